@@ -1,0 +1,68 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+let strictC: [CSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableWarning("all"),
+    .enableWarning("extra"),
+]
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
+
+let package = Package(
+    name: "TokenKeep",
+    products: [
+        .library(name: "TokenKeep", targets: ["TokenKeep"]),
+        .library(name: "TokenKeepC", type: .static, targets: ["TokenKeepC"]),
+        .executable(name: "tokenkeep", targets: ["TokenKeepCLI"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // The public header and its layout checks; libraries of the system; what Swift's Glibc lacks.
+        .target(
+            name: "CTokenKeep", path: ".", sources: ["Sources/CTokenKeep"], publicHeadersPath: "include",
+            cSettings: strictC),
+        .systemLibrary(
+            name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .target(name: "CSystemShims", cSettings: strictC),
+
+        // The floors: a target imports lower ones only.
+        .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
+        .target(
+            name: "TokenKeepVault", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
+            swiftSettings: strict),
+        .target(name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault"], swiftSettings: strict),
+        .target(
+            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),
+        .target(
+            name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepStack"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "TokenKeepCLI",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepStack",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+
+        .testTarget(
+            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
+            swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore"],
+            path: "Tests/TokenKeepVault", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore"],
+            path: "Tests/TokenKeepStack", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepTests", dependencies: ["TokenKeep"], path: "Tests/TokenKeep", swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,60 @@
+/// An item's own attributes, checked against the limits and ordered by name.
+///
+/// Attributes are metadata, not secrets: modules may store them where others can read them.
+public struct ItemAttributes: Sendable, Hashable {
+    /// Names and values in the order of the names' bytes; no name stands twice.
+    public let pairs: [(name: String, value: String)]
+
+    /// No attributes.
+    public static let none = ItemAttributes()
+
+    private init() { pairs = [] }
+
+    /// Checks and orders attributes.
+    ///
+    /// - Throws: ``Status/invalid`` where there are more than ``Limits/attributeCount``, a name is empty, too long,
+    ///   not of `[a-z0-9._-]` or stands twice, or a value is outside its limits.
+    public init(_ pairs: [(name: String, value: String)]) throws(TokenKeepError) {
+        guard pairs.count <= Limits.attributeCount else {
+            throw TokenKeepError(.invalid, "the item has more than \(Limits.attributeCount) attributes")
+        }
+        for pair in pairs {
+            try Limits.check(pair.name, field: "attribute name", atLeast: 1, atMost: Limits.attributeName)
+            guard pair.name.utf8.allSatisfy(ItemAttributes.isNameByte) else {
+                throw TokenKeepError(.invalid, "the attribute name \"\(pair.name)\" is not of a-z, 0-9, '.', '_', '-'")
+            }
+            try Limits.check(
+                pair.value, field: "value of attribute \"\(pair.name)\"", atMost: Limits.attributeValue)
+        }
+        let ordered = pairs.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        for (left, right) in zip(ordered, ordered.dropFirst()) where left.name == right.name {
+            throw TokenKeepError(.invalid, "the attribute \"\(left.name)\" is given twice")
+        }
+        self.pairs = ordered
+    }
+
+    /// The value of the attribute `name`, or nil.
+    public subscript(name: String) -> String? { pairs.first { $0.name == name }?.value }
+
+    /// Compares names and values.
+    public static func == (left: ItemAttributes, right: ItemAttributes) -> Bool {
+        left.pairs.elementsEqual(right.pairs) { $0 == $1 }
+    }
+
+    /// Hashes names and values.
+    public func hash(into hasher: inout Hasher) {
+        for pair in pairs {
+            hasher.combine(pair.name)
+            hasher.combine(pair.value)
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,92 @@
+/// The store's own record of where an item's truth is and of what it still owes to modules.
+///
+/// One record per item, replaced as a whole: value, tombstone and debts together. The module `vault` holds its items as
+/// records in the state ``RecordState/home``.
+public protocol Journal: Sendable {
+    /// The item's record, or nil where there is none. Takes no lock.
+    func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord?
+
+    /// Changes the item's record while no other process can.
+    ///
+    /// - Parameter body: gets the present record and says what follows; it must not prompt.
+    /// - Throws: ``Status/busy`` where another process holds the item past the deadline, and what `body` throws.
+    func change<Result>(
+        _ name: ItemName, _ call: CallContext,
+        _ body: (JournalRecord?) throws(TokenKeepError) -> (JournalChange, Result)
+    ) throws(TokenKeepError) -> Result
+}
+
+/// What stands in a record.
+public enum RecordState: UInt8, Sendable {
+    /// The item lives here: it is the vault's.
+    case home = 1
+    /// The item's newest value, not yet in the module that it belongs to.
+    case owed = 2
+    /// The item was cleared; some module may still hold it.
+    case tombstone = 3
+}
+
+/// One record of the journal.
+public struct JournalRecord: Sendable {
+    /// What stands in it.
+    public var state: RecordState
+    /// What is owed to modules.
+    public var debts: [Debt]
+    /// The item's details; nil in a tombstone.
+    public var details: ItemDetails?
+
+    /// A record in `state`.
+    public init(state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil) {
+        self.state = state
+        self.debts = debts
+        self.details = details
+    }
+}
+
+/// What a change makes of a record.
+public enum JournalChange: Sendable {
+    /// It stays as it is.
+    case keep
+    /// A value in the state home or owed, with what it owes.
+    case value(RecordState, details: ItemDetails, secret: SecretBytes, debts: [Debt])
+    /// A tombstone, with what it owes.
+    case tombstone(debts: [Debt])
+    /// No record at all.
+    case remove
+}
+
+/// Something owed to a module on one machine: to put the record's value there, or to delete the item there.
+public struct Debt: Sendable, Equatable {
+    /// What is owed.
+    public enum Kind: UInt8, Sendable {
+        /// The module must get the record's value.
+        case put = 1
+        /// The module must lose the item.
+        case delete = 2
+    }
+
+    /// The module's name.
+    public var module: String
+    /// The machine on which it is owed: 16 bytes of `/etc/machine-id`.
+    public var machine: [UInt8]
+    /// What is owed.
+    public var kind: Kind
+    /// Since when.
+    public var since: UnixTime
+    /// A keyed fingerprint (16 bytes) of the module's value as last seen; nil where it was absent or is unknown.
+    public var base: [UInt8]?
+    /// Keyed fingerprints (16 bytes each) of values that were sent and not acknowledged.
+    public var inFlight: [[UInt8]]
+
+    /// Describes a debt.
+    public init(
+        module: String, machine: [UInt8], kind: Kind, since: UnixTime, base: [UInt8]? = nil, inFlight: [[UInt8]] = []
+    ) {
+        self.module = module
+        self.machine = machine
+        self.kind = kind
+        self.since = since
+        self.base = base
+        self.inFlight = inFlight
+    }
+}

@@ -1,0 +1,67 @@
+/// One place where items live.
+///
+/// A module knows nothing of the others: the stack asks them in order and joins their answers. Calls come from any
+/// thread, several at once. A module checks whatever it reads before it uses it, and keeps the deadline.
+public protocol Module: Sendable {
+    /// The module's name on a stack line and in ``ItemDetails/module``.
+    var name: String { get }
+
+    /// The item with its secret.
+    ///
+    /// - Throws: ``Status/notFound`` where it is not here, ``Status/locked``, ``Status/unavailable``,
+    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` where that cannot be told.
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem
+
+    /// Saves an item, durably where the module is durable, and returns its version.
+    ///
+    /// The precondition is checked in the same step as the save.
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
+
+    /// Removes an item.
+    ///
+    /// - Parameter version: where given, only an item of this version; otherwise ``Status/conflict``.
+    /// - Returns: whether there was one. Clearing what is not there is no error.
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
+
+    /// The items of a namespace, without their secrets.
+    ///
+    /// - Parameter service: only items of this service; nil for all.
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
+
+    /// Whether the module can be used, and where its items are: for people. Changes nothing.
+    func report(_ call: CallContext) -> ModuleReport
+}
+
+/// What a module, or a whole stack, lists.
+public struct ItemListing: Sendable {
+    /// The items found.
+    public var items: [ItemDetails]
+    /// Names what could not be asked or read; nil where the list is complete.
+    public var problem: TokenKeepError?
+
+    /// A listing of `items`.
+    public init(items: [ItemDetails] = [], problem: TokenKeepError? = nil) {
+        self.items = items
+        self.problem = problem
+    }
+}
+
+/// How a module is: for `tokenkeep status`.
+public struct ModuleReport: Sendable {
+    /// The module's name.
+    public let module: String
+    /// Why it cannot be used; nil where it can.
+    public let problem: TokenKeepError?
+    /// Where its items are, in words: a path, a service's name.
+    public let place: String
+    /// What else a person should know, one line each.
+    public let notes: [String]
+
+    /// Describes a module's condition.
+    public init(module: String, problem: TokenKeepError? = nil, place: String, notes: [String] = []) {
+        self.module = module
+        self.problem = problem
+        self.place = place
+        self.notes = notes
+    }
+}

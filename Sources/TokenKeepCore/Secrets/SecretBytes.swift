@@ -1,0 +1,115 @@
+import CSodium
+
+/// A secret in guarded memory: locked where the kernel allows it, left out of core dumps, between guard pages, wiped when
+/// the last reference goes.
+///
+/// It never changes after it was made, so any thread may read it. Its description is always `<redacted>`. Comparing two
+/// takes a time that depends on their lengths alone. What is copied out of it, into a String for example, is not wiped.
+public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    /// How many bytes the secret has.
+    public let count: Int
+    private let base: UnsafeMutableRawPointer
+    private let arena: SecretArena?
+
+    /// Makes a secret of `count` bytes, written by `initialize`, with a NUL behind it.
+    ///
+    /// - Parameters:
+    ///   - arena: where it lives, if there is room; else it gets guard pages of its own.
+    ///   - initialize: gets `count` zeroed bytes; what it throws is passed on, the memory wiped.
+    /// - Throws: ``Status/io`` where guarded memory is exhausted, and what `initialize` throws.
+    public init(
+        count: Int, in arena: SecretArena? = nil,
+        initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) {
+        if let arena, let pointer = try arena.allocate(count + 1) {
+            self.base = pointer
+            self.arena = arena
+        } else {
+            try Sodium.start()
+            guard let pointer = sodium_malloc(count + 1) else { throw SecretBytes.exhausted(count) }
+            sodium_memzero(pointer, count + 1)
+            self.base = pointer
+            self.arena = nil
+        }
+        self.count = count
+        // Every stored property is set: a throw from here on runs deinit, which wipes.
+        try initialize(UnsafeMutableRawBufferPointer(start: base, count: count))
+    }
+
+    /// Copies bytes into guarded memory. The source stays as it is: wiping it is its owner's part.
+    ///
+    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    public convenience init(
+        copying bytes: UnsafeRawBufferPointer, in arena: SecretArena? = nil
+    ) throws(TokenKeepError) {
+        try self.init(count: bytes.count, in: arena) { $0.copyMemory(from: bytes) }
+    }
+
+    /// Copies a string's UTF-8 into guarded memory. The string itself is not wiped.
+    ///
+    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    public convenience init(_ string: String) throws(TokenKeepError) {
+        let utf8 = string.utf8
+        try self.init(count: utf8.count) { $0.copyBytes(from: utf8) }
+    }
+
+    /// Copies bytes into guarded memory. The collection itself is not wiped.
+    ///
+    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    public convenience init(bytes: some Collection<UInt8>) throws(TokenKeepError) {
+        try self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
+    }
+
+    /// Makes a secret of random bytes, by the kernel's generator.
+    ///
+    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    public convenience init(randomCount count: Int, in arena: SecretArena? = nil) throws(TokenKeepError) {
+        try Sodium.start()
+        try self.init(count: count, in: arena) { bytes in
+            if let start = bytes.baseAddress { randombytes_buf(start, bytes.count) }
+        }
+    }
+
+    deinit {
+        if let arena {
+            arena.free(base, count: count + 1)
+        } else {
+            sodium_free(base)  // wipes
+        }
+    }
+
+    /// Lends the bytes for the length of `body`. Do not keep the pointer.
+    public func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(start: base, count: count))
+    }
+
+    /// The address of the bytes, with a NUL behind them: valid while this object lives.
+    public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(base) }
+
+    /// The secret as a String, where it is UTF-8; nil otherwise. The String is not wiped.
+    public var utf8String: String? {
+        withUnsafeBytes { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Compares in a time that depends on the lengths alone.
+    public static func == (left: SecretBytes, right: SecretBytes) -> Bool {
+        left.count == right.count && sodium_memcmp(left.base, right.base, left.count) == 0
+    }
+
+    /// Always `<redacted>`.
+    public var description: String { "<redacted>" }
+    /// Always `<redacted>`.
+    public var debugDescription: String { "<redacted>" }
+    /// Shows nothing.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+
+    static func exhausted(_ count: Int) -> TokenKeepError {
+        TokenKeepError(
+            .io, "no guarded memory for \(count) bytes",
+            hint: "release loaded items, or raise the limit vm.max_map_count")
+    }
+}

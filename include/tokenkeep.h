@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TokenKeep for programs: everything but the interface for modules' authors. */
+#ifndef TOKENKEEP_H
+#define TOKENKEEP_H
+
+#include <tokenkeep/version.h>
+#include <tokenkeep/types.h>
+#include <tokenkeep/store.h>
+
+#endif

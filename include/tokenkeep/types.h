@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types and numbers that every part of TokenKeep shares. Numbers are never reused. */
+#ifndef TOKENKEEP_TYPES_H
+#define TOKENKEEP_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOKENKEEP_CHECK_RESULT __attribute__((warn_unused_result))
+#define TOKENKEEP_EXPORT       __attribute__((visibility("default")))
+#else
+#define TOKENKEEP_CHECK_RESULT
+#define TOKENKEEP_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call came to: one of the numbers below. */
+typedef int32_t tokenkeep_status;
+
+/* Done. */
+#define TOKENKEEP_OK 0
+/* No such item, and every place that could hold it answered. */
+#define TOKENKEEP_NOT_FOUND 1
+/* The item's place or class key is locked and no prompt was allowed. */
+#define TOKENKEEP_LOCKED 2
+/* A module that may hold the item cannot be reached. */
+#define TOKENKEEP_UNAVAILABLE 3
+/* The deadline passed. */
+#define TOKENKEEP_TIMED_OUT 4
+/* The user dismissed the prompt, or the caller cancelled. */
+#define TOKENKEEP_CANCELLED 5
+/* Wrong password, or the permissions do not allow it. */
+#define TOKENKEEP_DENIED 6
+/* The level asked for is refused or cannot be enforced. */
+#define TOKENKEEP_POLICY 7
+/* A session's token is over and cannot be renewed. (Loading an expired item is OK.) */
+#define TOKENKEEP_EXPIRED 8
+/* The item changed since it was read. */
+#define TOKENKEEP_CONFLICT 9
+/* The item exists and TOKENKEEP_IF_ABSENT was given. */
+#define TOKENKEEP_DUPLICATE 10
+/* What is stored fails authentication or parsing. Nothing unreadable is deleted. */
+#define TOKENKEEP_CORRUPT 11
+/* An argument is outside its limits; the message names it. */
+#define TOKENKEEP_INVALID 12
+/* This module or build has no such thing. */
+#define TOKENKEEP_UNSUPPORTED 13
+/* The operating system refused; the message holds its error text. */
+#define TOKENKEEP_IO 14
+/* Another process holds the item past the deadline. */
+#define TOKENKEEP_BUSY 15
+/* The handle was made before fork(). */
+#define TOKENKEEP_FORKED 16
+/* A fault of TokenKeep itself. */
+#define TOKENKEEP_INTERNAL 17
+/* The session is over: the user must sign in again. */
+#define TOKENKEEP_NEEDS_LOGIN 18
+
+/* Limits, in bytes unless they count. What is outside is TOKENKEEP_INVALID; nothing is truncated. */
+#define TOKENKEEP_MAX_SERVICE         255 /* at least 1 */
+#define TOKENKEEP_MAX_ACCOUNT         255
+#define TOKENKEEP_MAX_NAMESPACE       64
+#define TOKENKEEP_MAX_LABEL           1024
+#define TOKENKEEP_MAX_ATTRIBUTES      32 /* attributes of one item */
+#define TOKENKEEP_MAX_ATTRIBUTE_NAME  64 /* at least 1, of a-z 0-9 . _ - */
+#define TOKENKEEP_MAX_ATTRIBUTE_VALUE 1024
+#define TOKENKEEP_MAX_SECRET          1048576
+
+/* Accessibility: when an item may be read. 0 keeps the level that an existing item has, else it is
+ * TOKENKEEP_AFTER_FIRST_UNLOCK: saving with defaults never lowers a level. */
+#define TOKENKEEP_WHEN_UNLOCKED                       1
+#define TOKENKEEP_AFTER_FIRST_UNLOCK                  2
+#define TOKENKEEP_WHEN_UNLOCKED_THIS_DEVICE_ONLY      3
+#define TOKENKEEP_AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY 4
+#define TOKENKEEP_WHEN_PASSCODE_SET_THIS_DEVICE_ONLY  5
+/* In the memory of this store alone, until it is closed or the process ends: for one-time codes. */
+#define TOKENKEEP_MEMORY_ONLY 6
+
+/* Flags of tokenkeep_save_options. */
+/* Fail with TOKENKEEP_POLICY unless the level is enforced by keys on every axis it needs. */
+#define TOKENKEEP_REQUIRE_ENFORCED 1
+/* Each use asks the user anew. */
+#define TOKENKEEP_USER_PRESENCE 2
+/* May be copied to the user's other machines. TOKENKEEP_INVALID with a this-device-only level. */
+#define TOKENKEEP_SYNCHRONIZABLE 4
+/* Save only if there is no such item; else TOKENKEEP_DUPLICATE. Not kept with the item. */
+#define TOKENKEEP_IF_ABSENT 8
+
+/* Flags of tokenkeep_open_options. */
+/* Prompts are allowed; without it nothing ever prompts. */
+#define TOKENKEEP_INTERACTIVE 1
+
+/* Kinds of prompts. */
+#define TOKENKEEP_PROMPT_PASSWORD     1
+#define TOKENKEEP_PROMPT_NEW_PASSWORD 2
+#define TOKENKEEP_PROMPT_RECOVERY     3
+
+typedef struct tokenkeep_store tokenkeep_store;
+typedef struct tokenkeep_item tokenkeep_item;
+typedef struct tokenkeep_items tokenkeep_items;
+typedef struct tokenkeep_error tokenkeep_error;
+
+/* One attribute of an item: metadata, not a secret. */
+typedef struct tokenkeep_attribute {
+    const char *name;
+    const char *value;
+} tokenkeep_attribute;
+
+/* What a prompt asks for. struct_size is the size that the library knows: read no field beyond it. */
+typedef struct tokenkeep_prompt {
+    size_t struct_size;
+    uint32_t kind;    /* TOKENKEEP_PROMPT_... */
+    uint32_t attempt; /* 1, then 2 after a wrong answer, ... */
+    const char *message;
+    const char *service;
+    const char *account;
+} tokenkeep_prompt;
+
+/* Answers a prompt: writes at most capacity bytes to answer and their number to length, and returns
+ * TOKENKEEP_OK; or returns TOKENKEEP_CANCELLED. Called on the thread of the call that needs it, with no lock
+ * held. */
+typedef tokenkeep_status (*tokenkeep_prompt_fn)(void *data, const tokenkeep_prompt *prompt, char *answer,
+                                                size_t capacity, size_t *length);
+
+/* How to open a store. Start from TOKENKEEP_OPEN_OPTIONS_INIT. */
+typedef struct tokenkeep_open_options {
+    size_t struct_size;         /* sizeof(tokenkeep_open_options) */
+    const char *stack;          /* name of a configured stack; NULL with stack_text NULL: the default */
+    const char *stack_text;     /* a stack given in place; not together with stack */
+    const char *name_space;     /* NULL: "" */
+    uint32_t timeout_ms;        /* for each call as a whole; 0: 5000, with prompts 120000 */
+    uint32_t flags;             /* TOKENKEEP_INTERACTIVE or 0 */
+    tokenkeep_prompt_fn prompt; /* NULL: prompts of TokenKeep's own are not answered */
+    void *prompt_data;
+} tokenkeep_open_options;
+
+#define TOKENKEEP_OPEN_OPTIONS_INIT                                                                          \
+    { sizeof(tokenkeep_open_options), NULL, NULL, NULL, 0, 0, NULL, NULL }
+
+/* How to save an item. Start from TOKENKEEP_SAVE_OPTIONS_INIT. */
+typedef struct tokenkeep_save_options {
+    size_t struct_size;                    /* sizeof(tokenkeep_save_options) */
+    uint32_t accessibility;                /* a level above, or 0 */
+    uint32_t flags;                        /* of the save flags above */
+    const char *label;                     /* NULL: "SERVICE (ACCOUNT)" */
+    int64_t expires_at;                    /* Unix seconds; 0: never */
+    uint64_t expected_version;             /* save only over this version, else TOKENKEEP_CONFLICT; 0: any */
+    const tokenkeep_attribute *attributes; /* replace those the item has */
+    size_t attribute_count;
+    uint64_t *saved_version; /* gets the new version; may be NULL */
+} tokenkeep_save_options;
+
+#define TOKENKEEP_SAVE_OPTIONS_INIT                                                                          \
+    { sizeof(tokenkeep_save_options), 0, 0, NULL, 0, 0, NULL, 0, NULL }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
