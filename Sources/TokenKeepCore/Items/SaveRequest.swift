@@ -25,7 +25,10 @@ public struct SaveRequest: Sendable {
     /// When the secret ends.
     public let expiresAt: UnixTime?
     /// What must be true of the present item.
-    public let precondition: Precondition
+    public var precondition: Precondition
+    /// The item as another module of the stack holds it: its level, flags and date of creation are kept where the
+    /// saving module has no such item itself.
+    public var inherited: ItemDetails?
 
     /// Asks to save an item.
     ///
@@ -50,6 +53,7 @@ public struct SaveRequest: Sendable {
         self.attributes = attributes
         self.expiresAt = expiresAt
         self.precondition = precondition
+        self.inherited = nil
     }
 
     /// Checks the precondition against the item that is there.
@@ -80,9 +84,10 @@ public struct SaveRequest: Sendable {
     }
 
     /// The details of the item that this save makes: level and flags kept, where the request leaves them open, from
-    /// `previous`, and so its date of creation. The version is left 0.
-    public func details(replacing previous: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
-        ItemDetails(
+    /// `present` (else from what is inherited), and so its date of creation. The version is left 0.
+    public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
+        let previous = present ?? inherited
+        return ItemDetails(
             name: name, label: label, attributes: attributes,
             accessLevel: accessLevel ?? previous?.accessLevel ?? .afterFirstUnlock,
             flags: accessLevel == nil ? flags.union(previous?.flags ?? []) : flags,

@@ -1,0 +1,69 @@
+import Synchronization
+import TokenKeepCore
+
+/// Items in guarded memory, until the store is closed or the process ends.
+final class MemoryModule: Module {
+    let name = "memory"
+    private let items = Mutex<[ItemName: TokenItem]>([:])
+    private let arena: SecretArena
+    private let versionKey = Mutex<ItemVersionKey?>(nil)
+
+    init(arena: SecretArena) {
+        self.arena = arena
+    }
+
+    /// The item, or nil.
+    func item(_ name: ItemName) -> TokenItem? { items.withLock { $0[name] } }
+
+    /// The items of a namespace, of one service or of all.
+    func listing(namespace: String, service: String?) -> ItemListing {
+        let all = items.withLock { $0.values.map(\.details) }
+        return ItemListing(
+            items: all.filter { $0.name.namespace == namespace && (service == nil || $0.name.service == service) })
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        guard let item = item(name) else {
+            throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
+        }
+        return item
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        let versionKey = try self.versionKey.withLock { key throws(TokenKeepError) in
+            if let key { return key }
+            let made = try ItemVersionKey.random(in: arena)
+            key = made
+            return made
+        }
+        return try items.withLock { items throws(TokenKeepError) in
+            let present = items[request.name]?.details
+            try request.check(present: present)
+            var details = request.details(replacing: present, module: name)
+            details.version = versionKey.version(of: details, secret: request.secret)
+            items[request.name] = TokenItem(details: details, secret: request.secret)
+            return details.version
+        }
+    }
+
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        try items.withLock { items throws(TokenKeepError) in
+            if let version {
+                try SaveRequest.check(version: version, of: name, present: items[name]?.details)
+            }
+            return items.removeValue(forKey: name) != nil
+        }
+    }
+
+    func list(
+        namespace: String, service: String?, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemListing {
+        listing(namespace: namespace, service: service)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport {
+        ModuleReport(module: name, place: "this process")
+    }
+}

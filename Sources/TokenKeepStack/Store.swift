@@ -1,0 +1,156 @@
+import Glibc
+public import TokenKeepCore
+import TokenKeepVault
+
+/// What a program opens: a stack of modules for one namespace. The engine under the C API, the Swift face and the
+/// command line.
+///
+/// Every call runs on the caller's thread and returns by the store's timeout. A store may be used from any thread, by
+/// several at once; in a child made by `fork()` it answers ``Status/forked``. Memory-only items go with it.
+public final class Store: Sendable {
+    /// The namespace that every call means.
+    public let namespace: String
+    private let dispatcher: Dispatcher
+    private let arena = SecretArena()
+    private let timeoutMilliseconds: UInt32
+    private let promptsAllowed: Bool
+    private let owner = getpid()
+
+    /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
+    ///
+    /// - Throws: ``Status/invalid`` where an option or the stack is malformed.
+    public init(_ configuration: StoreConfiguration = StoreConfiguration()) throws(TokenKeepError) {
+        try Limits.check(configuration.namespace, field: "namespace", atMost: Limits.namespace)
+        let lines = try Store.stack(of: configuration)
+        namespace = configuration.namespace
+        timeoutMilliseconds = configuration.effectiveTimeout
+        promptsAllowed = configuration.isInteractive
+        let vault = Vault(arena: arena)
+        let factory = ModuleFactory(vault: vault, arena: arena)
+        var made: [String: any Module] = [:]
+        var places: [Dispatcher.Place] = []
+        for line in lines {
+            if made[line.module] == nil { made[line.module] = try factory.make(line) }
+            if let module = made[line.module] { places.append(Dispatcher.Place(line: line, module: module)) }
+        }
+        dispatcher = Dispatcher(places: places, memory: MemoryModule(arena: arena))
+    }
+
+    /// Saves an item, replacing what is there, and returns its version. What returns has been made durable, a memory-only
+    /// item excepted.
+    ///
+    /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
+    ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
+    ///   module cannot do.
+    public func save(_ request: SaveRequest) throws(TokenKeepError) -> UInt64 {
+        let call = try begin()
+        guard request.name.namespace == namespace else {
+            throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
+        }
+        try LevelPolicy.check(request)
+        return try dispatcher.save(request, call)
+    }
+
+    /// Loads an item.
+    ///
+    /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
+    ///   failure met.
+    public func load(service: String, account: String) throws(TokenKeepError) -> TokenItem {
+        let call = try begin()
+        return try dispatcher.load(name(service, account), call)
+    }
+
+    /// Clears an item, wherever it is. Clearing what is not there is no error.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    public func clear(service: String, account: String) throws(TokenKeepError) -> Bool {
+        let call = try begin()
+        return try dispatcher.clear(name(service, account), ifVersion: nil, call)
+    }
+
+    /// Clears an item if it still has `version`.
+    ///
+    /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
+    public func clear(service: String, account: String, ifVersion version: UInt64) throws(TokenKeepError) {
+        let call = try begin()
+        guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
+        _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
+    }
+
+    /// Clears every item of a service and returns how many there were.
+    ///
+    /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
+    public func clear(service: String) throws(TokenKeepError) -> Int {
+        let call = try begin()
+        _ = try name(service, "")
+        let listing = try dispatcher.list(namespace: namespace, service: service, call)
+        var cleared = 0
+        var problem = listing.problem
+        for item in listing.items {
+            do throws(TokenKeepError) {
+                if try dispatcher.clear(item.name, ifVersion: nil, call) { cleared += 1 }
+            } catch {
+                problem = problem ?? error
+            }
+        }
+        if let problem {
+            throw TokenKeepError(
+                problem.status, "\(cleared) items of \(service) were cleared, but \(problem.message)",
+                module: problem.module, hint: problem.hint)
+        }
+        return cleared
+    }
+
+    /// Lists the items of a service, or of all services for nil, without their secrets.
+    ///
+    /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
+    public func list(service: String? = nil) throws(TokenKeepError) -> ItemListing {
+        let call = try begin()
+        if let service { _ = try name(service, "") }
+        return try dispatcher.list(namespace: namespace, service: service, call)
+    }
+
+    /// How the store and its modules are.
+    public func status() throws(TokenKeepError) -> StoreStatus {
+        let call = try begin()
+        var seen: Set<String> = []
+        let modules = dispatcher.places.map(\.module).filter { seen.insert($0.name).inserted }
+        return StoreStatus(
+            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+    }
+
+    private func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
+        try ItemName(namespace: namespace, service: service, account: account)
+    }
+
+    private func begin() throws(TokenKeepError) -> CallContext {
+        guard getpid() == owner else {
+            throw TokenKeepError(
+                .forked, "the store was opened before fork()", hint: "open another one in the child")
+        }
+        return CallContext(deadline: Deadline(milliseconds: timeoutMilliseconds), promptsAllowed: promptsAllowed)
+    }
+
+    private static func stack(of configuration: StoreConfiguration) throws(TokenKeepError) -> [StackLine] {
+        switch (configuration.stack, configuration.stackText) {
+        case (_?, _?): throw TokenKeepError(.invalid, "both stack and stack_text are given")
+        case (let name?, nil):
+            guard name == "default" else {
+                throw TokenKeepError(
+                    .invalid, "no stack is configured under this name", hint: "the one stack is: default")
+            }
+            return try StackParser.parse(StackParser.builtInDefault, source: "default")
+        case (nil, let text?): return try StackParser.parse(text, source: "stack_text")
+        case (nil, nil): return try StackParser.parse(StackParser.builtInDefault, source: "default")
+        }
+    }
+}
+
+/// How a store is: for `tokenkeep status`.
+public struct StoreStatus: Sendable {
+    /// Its modules, in the order of the stack.
+    public let modules: [ModuleReport]
+    /// Whether the memory of its secrets could be locked, so that it is never swapped out.
+    public let isMemoryLocked: Bool
+}

@@ -1,0 +1,30 @@
+/// How to open a store.
+public struct StoreConfiguration: Sendable {
+    /// The name of a configured stack; nil for the default. Not together with ``stackText``.
+    public var stack: String?
+    /// A stack given in place.
+    public var stackText: String?
+    /// The namespace that the store sees.
+    public var namespace: String
+    /// How long a call may take, in milliseconds; 0 for 5000, or 120000 where prompts are allowed.
+    public var timeoutMilliseconds: UInt32
+    /// Whether prompts are allowed.
+    public var isInteractive: Bool
+
+    /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
+    public init(
+        stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
+        isInteractive: Bool = false
+    ) {
+        self.stack = stack
+        self.stackText = stackText
+        self.namespace = namespace
+        self.timeoutMilliseconds = timeoutMilliseconds
+        self.isInteractive = isInteractive
+    }
+
+    var effectiveTimeout: UInt32 {
+        if timeoutMilliseconds != 0 { return timeoutMilliseconds }
+        return isInteractive ? 120_000 : 5_000
+    }
+}
