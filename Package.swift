@@ -4,7 +4,6 @@ import PackageDescription
 let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
 ]
 let strictC: [CSetting] = [
     .treatAllWarnings(as: .error),

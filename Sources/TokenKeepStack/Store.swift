@@ -124,8 +124,11 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
+    /// Whether this is the process that opened the store, and not a child made by `fork()`.
+    public var isUsable: Bool { getpid() == owner }
+
     private func begin() throws(TokenKeepError) -> CallContext {
-        guard getpid() == owner else {
+        guard isUsable else {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
         }

@@ -37,7 +37,8 @@ final class KeyHierarchy: Sendable {
         let wrapping = try FormatFault.needing { () throws(TokenKeepError) in
             try Subkey.keyfileWrapping(of: keyfile.key, in: arena)
         }
-        let nameKey = try open(header.nameKeyBox, of: .nameKey(header), with: wrapping, vaultID: header.vaultID, in: arena)
+        let nameKey = try open(
+            header.nameKeyBox, of: .nameKey(header), with: wrapping, vaultID: header.vaultID, in: arena)
         let expected = try FormatFault.needing { () throws(TokenKeepError) in
             try headerMAC(of: headerFile.dropLast(Header.macLength), nameKey: nameKey, in: arena)
         }

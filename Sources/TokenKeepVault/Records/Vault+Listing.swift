@@ -11,7 +11,9 @@ extension Vault {
             do throws(TokenKeepError) {
                 let file = RecordNames.fileName(name)
                 // A record that is gone by now was cleared meanwhile.
-                guard let bytes = try VaultFiles.read(file, in: records, atMost: RecordPrefix.maximumFile) else { continue }
+                guard let bytes = try VaultFiles.read(file, in: records, atMost: RecordPrefix.maximumFile) else {
+                    continue
+                }
                 let details = try open(bytes, fileName: name, &opened) { file, state throws(FormatFault) in
                     state.state == .tombstone ? nil : try file.openMetadata(in: arena).details
                 }
