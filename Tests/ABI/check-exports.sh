@@ -8,9 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The compiler's own reading: each function that the header declares, by taking its address in an object file. The
-# names come from the text after the preprocessor, where comments are gone.
-echo '#include <tokenkeep.h>' | ${CC:-cc} -E -P -I"$headers" - | tr '\n' ' ' |
+# After the preprocessor, where comments are gone; a typedef of a function declares none.
+echo '#include <tokenkeep.h>' | ${CC:-cc} -E -P -I"$headers" - | tr '\n' ' ' | sed 's/typedef [^;{]*;//g' |
     grep -oE '\btokenkeep_[a-z_0-9]+ *\(' | tr -d ' (' | sort -u >"$work/headers"
 sed '/^#/d; /^$/d' "$here/symbols.txt" | sort >"$work/listed-with-version"
 cut -d' ' -f1 "$work/listed-with-version" | sort >"$work/symbols.txt"

@@ -17,6 +17,7 @@ int main(void) {
     return open_options.struct_size == sizeof open_options && save_options.struct_size == sizeof save_options ? 0 : 1;
 }
 END
+echo 'typedef int not_empty;' >"$work/one.c" # pedantic compilers want something in a file
 compile() {
     compiler=$1 standard=$2 language=$3
     name="$compiler -std=$standard"
@@ -27,7 +28,7 @@ compile() {
     fi
     for header in "$headers"/tokenkeep.h "$headers"/tokenkeep/*.h; do
         "$compiler" -x "$language" -std="$standard" -Wall -Wextra -pedantic -Werror -I"$headers" -fsyntax-only \
-            -include "$header" /dev/null || { echo "FAIL $name: $(basename "$header")"; result=1; return; }
+            -include "$header" "$work/one.c" || { echo "FAIL $name: $(basename "$header")"; result=1; return; }
     done
     if "$compiler" -x "$language" -std="$standard" -Wall -Wextra -pedantic -Werror -I"$headers" "$work/use.c" \
         -o "$work/use" && "$work/use"; then

@@ -36,7 +36,7 @@ check() {
 vault() { if [ -e "$TOKENKEEP_VAULT" ]; then echo made; else echo none; fi; }
 
 chmod 4755 "$work/program"
-check "a setuid program runs in secure mode and finds no vault" "secure IO" "$("$work/program")"
+check "a setuid program runs in secure mode and finds no vault" "secure DENIED" "$("$work/program")"
 check "a setuid program ignores TOKENKEEP_VAULT" none "$(vault)"
 # The control: the same program and user, without secure mode, do use it.
 chmod 755 "$work/program"
