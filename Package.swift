@@ -59,7 +59,7 @@ let package = Package(
             name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepVault", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore", "TestSupport"],
+            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep", swiftSettings: strict),
