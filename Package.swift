@@ -46,7 +46,7 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepStack",
+                "TokenKeepCore", "TokenKeepStack", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
