@@ -2,7 +2,7 @@
 # The library stands alone and shows nothing but the C API.
 #
 # Usage: check-library.sh LIBRARY
-set -eu
+set -u
 library=$1
 limit=8000000 # bytes
 result=0
@@ -25,6 +25,8 @@ check "the name in the library" libtokenkeep.so.0 \
     "$(readelf -dW "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
 check "no symbol table is left" "" "$(readelf -SW "$library" | grep -oE '\.(symtab|debug_info)' || true)"
 check "no search path is built in" "" "$(readelf -dW "$library" | grep -oE 'R(UN)?PATH' || true)"
+# A String.contains(String) or a split by a String is enough to bring 1.3 MB in.
+check "no regular expressions are linked" 0 "$(grep -c RegexParser "$library")"
 size=$(stat -Lc %s "$library")
 echo "     size: $size bytes"
 check "it is not larger than $limit bytes" yes "$([ "$size" -le $limit ] && echo yes || echo "no: $size")"
