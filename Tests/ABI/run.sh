@@ -23,7 +23,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HOME="$work/home"
 mkdir "$HOME"
-chmod 755 "$work" # secure_execution.sh runs programs in it as another user
 unset TOKENKEEP_TEST_STACK XDG_CONFIG_HOME XDG_DATA_HOME
 : >"$work/results"
 
@@ -72,8 +71,7 @@ if [ -z "$sanitize" ]; then
     compile null_pointers -no-pie
     export TOKENKEEP_VAULT="$work/no-pie.vault"
     group "null_pointers, without -pie" "$work/null_pointers"
-    compile secure_execution ""
-    group "secure_execution" "$here/secure_execution.sh" "$work/secure_execution" "$library"
+    group "secure_execution" "$here/secure_execution.sh" "$library" "$headers"
     compile remains ""
     export TOKENKEEP_VAULT="$work/remains.vault"
     group "remains" "$here/remains.sh" "$work/remains"

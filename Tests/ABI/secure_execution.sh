@@ -1,9 +1,10 @@
 #!/bin/sh
 # A program that runs with more rights than its caller (AT_SECURE) ignores TOKENKEEP_VAULT.
 #
-# Usage: secure_execution.sh PROGRAM LIBRARY
+# Usage: secure_execution.sh LIBRARY INCLUDE-DIRECTORY
 set -u
-program=$1 library=$2
+library=$1 headers=$2
+here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" -ne 0 ]; then
     echo "skip secure execution: needs root, to give a program to another user"
     exit 0
@@ -16,14 +17,11 @@ mkdir "$work/open"
 chown "$user" "$work/open"
 export TOKENKEEP_VAULT="$work/open/vault"
 
-# The loader ignores LD_LIBRARY_PATH here and the other user may not reach the build: everything goes to one place.
-cp "$program" "$work/program"
+# The loader ignores LD_LIBRARY_PATH here, and the other user may not reach the build: all goes to one place.
 cp -L "$library" "$work/libtokenkeep.so.0"
-patch_runpath() {
-    ${CC:-cc} -I"$1" "$2/secure_execution.c" -o "$work/program" "$work/libtokenkeep.so.0" -Wl,-rpath,"$work"
-}
-here=$(cd "$(dirname "$0")" && pwd)
-patch_runpath "$here/../../include" "$here" || exit 2
+${CC:-cc} -I"$headers" "$here/secure_execution.c" -o "$work/program" "$work/libtokenkeep.so.0" \
+    -Wl,-rpath,"$work" || exit 2
+chmod 755 "$work/libtokenkeep.so.0"
 chown "$user" "$work/program"
 
 result=0
