@@ -91,7 +91,8 @@ def system_calls(vault, *arguments):
             name = match.group(1)
             counts[name] = counts.get(name, 0) + 1
             started = started or vault.path in line
-            if started and name not in ("exit_group", "execve"):
+            is_report = re.match(r"\d+ +write\([12],", line)
+            if started and not is_report and name not in ("exit_group", "execve"):
                 calls.append((name, counts[name]))
     assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
     return calls
@@ -231,14 +232,15 @@ def full_disk():
     def body(folder):
         vault = Vault(folder + "/vault")
         fill = folder + "/fill"
+
         def fill_up():
-            with open(fill, "wb") as file:
-                try:
-                    while True:
-                        file.write(b"x" * 4096)
-                        file.flush()
-                except OSError:
-                    pass
+            descriptor = os.open(fill, os.O_WRONLY | os.O_CREAT)
+            try:
+                while True:
+                    os.write(descriptor, b"x" * 4096)
+            except OSError:
+                os.close(descriptor)
+
         fill_up()
         assert vault.run("save", "a", "x")[-1] == "IO"
         os.remove(fill)
