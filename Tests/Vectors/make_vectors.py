@@ -39,7 +39,9 @@ def read_vectors():
 def check(made, there):
     for file_name in sorted(made.keys() | there.keys()):
         if made.get(file_name) != there.get(file_name):
-            word = "missing" if file_name not in there else "not made by any case" if file_name not in made else "differs"
+            word = (
+                "missing" if file_name not in there else "not made by any case" if file_name not in made else "differs"
+            )
             print(f"make_vectors: {file_name}: {word}", file=sys.stderr)
     return 0 if made == there else 1
 

@@ -111,7 +111,11 @@ def audit(directory, password=None):
         reader = VaultReader(directory, password)
         result["problems"] += check_header_copies(reader)
         header = reader.header
-        result["vault"] = {"vault_id": reader.keyfile.vault_id.hex(), "epoch": header.epoch, "created_at": header.created_at}
+        result["vault"] = {
+            "vault_id": reader.keyfile.vault_id.hex(),
+            "epoch": header.epoch,
+            "created_at": header.created_at,
+        }
         result["items"], problems = read_items(reader)
         result["problems"] += problems
     except (VaultError, OSError) as error:
@@ -122,7 +126,9 @@ def audit(directory, password=None):
 def print_text(result):
     for item in result["items"]:
         for key, value in item.items():
-            print(f"{key}: {json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else '' if value is None else value}")
+            print(
+                f"{key}: {json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else '' if value is None else value}"
+            )
         print()
 
 

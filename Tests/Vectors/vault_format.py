@@ -36,6 +36,10 @@ FLAG_PRESENCE = 2
 KIND_VALUE = 1
 
 
+class UnknownKey(Corrupt):
+    """The header does not know a key id; it is read again once."""
+
+
 @dataclass
 class Prefix:
     data: bytes
@@ -197,10 +201,6 @@ def parse_attribute(data, where):
     return name, decode_text(cursor.take(cursor.left()), 0, 1024, where)
 
 
-class UnknownKey(Corrupt):
-    """The header does not know a key id; it is read again once."""
-
-
 class VaultReader:
     """A vault that is there. `password` (bytes) opens password and recovery slots besides the keyfile slot."""
 
@@ -272,7 +272,9 @@ class VaultReader:
     def parse_item(self, data, name):
         where, name_key = "records/" + name, self.header.name_key
         prefix = parse_record(data, name, self.keyfile.vault_id, self.header.name_key_id, where)
-        state_plain = open_box(subkey(name_key, 2, b"TKname__"), prefix.state_data(), prefix.state_box, where + ", state")
+        state_plain = open_box(
+            subkey(name_key, 2, b"TKname__"), prefix.state_data(), prefix.state_box, where + ", state"
+        )
         item = Item(name, prefix.level, prefix.flags, parse_state(state_plain, prefix.level, where + ", state"))
         if item.state.state == TOMBSTONE:
             return item
@@ -294,13 +296,20 @@ class VaultReader:
     def open_secret(self, item, prefix, class_key, where):
         keys = [class_key]
         if prefix.flags & FLAG_PRESENCE:
-            presence = [(state, key_id) for (purpose, key_id), state in self.header.wrapped.items() if purpose == PURPOSE_PRESENCE]
+            presence = [
+                (state, key_id)
+                for (purpose, key_id), state in self.header.wrapped.items()
+                if purpose == PURPOSE_PRESENCE
+            ]
             opened = [self.header.opened.get((PURPOSE_PRESENCE, key_id)) for _, key_id in sorted(presence)]
             keys = [hash_bytes(32, class_key, key) for key in opened if key]
             if not keys:
                 return
         item.secret = self.open_with_any(keys, prefix, where + ", secret")
-        if item_version(self.header.name_key, item.metadata, item.level, item.flags, item.secret) != item.metadata.version:
+        if (
+            item_version(self.header.name_key, item.metadata, item.level, item.flags, item.secret)
+            != item.metadata.version
+        ):
             raise Corrupt(where, "the version is not the hash of the item")
 
     @staticmethod

@@ -17,7 +17,7 @@ from vault_keys import (
     header_mac,
     wrapped_key_data,
 )
-from vault_primitives import BOX_OVERHEAD, hash_bytes, seal_box, subkey
+from vault_primitives import BOX_OVERHEAD, hash_bytes, length_prefixed, seal_box, subkey
 
 CREATED_AT = 1767225600  # 2026-01-01 00:00:00 UTC
 
@@ -229,6 +229,23 @@ class ItemPlan:
         return pairs
 
 
+def reversioned(vault, item, pairs):
+    """The same metadata with the version that their bytes give, right or wrong: so a wrong field is the only fault."""
+    key = subkey(vault.name_key.secret, 4, b"TKname__")
+    first = {}
+    for tag, value in pairs:
+        first.setdefault(tag, value)
+    parts = [first.get(tag, b"") for tag in (1, 2, 3, 4)]
+    parts += [struct.pack("<I", item.level), struct.pack("<I", item.flags), first.get(7, bytes(8))]
+    for tag, value in pairs:
+        if tag == 9:
+            end = 1 + (value[0] if value else 0)
+            parts += [value[1:end], value[end:]]
+    parts.append(hash_bytes(32, key, item.secret))
+    number = int.from_bytes(hash_bytes(16, key, length_prefixed(parts))[:8], "little") or 1
+    return [(tag, struct.pack("<Q", number) if tag == 8 else value) for tag, value in pairs]
+
+
 def state_pairs(state=HOME, *more):
     return [(1, bytes([state])), (2, struct.pack("<q", CREATED_AT)), *more]
 
@@ -241,11 +258,20 @@ class RecordPlan:
         self.metadata_key = metadata_key or vault.metadata_key
         self.class_key = class_key or vault.class_keys[item.level]
         self.prefix = {
-            "magic": b"TKRECORD", "version": 1, "kind": 1, "kind_reserved": 0, "level": item.level,
-            "level_reserved": bytes(3), "vault_id": vault.vault_id, "name": bytes.fromhex(vault.name_of(*item.names())),
-            "flags": item.flags, "flags_reserved": 0, "name_key_id": vault.name_key.key_id,
-            "metadata_key_id": self.metadata_key.key_id, "class_key_id": self.class_key.key_id,
-        }  # fmt: skip
+            "magic": b"TKRECORD",
+            "version": 1,
+            "kind": 1,
+            "kind_reserved": 0,
+            "level": item.level,
+            "level_reserved": bytes(3),
+            "vault_id": vault.vault_id,
+            "name": bytes.fromhex(vault.name_of(*item.names())),
+            "flags": item.flags,
+            "flags_reserved": 0,
+            "name_key_id": vault.name_key.key_id,
+            "metadata_key_id": self.metadata_key.key_id,
+            "class_key_id": self.class_key.key_id,
+        }
         self.prefix.update(prefix)
         self.state_plain = encode_fields(state_pairs() if state is None else state)
         metadata_plain = encode_fields(item.metadata_pairs(vault)) if metadata is None else metadata
@@ -287,10 +313,24 @@ class RecordPlan:
 
 
 PREFIX_LAYOUT = [
-    ("magic", 8), ("version", 2), ("kind", 1), ("kind-reserved", 1), ("level", 1), ("level-reserved", 3), ("vault-id", 16),
-    ("name", 16), ("flags", 4), ("flags-reserved", 4), ("name-key-id", 8), ("metadata-key-id", 8), ("class-key-id", 8),
-    ("state-length", 4), ("metadata-length", 4), ("secret-length", 4), ("last-reserved", 4),
-]  # fmt: skip
+    ("magic", 8),
+    ("version", 2),
+    ("kind", 1),
+    ("kind-reserved", 1),
+    ("level", 1),
+    ("level-reserved", 3),
+    ("vault-id", 16),
+    ("name", 16),
+    ("flags", 4),
+    ("flags-reserved", 4),
+    ("name-key-id", 8),
+    ("metadata-key-id", 8),
+    ("class-key-id", 8),
+    ("state-length", 4),
+    ("metadata-length", 4),
+    ("secret-length", 4),
+    ("last-reserved", 4),
+]
 
 
 def without_boxes(vault, item, state, **prefix):
