@@ -3,7 +3,7 @@
 import struct
 
 from cases_common import FOREIGN, VAULT, both_headers, flipped, vault_case
-from vault_keys import MAC_SIZE, PURPOSE_PRESENCE, SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY, header_mac
+from vault_keys import MAC_SIZE, PURPOSE_PRESENCE, SLOT_DEVICE, SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY, header_mac
 from vault_writer import SlotPlan, new_key, patched, seeded
 
 
@@ -142,7 +142,8 @@ def slot_cases():
     yield spoilt(
         "slot-reserved-not-zero", "slot1-reserved", b"\1\0", "A reserved byte of a slot is not zero; the MAC fits."
     )
-    yield spoilt("slot-id-0", "slot1-id", bytes(8), "A slot's id is 0; the MAC fits.")
+    nameless = VAULT.header_fields([VAULT.keyfile_slot(slot_id=0)]).data
+    yield both_headers("header-slot-id-0", nameless, "A slot's id is 0, its keys are wrapped for that; the MAC fits.")
     for count in (2, 4, 65, 0xFFFF):
         yield spoilt(
             f"slot-key-count-{count}",
@@ -168,6 +169,9 @@ def slot_cases():
         VAULT.header_fields([extended]).data,
         "A keyfile slot has an extension; the MAC fits.",
     )
+    hidden = VAULT.header_fields([extended])
+    comment = "Bytes stand in a slot behind what its lengths account for; the MAC fits."
+    yield spoilt("slot-bytes-behind", "slot1-extension-length", bytes(4), comment, hidden)
     unknown = VAULT.header_fields([VAULT.keyfile_slot(), (5, b"later")])
     yield spoilt(
         "unknown-slot-length-overruns",
@@ -238,6 +242,9 @@ def cost_cases():
             data,
             f"A password slot has key derivation {derivation}; the MAC fits.",
         )
+    device = SlotPlan(keyfile_slot.keys, bytes(32), SLOT_DEVICE, 8, 2, 1, 8, seeded("salt", 16))
+    data = VAULT.header_fields([keyfile_slot, device]).data
+    yield both_headers("header-device-slot-derivation-2", data, "A device slot has key derivation 2; the MAC fits.")
     slot = SlotPlan(keyfile_slot.keys, bytes(32), SLOT_PASSWORD, 8)
     yield both_headers(
         "header-password-slot-without-argon2id",
