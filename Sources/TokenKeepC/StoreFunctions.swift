@@ -4,6 +4,7 @@ import TokenKeepStack
 
 // Stores: tokenkeep/store.h says what each function does.
 
+/// Reads the options and makes a store; touches no module.
 @implementation @_cdecl("tokenkeep_open")
 public func tokenkeep_open(
     _ options: UnsafePointer<tokenkeep_open_options>?, _ opened: UnsafeMutablePointer<OpaquePointer?>?,
@@ -16,11 +17,13 @@ public func tokenkeep_open(
     }
 }
 
+/// Lets the store go, and what it holds in memory with it.
 @implementation @_cdecl("tokenkeep_close")
 public func tokenkeep_close(_ store: OpaquePointer?) {
     consume(store, as: Store.self)
 }
 
+/// Saves an item; `saved_version` is written after the save, as every output is.
 @implementation @_cdecl("tokenkeep_save")
 public func tokenkeep_save(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -40,6 +43,7 @@ public func tokenkeep_save(
     }
 }
 
+/// Loads an item with its secret.
 @implementation @_cdecl("tokenkeep_load")
 public func tokenkeep_load(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -54,6 +58,7 @@ public func tokenkeep_load(
     }
 }
 
+/// Clears an item, there or not.
 @implementation @_cdecl("tokenkeep_clear")
 public func tokenkeep_clear(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -66,6 +71,7 @@ public func tokenkeep_clear(
     }
 }
 
+/// Clears an item of one version.
 @implementation @_cdecl("tokenkeep_clear_if")
 public func tokenkeep_clear_if(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -78,6 +84,7 @@ public func tokenkeep_clear_if(
     }
 }
 
+/// Clears the items of a service and counts them.
 @implementation @_cdecl("tokenkeep_clear_service")
 public func tokenkeep_clear_service(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ cleared: UnsafeMutablePointer<Int>?,
@@ -91,6 +98,7 @@ public func tokenkeep_clear_service(
     }
 }
 
+/// Lists items without their secrets.
 @implementation @_cdecl("tokenkeep_list")
 public func tokenkeep_list(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ listed: UnsafeMutablePointer<OpaquePointer?>?,
