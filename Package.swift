@@ -51,7 +51,8 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        .target(name: "TestSupport", path: "Tests/Support", sources: ["TemporaryDirectory.swift"], swiftSettings: strict),
+        .target(
+            name: "TestSupport", path: "Tests/Support", sources: ["TemporaryDirectory.swift"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
@@ -59,10 +60,12 @@ let package = Package(
             name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepVault", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore", "TestSupport"],
+            name: "TokenKeepStackTests",
+            dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep", swiftSettings: strict),
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep",
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
