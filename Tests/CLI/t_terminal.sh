@@ -31,7 +31,7 @@ on_terminal 'expect:: ' 'send:\x1c' -- bash -c 'ulimit -c 0; exec "$0" "$@"' "$T
 run load example.com none
 
 title "stopped and continued: asked again"
-on_terminal 'expect:: ' echo 'send:half\x1a' 'expect:stopped' echo 'expect:again' 'expect:secret' 'send:whole\n' \
+on_terminal 'expect:: ' echo 'send:half\x1a' 'expect:again' 'expect:secret' 'send:whole\n' \
     -- bash -c 'set -m; "$0" "$@"; echo stopped; stty -a | grep -o " -\?echo "; echo again; fg >/dev/null' \
     "$TOKENKEEP" save example.com stopped
 run load example.com stopped

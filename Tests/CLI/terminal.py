@@ -2,9 +2,9 @@
 
 Usage: terminal.py [STEP...] -- COMMAND...
 
-Steps: "expect:TEXT" waits for TEXT on the screen; "send:TEXT" types it (escapes as in Python); "echo" says whether the
-terminal shows what is typed; "signal:NAME" sends a signal to the program. Then the program must end by
-itself. A step that waits longer than 20 seconds fails.
+Steps: "expect:TEXT" waits for TEXT to appear; "send:TEXT" types it (escapes as in Python); "echo" says whether the
+terminal shows what is typed; "signal:NAME" sends a signal to the program. Then the program must
+end by itself. A step that waits longer than 20 seconds fails.
 """
 import fcntl, os, pty, select, signal, subprocess, sys, termios, time
 
@@ -13,7 +13,7 @@ LIMIT = 20.0
 
 class Screen:
     def __init__(self, descriptor):
-        self.descriptor, self.text = descriptor, ""
+        self.descriptor, self.text, self.seen = descriptor, "", 0
 
     def read(self, seconds):
         """Adds what appears within the time; False where nothing did."""
@@ -28,11 +28,13 @@ class Screen:
         return bool(data)
 
     def wait_for(self, text):
+        """Waits for text behind what was waited for before."""
         deadline = time.monotonic() + LIMIT
-        while text not in self.text:
+        while text not in self.text[self.seen:]:
             if time.monotonic() > deadline:
                 sys.exit(f"terminal.py: no {text!r} on the screen: {self.text!r}")
             self.read(0.2)
+        self.seen = self.text.index(text, self.seen) + len(text)
 
 
 def echoes(descriptor):
