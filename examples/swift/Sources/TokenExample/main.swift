@@ -18,6 +18,6 @@ do {
 try await store.clear(service: "example.com", account: "ann")
 do {
     _ = try await store.load(service: "example.com", account: "ann")
-} catch  where error.status == .notFound {
-    print("cleared")
+} catch {
+    print(error.status == .notFound ? "cleared" : "still there?")
 }
