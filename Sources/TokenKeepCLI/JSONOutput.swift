@@ -91,7 +91,9 @@ enum JSONOutput {
     static func text(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        // A line break stands between values alone: what is empty fits on one line.
         let json = String(decoding: try encoder.encode(value), as: UTF8.self)
+            .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")
         var result = ""
         for scalar in json.unicodeScalars {
             if scalar != "\n", Terminal.mustBeEscaped(scalar) {

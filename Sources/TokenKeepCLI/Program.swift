@@ -7,8 +7,11 @@ enum Program {
     /// Runs the program and returns its exit code.
     static func run() -> Int32 {
         occupyStandardDescriptors()
+        dieSilently()
         do {
-            var command = try TokenKeepCommand.parseAsRoot(arguments())
+            let arguments = try arguments()
+            try refuseClusteredHelp(arguments)
+            var command = try TokenKeepCommand.parseAsRoot(arguments)
             try command.run()
             return Status.ok.exitCode
         } catch {
@@ -55,6 +58,28 @@ enum Program {
             result.append(argument)
         }
         return result
+    }
+
+    /// The parser takes any `-h…` for a cluster of one-letter options and shows the help: a token given by mistake as an
+    /// argument would seem to be saved.
+    private static func refuseClusteredHelp(_ arguments: [String]) throws(TokenKeepError) {
+        let options = arguments.prefix { $0 != "--" }
+        guard options.contains(where: { $0.hasPrefix("-h") && $0 != "-h" && $0 != "-help" }) else { return }
+        let isSave = arguments.first == SaveCommand.configuration.commandName
+        throw TokenKeepError(
+            .invalid, "an unknown option begins with -h", hint: isSave ? SaveCommand.secretHint : "see tokenkeep --help"
+        )
+    }
+
+    /// Swift's runtime answers these signals with a backtrace and the memory around it, on the terminal or in a log. A
+    /// program that holds secrets just ends.
+    private static func dieSilently() {
+        for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV] {
+            var action = sigaction()
+            sigaction(number, nil, &action)
+            let isIgnored = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1  // SIG_IGN
+            if !isIgnored { signal(number, SIG_DFL) }
+        }
     }
 
     /// A standard descriptor that is closed would be the next one that is opened: a secret for standard output would

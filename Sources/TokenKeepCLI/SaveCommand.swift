@@ -35,12 +35,15 @@ struct SaveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("What a person reads in a list.", valueName: "text"))
     var label: String?
 
+    /// The levels that an item of this program can have.
+    private static let levels = AccessLevel.allCases.filter { $0 != .memoryOnly }.map(\.word)
+
     @Option(
         help: ArgumentHelp(
-            "When the item may be read: \(AccessLevel.allCases.map(\.word).joined(separator: ", ")).",
+            "When the item may be read: \(levels.joined(separator: ", ")).",
             discussion: "Without it an existing item keeps its level; a new one gets after-first-unlock.",
             valueName: "word"),
-        completion: .list(AccessLevel.allCases.map(\.word)))
+        completion: .list(levels))
     var level: String?
 
     @Option(
@@ -86,10 +89,21 @@ struct SaveCommand: ParsableCommand {
     private func request(_ name: ItemName, secret: SecretBytes) throws(TokenKeepError) -> SaveRequest {
         try SaveRequest(
             name: name, secret: secret,
-            accessLevel: level.map { word throws(TokenKeepError) in try AccessLevel(word: word) },
+            accessLevel: accessLevel(),
             flags: flags, label: label, attributes: itemAttributes(),
             expiresAt: expires.map { text throws(TokenKeepError) in try UnixTime(expiry: text) },
             precondition: precondition())
+    }
+
+    private func accessLevel() throws(TokenKeepError) -> AccessLevel? {
+        guard let level else { return nil }
+        let accessLevel = try AccessLevel(word: level)
+        guard accessLevel != .memoryOnly else {
+            throw TokenKeepError(
+                .invalid, "an item of level memory-only would end with this command",
+                hint: "the level is for programs that keep a store open; use when-unlocked")
+        }
+        return accessLevel
     }
 
     private var flags: ItemFlags {

@@ -12,7 +12,8 @@ enum SecretInput {
     /// The error for a secret over the limit; it is refused, never cut.
     static func tooLong() -> TokenKeepError {
         TokenKeepError(
-            .invalid, "the secret is longer than \(Limits.secret) bytes", hint: "nothing was saved")
+            .invalid, "the secret is longer than \(Limits.secret) bytes",
+            hint: "keep large data encrypted in a file, and its key here")
     }
 
     /// Reads one byte more than a secret may have into one guarded buffer: a buffer that grew would leave copies behind.

@@ -13,7 +13,8 @@ extension UnixTime {
         guard let seconds = UnixTime.seconds(text, now: now) else {
             throw TokenKeepError(
                 .invalid, "the expiry is not a time",
-                hint: "for example 2030-12-31, 2030-12-31T18:00:00Z, 2030-12-31T18:00:00+02:00, @1924970400, +12h, +30d")
+                hint: "for example 2030-12-31, 2030-12-31T18:00:00Z, 2030-12-31T18:00:00+02:00, @1924970400, +12h, +30d"
+            )
         }
         guard (1...UnixTime.latest).contains(seconds) else {
             throw TokenKeepError(.invalid, "the expiry is not between 1970-01-01T00:00:01Z and 9999-12-31T23:59:59Z")

@@ -10,7 +10,7 @@ struct TokenKeepCommand: ParsableCommand {
             An item is one secret, named by a service and an account:
 
               printf %s "$TOKEN" | tokenkeep save example.com ann
-              curl -H @<(printf 'Authorization: Bearer '; tokenkeep load example.com ann) https://example.com/
+              TOKEN=$(tokenkeep load example.com ann)
               tokenkeep clear example.com ann
 
             Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 out of reach or out of \

@@ -27,7 +27,7 @@ def pkg_config(*arguments):
 def build(name, *packages):
     program = os.path.join(WORK, name)
     flags = pkg_config("--cflags", "--libs", *packages) if packages else []
-    subprocess.run(["cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-o", program, f"{HERE}/{name}.c", *flags], check=True)
+    subprocess.run(["cc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-o", program, f"{HERE}/{name}.c", *flags], check=True)
     return program
 
 

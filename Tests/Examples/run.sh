@@ -79,5 +79,19 @@ NOT_FOUND: no item example.com (alice)
 INVALID: the service contains a control character
 END
 
+# A Swift program needs no installed library of ours: the package itself.
+swift_build="swift build --package-path $examples/swift --scratch-path $examples/../.build-example --disable-build-manifest-caching"
+if $swift_build >"$work/log" 2>&1; then
+    program=$($swift_build --show-bin-path 2>/dev/null)/TokenExample
+    prints "Swift" env -u LD_LIBRARY_PATH "$program" <<'END'
+loaded 6 bytes from vault
+not saved: CONFLICT: example.com (ann) changed since it was read (vault)
+cleared
+END
+else
+    fail "the Swift example does not build"
+    cat "$work/log"
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

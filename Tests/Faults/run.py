@@ -91,7 +91,8 @@ def system_calls(vault, *arguments):
             name = match.group(1)
             counts[name] = counts.get(name, 0) + 1
             started = started or vault.path in line
-            if started and name not in ("exit_group", "execve"):
+            is_report = re.match(r"\d+ +write\([12],", line)
+            if started and not is_report and name not in ("exit_group", "execve"):
                 calls.append((name, counts[name]))
     assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
     return calls
@@ -200,6 +201,49 @@ def write_and_sync_fail():
 
 
 @case
+def making_the_vault_fails():
+    names = {"write", "fdatasync", "fsync", "renameat", "mkdirat", "mkdir", "openat", "fcntl"}
+    for call in [call for call in system_calls(Vault(), "save", "a", "new") if call[0] in names]:
+        for error in ("ENOSPC", "EIO"):
+            vault = Vault()
+            status = vault.run("save", "a", "new", wrapper=inject(call, f"error={error}"))[-1]
+            assert status in ("OK", "IO"), f"{error} at {call}: {status}"
+            vault.expect("a", *(("new",) if status == "OK" else ("NOT_FOUND", "new")))
+            assert vault.run("save", "b", "after") == ["OK"], f"{error} at {call}"
+            vault.expect("b", "after")
+
+
+@case
+def everything_is_durable_before_it_is_acknowledged():
+    """Power may go at any moment after the call: a file is synced before it gets its name, and its directory after."""
+    for prepared in (False, True):
+        vault = Vault()
+        if prepared:
+            assert vault.run("save", "a", "old") == ["OK"]
+        log = os.path.join(WORK, "order.log")
+        vault.run("save", "a", "new", wrapper=("strace", "-f", "-y", "-o", log))
+        pending, renamed = {}, set()
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                target = re.search(r"\((\d+)<([^>]*)>", line)
+                path = target.group(2) if target else ""
+                if " write(" in line and vault.path in path:
+                    pending[path] = "written"
+                elif "fdatasync(" in line and path in pending:
+                    pending[path] = "synced"
+                elif "renameat(" in line:
+                    old, new = re.findall(r'<([^>]*)>, "([^"]*)"', line)
+                    assert pending.pop("/".join(old)) == "synced", f"renamed before it was synced: {line}"
+                    renamed.add(new[0])
+                elif "mkdir" in line and line.rstrip().endswith("= 0"):
+                    made = re.search(r'"([^"]*)"', line).group(1)
+                    renamed.add(os.path.dirname(made) if made.startswith("/") else vault.path)
+                elif " fsync(" in line:
+                    renamed.discard(path)
+        assert not pending and not renamed, f"not durable: {pending} {renamed}"
+
+
+@case
 def interrupted_calls_are_repeated():
     names = {"write", "fdatasync", "fsync", "rename", "renameat", "renameat2", "openat", "pread64", "read"}
     failing(["EINTR"], names, ("save", "a", "new"), {"EINTR": ("OK",)})
@@ -231,14 +275,15 @@ def full_disk():
     def body(folder):
         vault = Vault(folder + "/vault")
         fill = folder + "/fill"
+
         def fill_up():
-            with open(fill, "wb") as file:
-                try:
-                    while True:
-                        file.write(b"x" * 4096)
-                        file.flush()
-                except OSError:
-                    pass
+            descriptor = os.open(fill, os.O_WRONLY | os.O_CREAT)
+            try:
+                while True:
+                    os.write(descriptor, b"x" * 4096)
+            except OSError:
+                os.close(descriptor)
+
         fill_up()
         assert vault.run("save", "a", "x")[-1] == "IO"
         os.remove(fill)
