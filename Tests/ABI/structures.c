@@ -141,6 +141,10 @@ static void a_malformed_stack_is_refused_with_its_line(void) {
     CHECK_REFUSED(TOKENKEEP_INVALID, "stack_text", try_open(&options, &error));
     options.stack_text = "any required no-such-module";
     CHECK_REFUSED(TOKENKEEP_INVALID, "no-such-module", try_open(&options, &error));
+    options.stack_text = "any required memory\r\nany requird memory\r\n";
+    CHECK_REFUSED(TOKENKEEP_INVALID, "stack_text:2", try_open(&options, &error));
+    options.stack_text = "any required memory\r\nany required vault\r\n";
+    CHECK_STATUS(TOKENKEEP_OK, try_open(&options, &error));
     options.stack_text = "any required memory";
     options.stack = "default";
     CHECK_REFUSED(TOKENKEEP_INVALID, "stack", try_open(&options, &error));
