@@ -4,7 +4,6 @@
 #include "stopwatch.h"
 
 #include <libsecret/secret.h>
-#include <stdint.h>
 
 static const SecretSchema schema = {"org.tokenkeep.Bench",
                                     SECRET_SCHEMA_NONE,
@@ -34,19 +33,6 @@ static int load(int number) {
     return found == NULL;
 }
 
-static int measure(const char *what, int items, int rounds, int (*operation)(int)) {
-    static stopwatch watch;
-    for (int round = 0; round < rounds; round++) {
-        int number = (int)((uint32_t)round * 2654435761u % (uint32_t)items);
-        double start = stopwatch_now();
-        if (operation(number) != 0)
-            return 1;
-        stopwatch_add(&watch, stopwatch_now() - start);
-    }
-    stopwatch_print(&watch, what, items);
-    return 0;
-}
-
 int main(int argc, char **argv) {
     if (argc != 3)
         return 2;
@@ -54,5 +40,5 @@ int main(int argc, char **argv) {
     for (int number = 0; number < items; number++)
         if (save(number) != 0)
             return 1;
-    return measure("save", items, rounds, save) || measure("load", items, rounds, load);
+    return stopwatch_measure("save", items, rounds, save) || stopwatch_measure("load", items, rounds, load);
 }

@@ -2,6 +2,7 @@
 #ifndef STOPWATCH_H
 #define STOPWATCH_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -33,6 +34,20 @@ static inline void stopwatch_print(stopwatch *watch, const char *what, int items
     qsort(watch->samples, watch->count, sizeof watch->samples[0], stopwatch_compare);
     printf("%s %d %.2f\n", what, items, watch->count == 0 ? 0.0 : watch->samples[watch->count / 2]);
     watch->count = 0;
+}
+
+/* Times an operation on numbered items, taken in a scattered order. Non-zero where one failed. */
+static inline int stopwatch_measure(const char *what, int items, int rounds, int (*operation)(int)) {
+    static stopwatch watch;
+    for (int round = 0; round < rounds; round++) {
+        int number = (int)((uint32_t)round * 2654435761u % (uint32_t)items);
+        double start = stopwatch_now();
+        if (operation(number) != 0)
+            return 1;
+        stopwatch_add(&watch, stopwatch_now() - start);
+    }
+    stopwatch_print(&watch, what, items);
+    return 0;
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* TokenKeep's vault with a number of items in it. Usage: vault ITEMS ROUNDS; TOKENKEEP_VAULT says where. */
 #include "stopwatch.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <tokenkeep.h>
 
@@ -24,19 +23,6 @@ static int load(int number) {
     return 0;
 }
 
-static int measure(const char *what, int items, int rounds, int (*operation)(int)) {
-    static stopwatch watch;
-    for (int round = 0; round < rounds; round++) {
-        int number = (int)((uint32_t)round * 2654435761u % (uint32_t)items);
-        double start = stopwatch_now();
-        if (operation(number) != 0)
-            return 1;
-        stopwatch_add(&watch, stopwatch_now() - start);
-    }
-    stopwatch_print(&watch, what, items);
-    return 0;
-}
-
 int main(int argc, char **argv) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
     if (argc != 3)
@@ -48,7 +34,8 @@ int main(int argc, char **argv) {
     for (int number = 0; number < items; number++)
         if (save(number) != 0)
             return 1;
-    if (measure("save", items, rounds, save) != 0 || measure("load", items, 2000, load) != 0)
+    if (stopwatch_measure("save", items, rounds, save) != 0 ||
+        stopwatch_measure("load", items, 2000, load) != 0)
         return 1;
     tokenkeep_close(store);
     return 0;
