@@ -32,11 +32,15 @@ let package = Package(
         .systemLibrary(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CSystemShims", cSettings: strictC),
+        .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
         .target(
             name: "TokenKeepVault", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
+            swiftSettings: strict),
+        .target(
+            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault"], swiftSettings: strict),
         .target(
@@ -58,6 +62,9 @@ let package = Package(
         .testTarget(
             name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore"],
             path: "Tests/TokenKeepVault", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepSecretServiceTests", dependencies: ["TokenKeepSecretService", "TokenKeepCore"],
+            path: "Tests/TokenKeepSecretService", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
