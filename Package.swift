@@ -56,20 +56,22 @@ let package = Package(
             ],
             swiftSettings: strict),
 
+        .target(name: "TestSupport", path: "Tests/Support", sources: ["TemporaryDirectory.swift"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore"],
+            name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepVault", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepSecretServiceTests", dependencies: ["TokenKeepSecretService", "TokenKeepCore"],
-            path: "Tests/TokenKeepSecretService", swiftSettings: strict),
+            name: "TokenKeepSecretServiceTests",
+            dependencies: ["TokenKeepSecretService", "TokenKeepCore", "CLibsecret", "TestSupport"],
+            path: "Tests/TokenKeepSecretService", exclude: ["Fakes"], swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore"],
+            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep"], path: "Tests/TokenKeep", swiftSettings: strict),
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

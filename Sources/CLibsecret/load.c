@@ -17,27 +17,23 @@ static int load_symbol(void *library, const char *library_name, const char *name
     return 1;
 }
 
-const tokenkeep_libsecret *tokenkeep_libsecret_load(const char **problem)
+const char *tokenkeep_libsecret_load(void)
 {
     const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
     void *libsecret = dlopen("libsecret-1.so.0", flags);
-    if (!libsecret) {
-        *problem = "libsecret-1.so.0 is not installed";
-        return NULL;
-    }
+    if (!libsecret) return "libsecret-1.so.0 is not installed";
     void *glib = dlopen("libglib-2.0.so.0", flags);
     void *gobject = dlopen("libgobject-2.0.so.0", flags);
     void *gio = dlopen("libgio-2.0.so.0", flags);
-    if (!glib || !gobject || !gio) {
-        *problem = "GLib, which libsecret needs, is not installed";
-        return NULL;
-    }
+    if (!glib || !gobject || !gio) return "GLib, which libsecret needs, is not installed";
 #define FUNCTION(library, result, name, parameters)                                                              \
-    if (!load_symbol(library, #library, #name, &table.name)) {                                                   \
-        *problem = missing_symbol;                                                                               \
-        return NULL;                                                                                             \
-    }
+    if (!load_symbol(library, #library, #name, &table.name)) return missing_symbol;
 #include "functions.def"
 #undef FUNCTION
+    return NULL;
+}
+
+const tokenkeep_libsecret *tokenkeep_libsecret_table(void)
+{
     return &table;
 }

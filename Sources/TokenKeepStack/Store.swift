@@ -25,7 +25,7 @@ public final class Store: Sendable {
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
-        let vault = Vault(arena: arena)
+        let vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(vault: vault, arena: arena)
         var made: [String: any Module] = [:]
         var places: [Dispatcher.Place] = []

@@ -10,6 +10,8 @@ public struct StoreConfiguration: Sendable {
     public var timeoutMilliseconds: UInt32
     /// Whether prompts are allowed.
     public var isInteractive: Bool
+    /// Where the vault is, for tests; nil for the user's.
+    package var vaultPath: String?
 
     /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
     public init(

@@ -1,13 +1,64 @@
+import Glibc
+import Synchronization
+import SystemPackage
 public import TokenKeepCore
+
+/// The encrypted directory of records. Made on the first write; until then every item is absent from it.
+///
+/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so they see the old or the new one.
+/// Every call opens the directory anew, so that a vault that was restored, moved or removed meanwhile is seen as it is.
 public final class Vault: Sendable {
-    public init(arena: SecretArena) {}
-}
-public final class VaultModule: Module {
-    public let name = "vault"
-    public init(vault: Vault) {}
-    public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { throw TokenKeepError(.notFound, "no item") }
-    public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 { throw TokenKeepError(.unsupported, "soon") }
-    public func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool { false }
-    public func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing { ItemListing() }
-    public func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "?") }
+    let arena: SecretArena
+    let cache: KeyCache
+    private let knownPath: Mutex<String?>
+
+    /// The user's vault. Touches nothing yet.
+    public convenience init(arena: SecretArena) { self.init(arena: arena, path: nil) }
+
+    /// The vault in `path`, which tests choose; nil for the user's.
+    package init(arena: SecretArena, path: String?) {
+        self.arena = arena
+        cache = KeyCache(arena: arena)
+        knownPath = Mutex(path)
+    }
+
+    /// Where the vault is, or would be.
+    ///
+    /// - Throws: ``Status/invalid`` for a relative `TOKENKEEP_VAULT`, ``Status/io`` where the user has no home.
+    public func path() throws(TokenKeepError) -> String {
+        if let known = knownPath.withLock({ $0 }) { return known }
+        let path = try VaultLocation.path()
+        knownPath.withLock { $0 = path }
+        return path
+    }
+
+    /// A vault that is there, with its keys open as far as they are.
+    struct Opened {
+        let directory: VaultDirectory
+        let keys: KeyHierarchy
+    }
+
+    /// The vault, or nil where none was made yet.
+    ///
+    /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` where there is one that
+    ///   cannot be used.
+    func open(freshKeys: Bool = false) throws(TokenKeepError) -> Opened? {
+        guard let directory = try VaultDirectory.open(try path()) else { return nil }
+        guard let keys = try cache.keys(of: directory, fresh: freshKeys) else {
+            try VaultMaking.refuseIfDamaged(directory)
+            return nil
+        }
+        return Opened(directory: directory, keys: keys)
+    }
+
+    /// The vault, made if there is none.
+    func openOrMake(_ call: CallContext) throws(TokenKeepError) -> Opened {
+        if let opened = try open() { return opened }
+        let directory = try VaultDirectory.make(try path())
+        try VaultMaking.make(in: directory, arena: arena, call)
+        guard let keys = try cache.keys(of: directory) else {
+            throw TokenKeepError(.io, "the vault in \(directory.path) vanished while it was made", module: "vault")
+        }
+        return Opened(directory: directory, keys: keys)
+    }
 }

@@ -1,0 +1,38 @@
+/* What Swift's Glibc lacks or cannot call. */
+#ifndef TOKENKEEP_SYSTEM_SHIMS_H
+#define TOKENKEEP_SYSTEM_SHIMS_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Non-zero where the kernel runs this program with raised privileges (AT_SECURE of getauxval(3)). */
+int tokenkeep_is_secure_execution(void);
+
+/* openat(2) with a mode: variadic functions are not importable. Retries EINTR. -1 and errno on failure. */
+int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
+
+/* fstat and fstatat of an open file description, without Swift's choice between the type and the function. */
+int tokenkeep_fstat(int descriptor, struct stat *status);
+int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
+
+/*
+ * Takes a write lock of the open file description (F_OFD_SETLK) on length bytes at offset of the file path in
+ * directory, which is made if it is missing; length 0 is the whole file. Waits at most timeout_ms. Returns 0
+ * and the locked descriptor, EBUSY where the deadline passed, or another errno.
+ *
+ * Each lock has a descriptor of its own: two threads that shared one would both succeed. The file is looked
+ * up again after locking, so that a lock on a removed file is not taken for one on its successor. In a child
+ * made by fork() the descriptors are closed: it would keep the lock of a parent that dies.
+ */
+int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
+                           int *descriptor);
+
+/* Releases what tokenkeep_lock_acquire returned. */
+void tokenkeep_lock_release(int descriptor);
+
+/* Locks a mutex, waiting at most timeout_ms by the monotonic clock. 0, or ETIMEDOUT or another errno. */
+int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms);
+
+#endif

@@ -49,7 +49,8 @@ public struct ItemAttributes: Sendable, Hashable {
         }
     }
 
-    private static func isNameByte(_ byte: UInt8) -> Bool {
+    /// Whether an attribute's or a module's name may hold this byte: `[a-z0-9._-]`.
+    public static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
             UInt8(ascii: "_"), UInt8(ascii: "-"):

@@ -8,12 +8,25 @@ public protocol Journal: Sendable {
 
     /// Changes the item's record while no other process can.
     ///
-    /// - Parameter body: gets the present record and says what follows; it must not prompt.
+    /// A record that cannot be read is never lost: a change first gives it a second name.
+    ///
+    /// - Parameter body: gets what stands there and the key that versions are made with, and says what follows; it must
+    ///   not prompt.
     /// - Throws: ``Status/busy`` where another process holds the item past the deadline, and what `body` throws.
     func change<Result>(
         _ name: ItemName, _ call: CallContext,
-        _ body: (JournalRecord?) throws(TokenKeepError) -> (JournalChange, Result)
+        _ body: (JournalEntry, ItemVersionKey) throws(TokenKeepError) -> (JournalChange, Result)
     ) throws(TokenKeepError) -> Result
+}
+
+/// What a change finds in a record's place.
+public enum JournalEntry: Sendable {
+    /// Nothing.
+    case none
+    /// A record.
+    case record(JournalRecord)
+    /// Something that cannot be read, and why.
+    case unreadable(TokenKeepError)
 }
 
 /// What stands in a record.

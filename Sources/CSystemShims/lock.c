@@ -1,0 +1,178 @@
+#define _GNU_SOURCE
+#include "CSystemShims.h"
+#include "lock_descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+/*
+ * F_OFD_SETLKW has no deadline, and polling starves under contention: the kernel grants a lock to whoever
+ * waits in it first. So a helper thread waits, and the caller waits for the helper. A caller that gives up
+ * leaves the descriptor to the helper, which closes it when the lock is granted late.
+ */
+
+enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024 };
+
+struct wait {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct flock range;
+    int descriptor;
+    int finished;
+    int abandoned;
+    int error;
+};
+
+static struct flock write_lock(off_t offset, off_t length) {
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = length};
+    return range;
+}
+
+static void destroy(struct wait *wait) {
+    pthread_cond_destroy(&wait->changed);
+    pthread_mutex_destroy(&wait->mutex);
+    free(wait);
+}
+
+static void *wait_for_lock(void *argument) {
+    struct wait *wait = argument;
+    int result;
+    do {
+        result = fcntl(wait->descriptor, F_OFD_SETLKW, &wait->range);
+    } while (result < 0 && errno == EINTR);
+    int error = result < 0 ? errno : 0;
+    pthread_mutex_lock(&wait->mutex);
+    wait->error = error;
+    wait->finished = 1;
+    int abandoned = wait->abandoned;
+    pthread_cond_signal(&wait->changed);
+    pthread_mutex_unlock(&wait->mutex);
+    if (abandoned) {
+        tokenkeep_lock_descriptor_close(wait->descriptor);
+        tokenkeep_abandoned_waits_add(-1);
+        destroy(wait);
+    }
+    return NULL;
+}
+
+/* The helper runs none of the host's signal handlers. */
+static int start_helper(struct wait *wait) {
+    pthread_attr_t attributes;
+    pthread_t helper;
+    sigset_t all, previous;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, HELPER_STACK);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    int error = pthread_create(&helper, &attributes, wait_for_lock, wait);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+static struct wait *new_wait(int descriptor, struct flock range) {
+    struct wait *wait = calloc(1, sizeof *wait);
+    if (wait == NULL)
+        return NULL;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&wait->mutex, NULL);
+    pthread_cond_init(&wait->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    wait->descriptor = descriptor;
+    wait->range = range;
+    return wait;
+}
+
+/* 0 where the lock was granted; EBUSY where the deadline passed: then *abandoned says that the helper owns
+ * the descriptor. */
+static int wait_with_deadline(int descriptor, struct flock range, const struct timespec *deadline,
+                              int *abandoned) {
+    if (tokenkeep_abandoned_waits() >= MAXIMUM_ABANDONED_WAITS)
+        return EBUSY;
+    struct wait *wait = new_wait(descriptor, range);
+    int error = wait == NULL ? ENOMEM : start_helper(wait);
+    if (error != 0) {
+        if (wait != NULL)
+            destroy(wait);
+        return error;
+    }
+    pthread_mutex_lock(&wait->mutex);
+    int timed_out = 0;
+    while (!wait->finished && timed_out != ETIMEDOUT)
+        timed_out = pthread_cond_timedwait(&wait->changed, &wait->mutex, deadline);
+    *abandoned = wait->abandoned = !wait->finished;
+    if (*abandoned)
+        tokenkeep_abandoned_waits_add(1);
+    error = wait->finished ? wait->error : EBUSY;
+    pthread_mutex_unlock(&wait->mutex);
+    if (!*abandoned)
+        destroy(wait);
+    return error;
+}
+
+static int lock_descriptor(int descriptor, struct flock range, const struct timespec *deadline,
+                           int *abandoned) {
+    if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
+        return 0;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+        return errno;
+    return wait_with_deadline(descriptor, range, deadline, abandoned);
+}
+
+static int is_current(int directory, const char *path, int descriptor) {
+    struct stat held, named;
+    return fstat(descriptor, &held) == 0 && fstatat(directory, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+static struct timespec deadline_after(uint32_t milliseconds) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += milliseconds / 1000;
+    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+static int has_passed(const struct timespec *deadline) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > deadline->tv_sec ||
+           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
+                           int *descriptor) {
+    const struct timespec deadline = deadline_after(timeout_ms);
+    for (;;) {
+        int opened = tokenkeep_lock_descriptor_open(directory, path);
+        if (opened < 0)
+            return errno;
+        int abandoned = 0;
+        int error = lock_descriptor(opened, write_lock(offset, length), &deadline, &abandoned);
+        if (error == 0 && is_current(directory, path, opened)) {
+            *descriptor = opened;
+            return 0;
+        }
+        if (!abandoned)
+            tokenkeep_lock_descriptor_close(opened);
+        if (error != 0)
+            return error;
+        if (has_passed(&deadline))
+            return EBUSY;
+    }
+}
+
+void tokenkeep_lock_release(int descriptor) {
+    tokenkeep_lock_descriptor_close(descriptor);
+}

@@ -1,0 +1,93 @@
+#define _GNU_SOURCE
+#include "lock_descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int *descriptors;
+static size_t count;
+static size_t capacity;
+static int abandoned_waits;
+
+static void before_fork(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+static void after_fork_in_parent(void) {
+    pthread_mutex_unlock(&mutex);
+}
+
+static void after_fork_in_child(void) {
+    for (size_t i = 0; i < count; i++)
+        close(descriptors[i]);
+    count = 0;
+    abandoned_waits = 0; /* the waiting threads are not in the child */
+    pthread_mutex_unlock(&mutex);
+}
+
+static void register_handlers(void) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* With the mutex held: room for one descriptor more. */
+static int make_room(void) {
+    if (count < capacity)
+        return 1;
+    size_t wanted = capacity == 0 ? 16 : capacity * 2;
+    int *grown = realloc(descriptors, wanted * sizeof *grown);
+    if (grown == NULL)
+        return 0;
+    descriptors = grown;
+    capacity = wanted;
+    return 1;
+}
+
+int tokenkeep_lock_descriptor_open(int directory, const char *path) {
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int descriptor = -1;
+    pthread_once(&once, register_handlers);
+    pthread_mutex_lock(&mutex);
+    if (!make_room()) {
+        errno = ENOMEM;
+    } else {
+        do {
+            descriptor = openat(directory, path, flags, 0600);
+        } while (descriptor < 0 && errno == EINTR);
+        if (descriptor >= 0)
+            descriptors[count++] = descriptor;
+    }
+    int error = errno;
+    pthread_mutex_unlock(&mutex);
+    errno = error;
+    return descriptor;
+}
+
+void tokenkeep_lock_descriptor_close(int descriptor) {
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < count; i++) {
+        if (descriptors[i] != descriptor)
+            continue;
+        descriptors[i] = descriptors[--count];
+        close(descriptor);
+        break;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+int tokenkeep_abandoned_waits(void) {
+    pthread_mutex_lock(&mutex);
+    int number = abandoned_waits;
+    pthread_mutex_unlock(&mutex);
+    return number;
+}
+
+void tokenkeep_abandoned_waits_add(int number) {
+    pthread_mutex_lock(&mutex);
+    abandoned_waits += number;
+    pthread_mutex_unlock(&mutex);
+}

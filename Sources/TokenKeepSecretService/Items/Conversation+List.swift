@@ -1,0 +1,54 @@
+import TokenKeepCore
+
+extension Conversation {
+    /// How many questions travel together.
+    private static let batch = 128
+
+    /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
+    func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
+        let what = service.map { "the items of \($0)" } ?? "the items"
+        let search = ItemCoding.search(namespace: namespace, service: service)
+        var (paths, locked) = try self.search(search, for: what)
+        let isHidden = paths.isEmpty && locked.isEmpty ? try isDefaultCollectionLocked(for: what) : false
+        if call.promptsAllowed, isHidden || !locked.isEmpty {
+            try unlock(isHidden ? [.defaultCollection] : locked, subject: what)
+            (paths, locked) = try self.search(search, for: what)
+        } else if paths.isEmpty, isHidden || !locked.isEmpty {
+            throw ServiceFailure.locked(what)
+        }
+        var listing = ItemListing(problem: locked.isEmpty ? nil : ServiceFailure.locked(what))
+        var newest: [ItemName: ItemDetails] = [:]
+        for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
+            let batch = paths[start..<min(start + Conversation.batch, paths.count)]
+            for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
+                do throws(TokenKeepError) {
+                    guard let item = try StoredItem.read(reply, at: path, subject: what) else { continue }
+                    add(try details(of: item, namespace: namespace, service: service), to: &newest)
+                } catch {
+                    guard error.status == .corrupt else { throw error }
+                    listing.problem = listing.problem ?? error
+                }
+            }
+        }
+        listing.items = newest.values.sorted { $0.name < $1.name }
+        return listing
+    }
+
+    private func details(
+        of item: StoredItem, namespace: String, service: String?
+    ) throws(TokenKeepError) -> ItemDetails? {
+        // Some services match more than they were asked for.
+        guard item.attributes[AttributeNames.schema] == AttributeNames.ourSchema,
+            item.attributes[AttributeNames.namespace] == namespace,
+            service == nil || item.attributes[AttributeNames.service] == service
+        else { return nil }
+        let name = try ItemCoding.name(of: item, namespace: namespace)
+        return try ItemCoding.details(of: item, name: name, module: module)
+    }
+
+    private func add(_ details: ItemDetails?, to newest: inout [ItemName: ItemDetails]) {
+        guard let details else { return }
+        if let other = newest[details.name], let time = other.modifiedAt, time >= details.modifiedAt ?? time { return }
+        newest[details.name] = details
+    }
+}

@@ -1,0 +1,127 @@
+import CSystemShims
+import Glibc
+import SystemPackage
+import TokenKeepCore
+
+/// A descriptor that is closed when the last reference goes.
+final class OwnedDescriptor: Sendable {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
+}
+
+/// The system calls of the vault, relative to open directories, with typed errors. Everything is retried after EINTR.
+enum SystemCall {
+    /// Opens a file; nil where there is none.
+    static func open(
+        _ path: String, in directory: Int32, _ flags: Int32, mode: mode_t = 0
+    ) throws(Errno) -> OwnedDescriptor? {
+        let descriptor = tokenkeep_openat(directory, path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+        if descriptor >= 0 { return OwnedDescriptor(descriptor) }
+        guard errno == ENOENT else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    static func status(of descriptor: OwnedDescriptor) throws(Errno) -> FileStatus {
+        var status = stat()
+        try check { tokenkeep_fstat(descriptor.number, &status) }
+        return FileStatus(status)
+    }
+
+    /// The status of a file, of a link itself; nil where there is none.
+    static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
+        var status = stat()
+        if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
+        guard errno == ENOENT || errno == ENOTDIR else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    /// Writes all bytes.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: OwnedDescriptor) throws(Errno) {
+        do {
+            try FileDescriptor(rawValue: descriptor.number).writeAll(bytes)
+        } catch {
+            throw error as? Errno ?? .ioError
+        }
+    }
+
+    /// Reads up to `bytes.count` bytes from the start of the file; fewer where it ends before.
+    static func read(_ descriptor: OwnedDescriptor, into bytes: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+        var done = 0
+        while done < bytes.count {
+            let count: Int
+            do {
+                count = try FileDescriptor(rawValue: descriptor.number).read(
+                    fromAbsoluteOffset: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+            } catch {
+                throw error as? Errno ?? .ioError
+            }
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
+    static func syncData(of descriptor: OwnedDescriptor) throws(Errno) {
+        try check { fdatasync(descriptor.number) }
+    }
+
+    static func sync(_ descriptor: OwnedDescriptor) throws(Errno) {
+        try check { fsync(descriptor.number) }
+    }
+
+    static func rename(_ old: String, to new: String, in directory: OwnedDescriptor) throws(Errno) {
+        try check { renameat(directory.number, old, directory.number, new) }
+    }
+
+    static func link(_ old: String, as new: String, in directory: OwnedDescriptor) throws(Errno) {
+        try check { linkat(directory.number, old, directory.number, new, 0) }
+    }
+
+    /// Removes a file; false where there was none.
+    static func remove(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try check { unlinkat(directory.number, path, 0) }
+            return true
+        } catch {
+            guard error == .noSuchFileOrDirectory else { throw error }
+            return false
+        }
+    }
+
+    /// Makes a directory of mode 0700; false where the name exists.
+    static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try check { mkdirat(directory, path, 0o700) }
+            return true
+        } catch {
+            guard error == .fileExists else { throw error }
+            return false
+        }
+    }
+
+    private static func check(_ call: () -> Int32) throws(Errno) {
+        while call() != 0 {
+            guard errno == EINTR else { throw Errno(rawValue: errno) }
+        }
+    }
+}
+
+extension Errno {
+    /// The error as a caller of the store sees it.
+    ///
+    /// - Parameter action: what could not be done: `cannot write records/…`.
+    func error(_ action: String) -> TokenKeepError {
+        switch self {
+        case .permissionDenied, .notPermitted:
+            TokenKeepError(.denied, "\(action): \(self)", module: "vault", hint: "check who owns the vault's directory")
+        case .noSpace, .diskQuotaExceeded:
+            TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "make room on the disk")
+        case .readOnlyFileSystem:
+            TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "set TOKENKEEP_VAULT to a writable place")
+        default: TokenKeepError(.io, "\(action): \(self)", module: "vault")
+        }
+    }
+}

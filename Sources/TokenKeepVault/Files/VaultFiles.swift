@@ -1,0 +1,114 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+
+/// Reads and durably replaces whole files of the vault.
+enum VaultFiles {
+    /// The bytes of a regular file; nil where there is none.
+    ///
+    /// - Parameter name: the path from `directory`.
+    /// - Throws: ``Status/corrupt`` where it is no regular file or longer than `maximum`.
+    static func read(
+        _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
+    ) throws(TokenKeepError) -> [UInt8]? {
+        guard let (file, size) = try open(name, in: directory, atMost: maximum) else { return nil }
+        var bytes = [UInt8](repeating: 0, count: size)
+        let read: Swift.Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
+            do throws(Errno) {
+                return .success(try SystemCall.read(file, into: bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        do throws(Errno) {
+            bytes.removeLast(size - (try read.get()))
+        } catch {
+            throw error.error("cannot read \(name)")
+        }
+        return bytes
+    }
+
+    /// The same, into guarded memory.
+    static func readSecret(
+        _ name: String, in directory: OwnedDescriptor, atMost maximum: Int, arena: SecretArena
+    ) throws(TokenKeepError) -> SecretBytes? {
+        guard let (file, size) = try open(name, in: directory, atMost: maximum) else { return nil }
+        return try SecretBytes(count: size, in: arena) { bytes throws(TokenKeepError) in
+            do throws(Errno) {
+                // A file that shrank meanwhile leaves zeros, which its checksum finds.
+                _ = try SystemCall.read(file, into: bytes)
+            } catch {
+                throw error.error("cannot read \(name)")
+            }
+        }
+    }
+
+    private static func open(
+        _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
+    ) throws(TokenKeepError) -> (file: OwnedDescriptor, size: Int)? {
+        do throws(Errno) {
+            // O_NONBLOCK: opening a pipe that somebody put here must not wait for its writer.
+            guard let file = try SystemCall.open(name, in: directory.number, O_RDONLY | O_NONBLOCK) else { return nil }
+            let status = try SystemCall.status(of: file)
+            if status.isRegularFile, status.size <= maximum { return (file, status.size) }
+        } catch {
+            guard error == .tooManySymbolicLinkLevels else { throw error.error("cannot read \(name)") }
+        }
+        throw FormatFault.malformed("it is too long, or not a regular file").error(in: name)
+    }
+
+    /// Writes a file beside, makes it durable, and renames it over `name`: a reader sees the old or the new one, whole.
+    static func replace(
+        _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer
+    ) throws(TokenKeepError) {
+        let temporary = name + ".tmp"
+        do throws(Errno) {
+            let flags = O_WRONLY | O_CREAT | O_TRUNC
+            guard let file = try SystemCall.open(temporary, in: directory.number, flags, mode: 0o600) else {
+                throw Errno.noSuchFileOrDirectory
+            }
+            try SystemCall.write(bytes, to: file)
+            try SystemCall.syncData(of: file)
+            try SystemCall.rename(temporary, to: name, in: directory)
+        } catch {
+            _ = try? SystemCall.remove(temporary, in: directory)
+            throw error.error("cannot write \(name)")
+        }
+        try sync(directory, after: "writing \(name)")
+    }
+
+    /// Removes a file durably; false where there was none.
+    static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) -> Bool {
+        do throws(Errno) {
+            guard try SystemCall.remove(name, in: directory) else { return false }
+        } catch {
+            throw error.error("cannot remove \(name)")
+        }
+        try sync(directory, after: "removing \(name)")
+        return true
+    }
+
+    /// Gives a file that cannot be read a second name, durably, so that its first may be used again.
+    static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
+        for number in 1...1000 {
+            do throws(Errno) {
+                try SystemCall.link(name, as: "\(name).corrupt-\(number)", in: directory)
+            } catch {
+                if error == .fileExists { continue }
+                throw error.error("cannot set \(name) aside")
+            }
+            return try sync(directory, after: "setting \(name) aside")
+        }
+        throw TokenKeepError(
+            .io, "1000 damaged copies of \(name) are set aside", module: "vault", hint: "remove some of them")
+    }
+
+    /// Makes what happened to a directory's entries durable.
+    static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
+        do throws(Errno) {
+            try SystemCall.sync(directory)
+        } catch {
+            throw error.error("cannot make the directory durable after \(action)")
+        }
+    }
+}

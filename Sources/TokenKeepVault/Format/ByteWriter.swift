@@ -1,0 +1,27 @@
+/// Puts fields together.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+    mutating func append(_ part: some Sequence<UInt8>) { bytes.append(contentsOf: part) }
+
+    mutating func append(integer: some FixedWidthInteger) {
+        withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+
+    /// A field of a state or metadata box.
+    mutating func append(field tag: UInt16, _ value: some Collection<UInt8>) {
+        append(integer: tag)
+        append(integer: UInt32(value.count))
+        append(value)
+    }
+
+    mutating func append(field tag: UInt16, integer: some FixedWidthInteger) {
+        append(integer: tag)
+        append(integer: UInt32(MemoryLayout.size(ofValue: integer)))
+        append(integer: integer)
+    }
+}

@@ -1,0 +1,119 @@
+import TokenKeepCore
+
+/// The fields of a state box.
+struct StateFields: Equatable {
+    private enum Tag {
+        static let state: UInt16 = 1
+        static let changedAt: UInt16 = 2
+        static let debt: UInt16 = 3
+        static let pendingRefresh: UInt16 = 16
+        static let outbox: UInt16 = 17
+    }
+    private static let maximumDebts = 64
+    private static let maximumPendingRefresh = 32_768
+
+    var state: RecordState
+    var changedAt: UnixTime
+    var debts: [Debt] = []
+    /// A session's own fields, 16 and 17, and optional ones: kept as they are.
+    var kept: [KeptField] = []
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
+        var fields = Fields(bytes, repeating: [Tag.debt])
+        var state: RecordState?
+        var changedAt: UnixTime?
+        var debts: [Debt] = []
+        var kept: [KeptField] = []
+        while let (tag, value) = try fields.next() {
+            var reader = ByteReader(value)
+            switch tag {
+            case Tag.state:
+                state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))
+                try reader.end()
+            case Tag.changedAt:
+                changedAt = UnixTime(try reader.integer(Int64.self, "date of change"))
+                try reader.end()
+            case Tag.debt:
+                debts.append(try DebtFormat.parse(value))
+            case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
+                Fields.firstOptional...:
+                kept.append(KeptField(tag: tag, value: Array(value)))
+            default: throw .malformed("it has an unknown field \(tag)")
+            }
+        }
+        guard let state, let changedAt else { throw .malformed("its state is missing or unknown") }
+        guard debts.count <= maximumDebts, state != .home || debts.isEmpty else {
+            throw .malformed("its debts do not fit its state")
+        }
+        return StateFields(state: state, changedAt: changedAt, debts: debts, kept: kept)
+    }
+
+    func serialized() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(field: Tag.state, integer: state.rawValue)
+        writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
+        for debt in debts { writer.append(field: Tag.debt, DebtFormat.serialized(debt)) }
+        for field in kept { writer.append(field: field.tag, field.value) }
+        return writer.bytes
+    }
+}
+
+/// A field that this version keeps without knowing what it means.
+struct KeptField: Equatable {
+    let tag: UInt16
+    let value: [UInt8]
+}
+
+/// A debt as a field's value.
+enum DebtFormat {
+    static let fingerprintLength = 16
+    static let machineLength = 16
+    private static let maximumModule = 64
+    private static let maximumInFlight = 16
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Debt {
+        var reader = ByteReader(bytes)
+        guard let kind = Debt.Kind(rawValue: try reader.integer(UInt8.self, "kind of a debt")) else {
+            throw .malformed("a debt is of an unknown kind")
+        }
+        let machine = try reader.array(machineLength, "machine id")
+        let since = UnixTime(try reader.integer(Int64.self, "date of a debt"))
+        let moduleLength = Int(try reader.integer(UInt8.self, "length of a module's name"))
+        guard (1...maximumModule).contains(moduleLength) else { throw .malformed("a debt names no module") }
+        let module = try reader.text(moduleLength, "module's name")
+        guard module.utf8.allSatisfy(ItemAttributes.isNameByte) else {
+            throw .malformed("a debt names a module that cannot be one")
+        }
+        let baseCount = try reader.integer(UInt8.self, "number of base fingerprints")
+        guard baseCount <= 1 else { throw .malformed("a debt has two base fingerprints") }
+        let base = baseCount == 1 ? try reader.array(fingerprintLength, "fingerprint") : nil
+        let inFlightCount = Int(try reader.integer(UInt8.self, "number of fingerprints in flight"))
+        guard inFlightCount <= maximumInFlight else { throw .malformed("a debt has too many fingerprints in flight") }
+        var inFlight: [[UInt8]] = []
+        for _ in 0..<inFlightCount { inFlight.append(try reader.array(fingerprintLength, "fingerprint")) }
+        try reader.end()
+        return Debt(module: module, machine: machine, kind: kind, since: since, base: base, inFlight: inFlight)
+    }
+
+    static func serialized(_ debt: Debt) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(integer: debt.kind.rawValue)
+        writer.append(debt.machine)
+        writer.append(integer: debt.since.rawValue)
+        writer.append(integer: UInt8(debt.module.utf8.count))
+        writer.append(debt.module.utf8)
+        writer.append(integer: UInt8(debt.base == nil ? 0 : 1))
+        writer.append(debt.base ?? [])
+        writer.append(integer: UInt8(debt.inFlight.count))
+        for fingerprint in debt.inFlight { writer.append(fingerprint) }
+        return writer.bytes
+    }
+
+    /// Whether a debt fits the format.
+    static func isValid(_ debt: Debt) -> Bool {
+        (1...maximumModule).contains(debt.module.utf8.count)
+            && debt.module.utf8.allSatisfy(ItemAttributes.isNameByte) && debt.machine.count == machineLength
+            && (debt.base?.count ?? fingerprintLength) == fingerprintLength && debt.inFlight.count <= maximumInFlight
+            && debt.inFlight.allSatisfy { $0.count == fingerprintLength }
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import Synchronization
+import SystemPackage
+import TokenKeepCore
+
+/// The open keys of a vault, until its header changes.
+final class KeyCache: Sendable {
+    private struct Entry {
+        let identity: FileStatus.Identity
+        let keys: KeyHierarchy
+    }
+
+    private let arena: SecretArena
+    private let entry = Mutex<Entry?>(nil)
+
+    init(arena: SecretArena) { self.arena = arena }
+
+    /// The vault's keys; nil where it has no header, so that it does not exist.
+    ///
+    /// - Parameter fresh: reads the header again even if it looks the same.
+    func keys(of directory: VaultDirectory, fresh: Bool = false) throws(TokenKeepError) -> KeyHierarchy? {
+        guard let identity = try identity(in: directory) else { return nil }
+        if !fresh, let entry = entry.withLock({ $0 }), entry.identity == identity { return entry.keys }
+        let keys = try open(directory)
+        entry.withLock { $0 = Entry(identity: identity, keys: keys) }
+        return keys
+    }
+
+    private func identity(in directory: VaultDirectory) throws(TokenKeepError) -> FileStatus.Identity? {
+        do throws(Errno) {
+            for file in ["header", "header.2"] {
+                if let status = try SystemCall.status(of: file, in: directory.descriptor.number) {
+                    return status.identity
+                }
+            }
+            return nil
+        } catch {
+            throw error.error("cannot inspect \(directory.path)/header")
+        }
+    }
+
+    private func open(_ directory: VaultDirectory) throws(TokenKeepError) -> KeyHierarchy {
+        let keyfile = try openKeyfile(directory)
+        var first: TokenKeepError?
+        for file in ["header", "header.2"] {
+            do throws(TokenKeepError) {
+                return try open(file, of: directory, with: keyfile)
+            } catch {
+                first = first ?? error
+            }
+        }
+        throw first ?? TokenKeepError(.corrupt, "the vault has no header", module: "vault")
+    }
+
+    private func openKeyfile(_ directory: VaultDirectory) throws(TokenKeepError) -> Keyfile {
+        guard let keyfile = try KeyCache.readKeyfile(of: directory, in: arena) else {
+            throw TokenKeepError(
+                .corrupt, "the vault in \(directory.path) has lost its keyfile", module: "vault",
+                hint: "restore the file keyfile from a backup: without it nothing can be opened")
+        }
+        return keyfile
+    }
+
+    /// The vault's keyfile; nil where there is none.
+    static func readKeyfile(
+        of directory: VaultDirectory, in arena: SecretArena
+    ) throws(TokenKeepError) -> Keyfile? {
+        guard
+            let bytes = try VaultFiles.readSecret(
+                "keyfile", in: directory.descriptor, atMost: Keyfile.length, arena: arena)
+        else { return nil }
+        do throws(FormatFault) {
+            return try bytes.lent { bytes throws(FormatFault) in try Keyfile.parse(bytes, in: arena) }
+        } catch {
+            throw error.error(in: "keyfile")
+        }
+    }
+
+    private func open(
+        _ file: String, of directory: VaultDirectory, with keyfile: Keyfile
+    ) throws(TokenKeepError) -> KeyHierarchy {
+        guard
+            let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: Header.maximumLength)
+        else { throw FormatFault.malformed("it is missing").error(in: file) }
+        do throws(FormatFault) {
+            return try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, in: arena)
+        } catch {
+            throw error.error(in: file)
+        }
+    }
+}

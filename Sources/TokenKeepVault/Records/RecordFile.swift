@@ -1,0 +1,90 @@
+import TokenKeepCore
+
+/// A record's bytes, taken apart and opened as far as it is asked for.
+struct RecordFile {
+    let prefix: RecordPrefix
+    private let bytes: [UInt8]
+    private let keys: KeyHierarchy
+
+    /// Takes a file apart.
+    ///
+    /// - Parameter name: the file's name in binary, which the record must repeat.
+    init(_ bytes: [UInt8], name: [UInt8], keys: KeyHierarchy) throws(FormatFault) {
+        prefix = try bytes.lent { file throws(FormatFault) in
+            var reader = ByteReader(file)
+            let prefix = try RecordPrefix.parse(&reader)
+            guard reader.remaining == prefix.stateLength + prefix.metadataLength + prefix.secretLength else {
+                throw .malformed("its length is not what its prefix says")
+            }
+            return prefix
+        }
+        guard prefix.vaultID == keys.vaultID else { throw .malformed("it belongs to another vault") }
+        guard prefix.kind == .value else { throw .malformed("it is of another kind than the items of a vault") }
+        guard prefix.name == name else { throw .malformed("it belongs to another item") }
+        guard prefix.nameKeyID == keys.nameKeyID else { throw .unknownKey }
+        self.bytes = bytes
+        self.keys = keys
+    }
+
+    /// Opens the state, which also proves that the three boxes belong together.
+    func openState(in arena: SecretArena) throws(FormatFault) -> StateFields {
+        let boxes = bytes[(RecordPrefix.length + prefix.stateLength)...]
+        let data = Array(boxes).withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
+        let plaintext = try Array(stateBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: keys.states, data: data, in: arena, "state")
+        }
+        let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
+        guard (state.state == .tombstone) == (prefix.level == nil) else {
+            throw .malformed("its state does not fit its boxes")
+        }
+        return state
+    }
+
+    /// Opens the metadata of a record that is no tombstone.
+    func openMetadata(in arena: SecretArena) throws(FormatFault) -> MetadataFields {
+        guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
+        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
+        let data = prefix.metadataAdditionalData()
+        let plaintext = try Array(metadataBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: data, in: arena, "metadata")
+        }
+        let metadata = try plaintext.lent { bytes throws(FormatFault) in
+            try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
+        }
+        guard keys.fileName(of: metadata.details.name) == prefix.name else {
+            throw .malformed("its metadata belongs to another item")
+        }
+        return metadata
+    }
+
+    /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
+    func openSecret() throws(FormatFault) -> SecretBytes {
+        guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
+        // What is asked for at each use is sealed with a key that no slot of this version opens.
+        guard !prefix.flags.contains(.userPresence) else { throw .lockedKey }
+        let key = try keys.key(prefix.classKeyID, for: .level(level))
+        let data = prefix.secretAdditionalData(metadataBox: metadataBox)
+        return try bytes.lent { file throws(FormatFault) in
+            let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
+            return try AuthenticatedBox.open(box, key: key, data: data, in: nil, "secret")
+        }
+    }
+
+    private var stateBox: ArraySlice<UInt8> {
+        bytes[RecordPrefix.length..<RecordPrefix.length + prefix.stateLength]
+    }
+
+    private var metadataBox: ArraySlice<UInt8> {
+        let start = RecordPrefix.length + prefix.stateLength
+        return bytes[start..<start + prefix.metadataLength]
+    }
+}
+
+extension SecretBytes {
+    /// `withUnsafeBytes` under the name that arrays have here.
+    func lent<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeBytes(body)
+    }
+}

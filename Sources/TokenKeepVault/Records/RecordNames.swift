@@ -1,0 +1,51 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+
+/// The file names of records: 32 lower-case hexadecimal digits.
+enum RecordNames {
+    static func fileName(_ name: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: name.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// The binary name behind a file name; nil where it is none.
+    static func name(ofFile file: String) -> [UInt8]? {
+        let utf8 = Array(file.utf8)
+        guard utf8.count == 32 else { return nil }
+        var name: [UInt8] = []
+        for index in stride(from: 0, to: 32, by: 2) {
+            guard let high = digit(utf8[index]), let low = digit(utf8[index + 1]) else { return nil }
+            name.append(high << 4 | low)
+        }
+        return name
+    }
+
+    /// The names of all records of a directory, in the order of the directory.
+    static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
+        // fdopendir owns its descriptor and its offset: it gets one of its own.
+        guard let own = try? SystemCall.open(".", in: records.number, O_RDONLY | O_DIRECTORY),
+            let directory = fdopendir(dup(own.number))
+        else { throw Errno(rawValue: errno).error("cannot list the records") }
+        defer { closedir(directory) }
+        var names: [[UInt8]] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else { break }
+            let file = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let file, let name = name(ofFile: file) { names.append(name) }
+        }
+        guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the records") }
+        return names
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

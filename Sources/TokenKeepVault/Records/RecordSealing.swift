@@ -1,0 +1,47 @@
+import TokenKeepCore
+
+/// Makes the bytes of records.
+enum RecordSealing {
+    /// A record with a value.
+    static func value(
+        _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyHierarchy
+    ) throws(FormatFault) -> [UInt8] {
+        let details = metadata.details
+        let metadataKey = try keys.currentKey(for: .metadata)
+        let classKey = try keys.currentKey(for: .level(details.accessLevel))
+        let metadataPlaintext = metadata.serialized()
+        let statePlaintext = state.serialized()
+        let prefix = RecordPrefix(
+            kind: .value, level: details.accessLevel, vaultID: keys.vaultID, name: keys.fileName(of: details.name),
+            flags: details.flags, nameKeyID: keys.nameKeyID, metadataKeyID: metadataKey.id, classKeyID: classKey.id,
+            stateLength: statePlaintext.count + AuthenticatedBox.overhead,
+            metadataLength: metadataPlaintext.count + AuthenticatedBox.overhead,
+            secretLength: secret.count + AuthenticatedBox.overhead)
+        let metadataBox = metadataPlaintext.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: metadataKey.key, data: prefix.metadataAdditionalData())
+        }
+        let secretBox = secret.withUnsafeBytes {
+            AuthenticatedBox.seal(
+                $0, key: classKey.key, data: prefix.secretAdditionalData(metadataBox: metadataBox))
+        }
+        return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
+    }
+
+    /// A record that says that an item was cleared.
+    static func tombstone(name: [UInt8], state: StateFields, keys: KeyHierarchy) -> [UInt8] {
+        let plaintext = state.serialized()
+        let prefix = RecordPrefix(
+            kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], nameKeyID: keys.nameKeyID,
+            metadataKeyID: 0, classKeyID: 0, stateLength: plaintext.count + AuthenticatedBox.overhead,
+            metadataLength: 0, secretLength: 0)
+        return assemble(prefix, plaintext, boxes: [], keys: keys)
+    }
+
+    private static func assemble(
+        _ prefix: RecordPrefix, _ statePlaintext: [UInt8], boxes: [UInt8], keys: KeyHierarchy
+    ) -> [UInt8] {
+        let data = boxes.withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
+        let stateBox = statePlaintext.withUnsafeBytes { AuthenticatedBox.seal($0, key: keys.states, data: data) }
+        return prefix.serialized() + stateBox + boxes
+    }
+}

@@ -1,0 +1,121 @@
+public import TokenKeepCore
+
+/// The module `vault`: items that live in the vault's records.
+///
+/// A record that is owed to another module reads as an item here; a tombstone reads as none. What they owe stays.
+public final class VaultModule: Module {
+    /// `vault`.
+    public let name = "vault"
+    private let vault: Vault
+
+    /// Keeps items in `vault`.
+    public init(vault: Vault) { self.vault = vault }
+
+    /// See ``Module``.
+    public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        do throws(TokenKeepError) {
+            if let item = try vault.item(name) { return item }
+        } catch {
+            throw error.of(name)
+        }
+        throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
+    }
+
+    /// See ``Module``.
+    public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        do throws(TokenKeepError) {
+            return try vault.change(request.name, call) { entry, versionKey throws(TokenKeepError) in
+                if case .unreadable(let error) = entry, request.precondition != .none { throw error }
+                let present = entry.record
+                try request.check(present: present?.details)
+                var details = request.details(replacing: present?.details, module: name)
+                details.version = versionKey.version(of: details, secret: request.secret)
+                let debts = present?.debts ?? []
+                let state: RecordState = debts.isEmpty ? .home : .owed
+                return (.value(state, details: details, secret: request.secret, debts: debts), details.version)
+            }
+        } catch {
+            throw error.of(request.name)
+        }
+    }
+
+    /// See ``Module``.
+    public func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        do throws(TokenKeepError) {
+            guard try vault.open() != nil else {
+                if let version { try SaveRequest.check(version: version, of: name, present: nil) }
+                return false
+            }
+            return try vault.change(name, call) { entry, _ throws(TokenKeepError) in
+                if let version {
+                    if case .unreadable(let error) = entry { throw error }
+                    try SaveRequest.check(version: version, of: name, present: entry.record?.details)
+                }
+                return VaultModule.clearing(entry)
+            }
+        } catch {
+            throw error.of(name)
+        }
+    }
+
+    /// What a clear makes of a record: what it owed to modules becomes that they must lose the item.
+    private static func clearing(_ entry: JournalEntry) -> (JournalChange, Bool) {
+        switch entry {
+        case .none: return (.keep, false)
+        case .unreadable: return (.remove, true)
+        case .record(let record) where record.state == .tombstone: return (.keep, false)
+        case .record(let record) where record.debts.isEmpty: return (.remove, true)
+        case .record(let record):
+            let debts = record.debts.map { debt in
+                var debt = debt
+                debt.kind = .delete
+                return debt
+            }
+            return (.tombstone(debts: debts), true)
+        }
+    }
+
+    /// See ``Module``.
+    public func list(
+        namespace: String, service: String?, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemListing {
+        let listing = try vault.allItems()
+        return ItemListing(
+            items: listing.items.filter { item in
+                item.name.namespace == namespace && (service == nil || item.name.service == service)
+            }, problem: listing.problem)
+    }
+
+    /// See ``Module``.
+    public func report(_ call: CallContext) -> ModuleReport {
+        let path: String
+        do throws(TokenKeepError) {
+            path = try vault.path()
+            guard try vault.open() != nil else {
+                return ModuleReport(module: name, place: path, notes: ["not made yet: the first save makes it"])
+            }
+        } catch {
+            return ModuleReport(module: name, problem: error, place: (try? vault.path()) ?? "unknown")
+        }
+        return ModuleReport(
+            module: name, place: path, notes: ["protected from other users; not from who has the disk (no password)"])
+    }
+}
+
+extension JournalEntry {
+    /// The record, where it could be read.
+    fileprivate var record: JournalRecord? {
+        guard case .record(let record) = self else { return nil }
+        return record
+    }
+}
+
+extension TokenKeepError {
+    /// The same error, said to be about an item, where its words do not name it.
+    fileprivate func of(_ name: ItemName) -> TokenKeepError {
+        guard !message.contains(name.description) else { return inModule("vault") }
+        return TokenKeepError(status, "\(name): \(message)", module: module ?? "vault", hint: hint)
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+public import Glibc
+
+/// A private directory for one test, removed with everything in it when the last reference goes.
+public final class TemporaryDirectory: Sendable {
+    /// Its path, without a slash at the end.
+    public let path: String
+
+    /// Makes a directory of mode 0700 below `TMPDIR` or /tmp.
+    public init() {
+        let base = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? "/tmp"
+        var template = Array("\(base)/tokenkeep-test-XXXXXX".utf8CString)
+        guard let made = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
+        path = String(cString: made)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Writes a file below the directory; directories on the way are made.
+    public func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) {
+        var folder = path
+        for component in name.split(separator: "/").dropLast() {
+            folder += "/" + component
+            mkdir(folder, 0o700)
+        }
+        let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, mode)
+        guard descriptor >= 0 else { fatalError("open \(name): \(errno)") }
+        defer { close(descriptor) }
+        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write \(name): \(errno)") }
+    }
+
+    /// The bytes of a file below the directory; nil where there is none.
+    public func read(_ name: String) -> [UInt8]? {
+        let descriptor = open("\(path)/\(name)", O_RDONLY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            guard count > 0 else { return bytes }
+            bytes += chunk[..<count]
+        }
+    }
+
+    /// The names in a directory below this one, in order.
+    public func names(in folder: String = "") -> [String] {
+        guard let directory = opendir("\(path)/\(folder)") else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
