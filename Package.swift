@@ -56,7 +56,9 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        .target(name: "TestSupport", path: "Tests/Support", sources: ["TemporaryDirectory.swift"], swiftSettings: strict),
+        .target(name: "TestSupport", path: "Tests/Support", sources: [
+                "TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift",
+            ], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
