@@ -61,4 +61,7 @@ public final class PrivateBus: @unchecked Sendable {
 public struct HarnessFailure: Error {
     /// What happened.
     public let message: String
+
+    /// A failure in words.
+    public init(message: String) { self.message = message }
 }

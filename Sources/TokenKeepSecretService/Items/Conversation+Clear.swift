@@ -9,14 +9,10 @@ extension Conversation {
     ) throws(TokenKeepError) -> Bool {
         link.paths[name] = nil
         var findings = try search(name, secret: version != nil)
-        let isEmpty = findings.best == nil && findings.locked.isEmpty
-        let isHidden = isEmpty ? try isDefaultCollectionLocked(for: name.description) : false
-        if call.promptsAllowed, isHidden || !findings.locked.isEmpty {
-            try unlock(isHidden ? [.defaultCollection] : findings.locked, subject: name.description)
-            findings = try search(name, secret: version != nil)
-        } else if isHidden {
-            throw ServiceFailure.locked(name.description)
-        }
+        let (opened, hidden) = try unlockHidden(
+            findings.locked, foundNone: findings.best == nil, subject: name.description)
+        if opened { findings = try search(name, secret: version != nil) }
+        if findings.best == nil, let hidden { throw hidden }
         if let version {
             let present = try findings.best.map { (item) throws(TokenKeepError) in
                 try read(item, as: name, findings.secret, key).details
@@ -25,7 +21,7 @@ extension Conversation {
         }
         mark.hasWritten = true
         try remove(findings.ours + findings.foreign, name)
-        guard findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
+        guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
         return findings.best != nil
     }
 

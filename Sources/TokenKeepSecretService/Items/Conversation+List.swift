@@ -9,14 +9,10 @@ extension Conversation {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let search = ItemCoding.search(namespace: namespace, service: service)
         var (paths, locked) = try self.search(search, for: what)
-        let isHidden = paths.isEmpty && locked.isEmpty ? try isDefaultCollectionLocked(for: what) : false
-        if call.promptsAllowed, isHidden || !locked.isEmpty {
-            try unlock(isHidden ? [.defaultCollection] : locked, subject: what)
-            (paths, locked) = try self.search(search, for: what)
-        } else if paths.isEmpty, isHidden || !locked.isEmpty {
-            throw ServiceFailure.locked(what)
-        }
-        var listing = ItemListing(problem: locked.isEmpty ? nil : ServiceFailure.locked(what))
+        let (opened, hidden) = try unlockHidden(locked, foundNone: paths.isEmpty, subject: what)
+        if opened { (paths, locked) = try self.search(search, for: what) }
+        var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
+        if paths.isEmpty, let problem = listing.problem { throw problem }
         var newest: [ItemName: ItemDetails] = [:]
         for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
             let batch = paths[start..<min(start + Conversation.batch, paths.count)]

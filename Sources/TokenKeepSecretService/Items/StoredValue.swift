@@ -3,14 +3,16 @@ import TokenKeepCore
 
 /// How a secret's bytes stand in the service: as they are where every program can print them, else in base64.
 ///
-/// gnome-keyring writes a keyring without a password as lines of text, and loses all of it to a value that breaks a line.
+/// gnome-keyring writes a keyring without a password as lines of text: it loses all of it to a value that breaks a
+/// line, and reads backslashes and outer spaces as something else.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"
     /// The largest stored form of a secret.
     static let largest = (Limits.secret + 2) / 3 * 4
 
-    /// Whether a secret must be stored in base64: it has control characters, is no UTF-8, or begins or ends with a space.
+    /// Whether a secret must be stored in base64: it has control characters or backslashes, is no UTF-8, or begins or
+    /// ends with a space.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             guard bytes.first != UInt8(ascii: " "), bytes.last != UInt8(ascii: " ") else { return true }
@@ -22,7 +24,7 @@ enum StoredValue {
                 case .error: return true
                 case .valid(let encoded):
                     let scalar = Unicode.UTF8.decode(encoded).value
-                    if scalar < 0x20 || (0x7F...0x9F).contains(scalar) { return true }
+                    if scalar < 0x20 || scalar == 0x5C || (0x7F...0x9F).contains(scalar) { return true }
                 }
             }
         }
