@@ -70,8 +70,11 @@ final class BusConnection: @unchecked Sendable {
             || glib.pointee.g_dbus_connection_is_closed(pointer) != 0
     }
 
-    /// Notes that a question put by libsecret was not answered.
-    func noteSilence(of destination: String) { breaker.open(unanswered: []) { ping(destination) } }
+    /// Notes that libsecret's question for a session was not answered.
+    func noteSilence(of destination: String) {
+        breaker.open(unanswered: watch.openSessionSerial.map { [$0] } ?? []) { ping(destination) }
+    }
+
 
     func noteLoss() { lost.store(true, ordering: .relaxed) }
 

@@ -18,6 +18,10 @@ final class BusWatch: Sendable {
 
     private let breaker: Breaker
     private let owner = Mutex(Owner())
+    private let openSession = Mutex<UInt32?>(nil)
+
+    /// The serial of the last message that asked for a session.
+    var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
     init(breaker: Breaker) { self.breaker = breaker }
 
@@ -33,10 +37,18 @@ final class BusWatch: Sendable {
     }
 
     static let filter: GDBusMessageFilterFunction = { _, message, incoming, data in
-        if incoming != 0, let message, let data {
-            Unmanaged<BusWatch>.fromOpaque(data).takeUnretainedValue().see(message)
+        if let message, let data {
+            let watch = Unmanaged<BusWatch>.fromOpaque(data).takeUnretainedValue()
+            if incoming != 0 { watch.see(message) } else { watch.seeOutgoing(message) }
         }
         return message
+    }
+
+    /// libsecret does not tell the serial of the message that opens a session.
+    private func seeOutgoing(_ message: OpaquePointer) {
+        guard let member = glib.pointee.g_dbus_message_get_member(message), String(cString: member) == "OpenSession"
+        else { return }
+        openSession.withLock { $0 = glib.pointee.g_dbus_message_get_serial(message) }
     }
 
     private func see(_ message: OpaquePointer) {
