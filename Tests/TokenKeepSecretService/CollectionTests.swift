@@ -120,11 +120,11 @@ import TokenKeepCore
         try fake.client.save("example.com", "ann", "one")
         _ = try fake.calls()
         try fake.client.save("example.com", "ann", "two")
-        #expect(try fake.calls() == ["GetAll", "SetSecret"])
+        #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret"])
         try fake.client.save("example.com", "ann", "two") { request in
             request = try SaveRequest(name: request.name, secret: request.secret, expiresAt: UnixTime(2_000_000_000))
         }
-        #expect(try fake.calls() == ["GetAll", "SetSecret", "Set"])
+        #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret", "Set"])
     }
 
     @Test func aDeletionThatAsksIsLocked() throws {

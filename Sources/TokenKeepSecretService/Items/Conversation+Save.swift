@@ -10,7 +10,7 @@ extension Conversation {
     func save(_ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark) throws(TokenKeepError) -> UInt64 {
         let name = request.name
         let needsPresent = request.precondition != .none
-        let findings = try find(name, secret: needsPresent)
+        let findings = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
             let present = try findings.best.map { (item) throws(TokenKeepError) in
                 try read(item, as: name, findings.secret, key).details

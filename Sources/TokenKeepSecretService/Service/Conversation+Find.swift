@@ -8,6 +8,8 @@ struct Findings {
     var foreign: [StoredItem] = []
     /// What might be one of them and cannot be looked at.
     var locked: [ObjectPath] = []
+    /// Whether the item is known to be at another path, too.
+    var hasCopies = false
     /// The answer to the question for a secret, where it was put together with the one for the item.
     var secret: (path: ObjectPath, reply: Reply)?
 
@@ -18,13 +20,16 @@ struct Findings {
 extension Conversation {
     /// Looks for an item where it was last, and else by its attributes.
     ///
-    /// - Parameter secret: whether its secret is wanted, too.
+    /// - Parameters:
+    ///   - secret: whether its secret is wanted, too.
+    ///   - copies: whether copies of it elsewhere count, too.
     /// - Throws: ``Status/locked`` where it may be behind a lock that was not opened; ``Status/unavailable`` as an
     ///   absence where there is nothing and no default collection.
-    func find(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
+    func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name] {
-            let findings = try describe([path], as: name, secret: secret)
-            if findings.ours.first?.isLocked == false { return findings }
+            let search = copies ? searchItems(ItemCoding.search(for: name)) : nil
+            let findings = try describe([path], as: name, secret: secret, beside: search)
+            if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
         }
         var findings = try search(name, secret: secret)
@@ -50,19 +55,25 @@ extension Conversation {
     func search(
         _ attributes: [String: String], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
-        let body = try answer(
-            service("SearchItems", [.strings(attributes)], answerType: "(aoao)"), to: "find", subject)
+        let body = try answer(searchItems(attributes), to: "find", subject)
         return (Conversation.paths(body[0]), Conversation.paths(body[1]))
+    }
+
+    private func searchItems(_ attributes: [String: String]) -> MethodCall {
+        service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
     }
 
     static func paths(_ value: Variant) -> [ObjectPath] { value.children.compactMap { $0.text.flatMap(ObjectPath.init) } }
 
     /// What the items at these paths are; what is gone meanwhile, or is something else, is left out.
+    ///
+    /// - Parameter search: travels along, and tells whether there are copies elsewhere.
     private func describe(
-        _ paths: [ObjectPath], as name: ItemName, secret: Bool
+        _ paths: [ObjectPath], as name: ItemName, secret: Bool, beside search: MethodCall? = nil
     ) throws(TokenKeepError) -> Findings {
         var findings = Findings()
         var calls = paths.map(getAll)
+        if let search { calls.append(search) }
         if secret, let path = paths.first { calls.append(getSecret(path)) }
         guard !calls.isEmpty else { return findings }
         let replies = try exchange(calls)
@@ -73,6 +84,9 @@ extension Conversation {
             } else if item.isForeign(name) {
                 findings.foreign.append(item)
             }
+        }
+        if search != nil, replies.count > paths.count, case .answer(let body) = replies[paths.count] {
+            findings.hasCopies = Conversation.paths(body[0]) != paths
         }
         if secret, let path = paths.first, let reply = replies.last { findings.secret = (path, reply) }
         findings.ours.sort(by: Conversation.isNewer)
