@@ -31,11 +31,15 @@ let package = Package(
         .systemLibrary(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CSystemShims", cSettings: strictC),
+        .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
         .target(
             name: "TokenKeepVault", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
+            swiftSettings: strict),
+        .target(
+            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault"], swiftSettings: strict),
         .target(
@@ -52,13 +56,19 @@ let package = Package(
             swiftSettings: strict),
 
         .target(
-            name: "TestSupport", path: "Tests/Support", sources: ["TemporaryDirectory.swift"], swiftSettings: strict),
+            name: "TestSupport", path: "Tests/Support",
+            sources: ["TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift"],
+            swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepVault", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepSecretServiceTests",
+            dependencies: ["TokenKeepSecretService", "TokenKeepCore", "CLibsecret", "TestSupport"],
+            path: "Tests/TokenKeepSecretService", exclude: ["Fakes"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepStackTests",
             dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],

@@ -11,13 +11,18 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var module: String?
     /// What the user can do, where there is something to do: one line.
     public let hint: String?
+    /// Whether the module is not there at all on this machine, rather than there and out of reach.
+    public let isAbsence: Bool
 
     /// Makes an error of a status and the words that explain it.
-    public init(_ status: Status, _ message: String, module: String? = nil, hint: String? = nil) {
+    public init(
+        _ status: Status, _ message: String, module: String? = nil, hint: String? = nil, isAbsence: Bool = false
+    ) {
         self.status = status
         self.message = message
         self.module = module
         self.hint = hint
+        self.isAbsence = isAbsence
     }
 
     /// The same error, said to be of `module` unless it already names one.

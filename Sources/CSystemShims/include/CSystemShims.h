@@ -2,6 +2,7 @@
 #ifndef TOKENKEEP_SYSTEM_SHIMS_H
 #define TOKENKEEP_SYSTEM_SHIMS_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -41,5 +42,8 @@ int tokenkeep_next_signal(int descriptor);
 
 /* How many columns of a terminal a Unicode scalar takes: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
 int tokenkeep_display_width(uint32_t scalar);
+
+/* Locks a mutex, waiting at most timeout_ms by the monotonic clock. 0, or ETIMEDOUT or another errno. */
+int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms);
 
 #endif

@@ -1,0 +1,175 @@
+internal import CLibsecret
+import Glibc
+import Synchronization
+import TokenKeepCore
+
+/// A connection to the message bus that belongs to this module alone, so that neither its end nor its settings touch
+/// the connection that the program itself may have.
+///
+/// Callers send from their own threads and wait on them: a caller that has gone can send nothing more.
+final class BusConnection: @unchecked Sendable {
+    let pointer: OpaquePointer
+    let watch: BusWatch
+    private let breaker: Breaker
+    private let filter: UInt32
+    private let lost = Atomic<Bool>(false)
+
+    /// Connects, with every signal blocked for the threads that this starts.
+    ///
+    /// - Throws: ``Status/unavailable`` where nothing is at the address; as an absence where nothing can be;
+    ///   ``Status/timedOut`` where the bus does not answer.
+    static func connect(
+        to address: String, breaker: Breaker, until deadline: Deadline
+    ) throws(TokenKeepError) -> BusConnection {
+        let pending = Pending { _, result -> (connection: OpaquePointer?, problem: String) in
+            var error: UnsafeMutablePointer<GError>?
+            let connection = glib.pointee.g_dbus_connection_new_for_address_finish(result, &error)
+            return (connection, connection == nil ? GLibrary.take(error) : "")
+        }
+        let context = MainContext()
+        withSignalsBlocked {
+            let authenticateAsClientOfABus: Int32 = 1 | 8
+            glib.pointee.g_dbus_connection_new_for_address(
+                address, authenticateAsClientOfABus, nil, pending.cancellable, pendingCallback, pending.callbackData)
+        }
+        guard context.run(until: deadline, { pending.isDone }) else {
+            glib.pointee.g_cancellable_cancel(pending.cancellable)
+            breaker.open(unanswered: []) { nil }
+            throw TokenKeepError(.timedOut, "the message bus did not answer in time")
+        }
+        let outcome = pending.take()
+        guard let connection = outcome?.connection else {
+            throw TokenKeepError(
+                .unavailable, "there is no session bus at its address: \(outcome?.problem ?? "")", isAbsence: true)
+        }
+        return BusConnection(connection, breaker: breaker)
+    }
+
+    private init(_ pointer: OpaquePointer, breaker: Breaker) {
+        self.pointer = pointer
+        self.breaker = breaker
+        watch = BusWatch(breaker: breaker)
+        glib.pointee.g_dbus_connection_set_exit_on_close(pointer, 0)
+        filter = glib.pointee.g_dbus_connection_add_filter(
+            pointer, BusWatch.filter, Unmanaged.passRetained(watch).toOpaque(),
+            { data in data.map { Unmanaged<BusWatch>.fromOpaque($0).release() } })
+    }
+
+    deinit {
+        guard ForkGuard.allows else { return }  // the locks of GLib may be held by threads that are not here
+        let context = MainContext()
+        glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
+        glib.pointee.g_dbus_connection_close(pointer, nil, nil, nil)
+        glib.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
+        context.deliver(atMost: 1) { false }
+    }
+
+    /// Whether the connection, or the service at its other end, is known to be gone.
+    var isLost: Bool {
+        lost.load(ordering: .relaxed) || watch.ownerHasChanged
+            || glib.pointee.g_dbus_connection_is_closed(pointer) != 0
+    }
+
+    /// Notes that libsecret's question for a session was not answered.
+    func noteSilence(of destination: String) {
+        breaker.open(unanswered: watch.openSessionSerial.map { [$0] } ?? []) { ping(destination) }
+    }
+
+    func noteLoss() { lost.store(true, ordering: .relaxed) }
+
+    /// Puts one question.
+    ///
+    /// - Throws: ``Status/timedOut``.
+    func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
+        try exchange([call], until: deadline).first ?? .disconnected
+    }
+
+    /// Puts questions one behind the other without waiting in between, and collects the answers in the same order.
+    ///
+    /// - Throws: ``Status/timedOut`` where the deadline passes first: then the breaker is open. Nothing is sent once
+    ///   the deadline has passed.
+    func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
+        guard !deadline.hasPassed else { throw BusConnection.late }
+        let context = MainContext()
+        let sent = calls.map(send)
+        let isDone = { sent.allSatisfy { $0.pending.isDone } }
+        guard context.run(until: deadline, isDone) else {
+            let unanswered = sent.filter { !$0.pending.isDone }
+            for one in unanswered { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
+            breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.destination) }
+            context.deliver(atMost: 4 * sent.count + 16, until: isDone)
+            throw BusConnection.late
+        }
+        return sent.enumerated().map { index, one in
+            let reply = one.pending.take() ?? .disconnected
+            if reply.isLoss, one.destination != ServiceOwner.bus { noteLoss() }
+            guard case .answer(let body) = reply, !body.isOf(type: calls[index].answerType) else { return reply }
+            return .malformed
+        }
+    }
+
+    private struct Sent {
+        let destination: String
+        let serial: UInt32
+        let pending: Pending<Reply>
+    }
+
+    private func send(_ call: MethodCall) -> Sent {
+        let message = BusConnection.message(call)
+        defer { glib.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
+        let pending = Pending<Reply> { connection, result in
+            glib.pointee.g_dbus_connection_send_message_with_reply_finish(connection, result, nil)
+                .map(BusConnection.reply) ?? .disconnected
+        }
+        var serial: UInt32 = 0
+        glib.pointee.g_dbus_connection_send_message_with_reply(
+            pointer, message, 0, .max, &serial, pending.cancellable, pendingCallback, pending.callbackData)
+        return Sent(destination: call.destination, serial: serial, pending: pending)
+    }
+
+    /// Sends a message whose answer nobody waits for; returns its serial, or nil where it could not be sent.
+    @discardableResult
+    func post(_ call: MethodCall) -> UInt32? {
+        let message = BusConnection.message(call)
+        defer { glib.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
+        var serial: UInt32 = 0
+        guard glib.pointee.g_dbus_connection_send_message(pointer, message, 0, &serial, nil) != 0 else { return nil }
+        return serial
+    }
+
+    private func ping(_ destination: String?) -> UInt32? {
+        guard let destination else { return nil }
+        return post(
+            MethodCall(
+                destination: destination, path: .service, interface: "org.freedesktop.DBus.Peer", member: "Ping",
+                answerType: "()"))
+    }
+
+    private static func message(_ call: MethodCall) -> OpaquePointer? {
+        let message = glib.pointee.g_dbus_message_new_method_call(
+            call.destination, call.path.text, call.interface, call.member)
+        glib.pointee.g_dbus_message_set_body(message, call.body.pointer)
+        return message
+    }
+
+    private static func reply(_ message: OpaquePointer) -> Reply {
+        defer { glib.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
+        let methodReturn: Int32 = 2
+        guard glib.pointee.g_dbus_message_get_message_type(message) == methodReturn else {
+            return .error(GLibrary.printable(glib.pointee.g_dbus_message_get_error_name(message)))
+        }
+        guard let body = glib.pointee.g_dbus_message_get_body(message) else { return .answer(.tuple([])) }
+        return Variant(taking: glib.pointee.g_variant_ref(body)).map(Reply.answer) ?? .malformed
+    }
+
+    static let late = TokenKeepError(.timedOut, "the Secret Service did not answer in time")
+
+    private static func withSignalsBlocked(_ body: () -> Void) {
+        var all = sigset_t()
+        var previous = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, &previous)
+        body()
+        pthread_sigmask(SIG_SETMASK, &previous, nil)
+    }
+}

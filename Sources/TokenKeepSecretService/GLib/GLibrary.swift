@@ -1,0 +1,33 @@
+internal import CLibsecret
+import TokenKeepCore
+
+/// The functions of libsecret and GLib; to be called only after ``GLibrary/load()``.
+nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_libsecret_table()
+
+/// Loads libsecret and GLib on first use, once per process.
+enum GLibrary {
+    private static let problem: String? = tokenkeep_libsecret_load().map { String(cString: $0) }
+
+    /// Loads the libraries.
+    ///
+    /// - Throws: ``Status/unavailable``, as an absence, where one is not installed or too old.
+    static func load() throws(TokenKeepError) {
+        if let problem {
+            throw TokenKeepError(.unavailable, problem, hint: "install the package libsecret-1-0", isAbsence: true)
+        }
+    }
+
+    /// The words of an error of GLib, which is freed.
+    static func take(_ error: UnsafeMutablePointer<GError>?) -> String {
+        guard let error else { return "unknown error" }
+        defer { glib.pointee.g_error_free(error) }
+        return printable(error.pointee.message)
+    }
+
+    /// A foreign text cut to what fits on a line of a message, without control characters.
+    static func printable(_ text: UnsafePointer<CChar>?) -> String {
+        guard let text else { return "" }
+        let scalars = String(cString: text).unicodeScalars.prefix(200)
+        return String(String.UnicodeScalarView(scalars.filter { $0.properties.generalCategory != .control }))
+    }
+}

@@ -1,0 +1,83 @@
+internal import CLibsecret
+import TokenKeepCore
+
+/// A main context of one call on the calling thread: what was begun in it ends here, or not at all.
+///
+/// GLib delivers every answer to the context that was the thread's default when the question was put. A context of
+/// its own keeps the program's own main loop out of it, and needs no thread that could outlive the caller.
+struct MainContext: ~Copyable {
+    private let context: OpaquePointer?
+
+    init() {
+        context = glib.pointee.g_main_context_new()
+        glib.pointee.g_main_context_push_thread_default(context)
+    }
+
+    deinit {
+        glib.pointee.g_main_context_pop_thread_default(context)
+        glib.pointee.g_main_context_unref(context)
+    }
+
+    /// Delivers answers until `isDone` or the deadline; returns whether it is done.
+    borrowing func run(until deadline: Deadline, _ isDone: () -> Bool) -> Bool {
+        if isDone() { return true }
+        let alarm = glib.pointee.g_timeout_source_new(deadline.remainingMilliseconds)
+        glib.pointee.g_source_set_callback(alarm, { _ in 1 }, nil, nil)  // only ends the wait
+        _ = glib.pointee.g_source_attach(alarm, context)
+        defer {
+            glib.pointee.g_source_destroy(alarm)
+            glib.pointee.g_source_unref(alarm)
+        }
+        while !isDone() {
+            guard !deadline.hasPassed else { return false }
+            _ = glib.pointee.g_main_context_iteration(context, 1)
+        }
+        return true
+    }
+
+    /// Delivers what is there without waiting, at most `limit` times.
+    borrowing func deliver(atMost limit: Int, until isDone: () -> Bool) {
+        for _ in 0..<limit where !isDone() {
+            _ = glib.pointee.g_main_context_iteration(context, 0)
+        }
+    }
+}
+
+/// Something begun in GLib that ends with a call back on this thread.
+///
+/// It holds itself until then, so that a call back that comes late finds it alive.
+final class Pending<Result> {
+    private var result: Result?
+    private var finish: ((OpaquePointer?, OpaquePointer?) -> Result)?
+    let cancellable = glib.pointee.g_cancellable_new()
+
+    /// - Parameter finish: gets the source object and the result object.
+    init(finish: @escaping (OpaquePointer?, OpaquePointer?) -> Result) { self.finish = finish }
+
+    deinit { glib.pointee.g_object_unref(UnsafeMutableRawPointer(cancellable)) }
+
+    var isDone: Bool { result != nil }
+    func take() -> Result? { result }
+
+    fileprivate func complete(_ source: OpaquePointer?, _ object: OpaquePointer?) {
+        result = finish?(source, object)
+        finish = nil
+    }
+
+    /// The data for ``pendingCallback``, which must be called exactly once.
+    var callbackData: UnsafeMutableRawPointer {
+        Unmanaged<AnyObject>.passRetained(Callback { [self] in complete($0, $1) }).toOpaque()
+    }
+}
+
+private final class Callback {
+    let body: (OpaquePointer?, OpaquePointer?) -> Void
+    init(_ body: @escaping (OpaquePointer?, OpaquePointer?) -> Void) { self.body = body }
+}
+
+/// The function for GLib that completes a ``Pending``.
+let pendingCallback: GAsyncReadyCallback = { source, result, data in
+    guard let data else { return }
+    let callback = Unmanaged<AnyObject>.fromOpaque(data).takeRetainedValue()
+    (callback as? Callback)?.body(source, result)
+}

@@ -1,0 +1,116 @@
+internal import CLibsecret
+import TokenKeepCore
+
+/// A value of D-Bus, owned. Values never change, so any thread may read one.
+final class Variant: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over a reference; a floating one is sunk.
+    init?(taking pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = glib.pointee.g_variant_ref_sink(pointer) ?? pointer
+    }
+
+    private init(new pointer: OpaquePointer?) {
+        // The constructors of GLib end the process where memory ends: they answer no NULL.
+        self.pointer = glib.pointee.g_variant_ref_sink(pointer).unsafelyUnwrapped
+    }
+
+    deinit { glib.pointee.g_variant_unref(pointer) }
+
+    static func string(_ text: String) -> Variant { Variant(new: glib.pointee.g_variant_new_string(text)) }
+    static func boolean(_ value: Bool) -> Variant { Variant(new: glib.pointee.g_variant_new_boolean(value ? 1 : 0)) }
+    static func number(_ value: UInt32) -> Variant { Variant(new: glib.pointee.g_variant_new_uint32(value)) }
+    static func variant(_ value: Variant) -> Variant { Variant(new: glib.pointee.g_variant_new_variant(value.pointer)) }
+
+    static func path(_ path: ObjectPath) -> Variant {
+        Variant(new: glib.pointee.g_variant_new_object_path(path.text))
+    }
+
+    static func tuple(_ children: [Variant]) -> Variant {
+        let pointers = children.map { Optional($0.pointer) }
+        return Variant(
+            new: pointers.withUnsafeBufferPointer {
+                glib.pointee.g_variant_new_tuple($0.baseAddress, $0.count)
+            })
+    }
+
+    /// `ao`
+    static func paths(_ paths: [ObjectPath]) -> Variant { array(of: "o", paths.map { .path($0) }) }
+
+    /// `a{ss}`
+    static func strings(_ pairs: some Sequence<(key: String, value: String)>) -> Variant {
+        array(of: "{ss}", pairs.map { entry(.string($0.key), .string($0.value)) })
+    }
+
+    /// `a{sv}`
+    static func properties(_ pairs: [(String, Variant)]) -> Variant {
+        array(of: "{sv}", pairs.map { entry(.string($0.0), .variant($0.1)) })
+    }
+
+    private static func entry(_ key: Variant, _ value: Variant) -> Variant {
+        Variant(new: glib.pointee.g_variant_new_dict_entry(key.pointer, value.pointer))
+    }
+
+    private static func array(of type: String, _ children: [Variant]) -> Variant {
+        let pointers = children.map { Optional($0.pointer) }
+        return type.withCString { type in
+            Variant(
+                new: pointers.withUnsafeBufferPointer {
+                    glib.pointee.g_variant_new_array(OpaquePointer(type), $0.baseAddress, $0.count)
+                })
+        }
+    }
+
+    /// Whether the value has this type: to be asked before anything is read of a foreign value.
+    func isOf(type: String) -> Bool {
+        type.withCString { glib.pointee.g_variant_is_of_type(pointer, OpaquePointer($0)) != 0 }
+    }
+
+    var count: Int { glib.pointee.g_variant_n_children(pointer) }
+
+    /// A child of a container; `index` is below ``count``.
+    subscript(index: Int) -> Variant {
+        Variant(new: glib.pointee.g_variant_get_child_value(pointer, index))
+    }
+
+    var children: [Variant] { (0..<count).map { self[$0] } }
+
+    /// The text of a string or an object path; nil of anything else.
+    var text: String? {
+        guard isOf(type: "s") || isOf(type: "o") else { return nil }
+        var length = 0
+        guard let start = glib.pointee.g_variant_get_string(pointer, &length) else { return nil }
+        return String(validating: UnsafeRawBufferPointer(start: start, count: length), as: UTF8.self)
+    }
+
+    var boolean: Bool? { isOf(type: "b") ? glib.pointee.g_variant_get_boolean(pointer) != 0 : nil }
+    var number: UInt64? { isOf(type: "t") ? glib.pointee.g_variant_get_uint64(pointer) : nil }
+
+    /// What a variant holds.
+    var content: Variant? {
+        isOf(type: "v") ? Variant(new: glib.pointee.g_variant_get_variant(pointer)) : nil
+    }
+}
+
+/// The path of an object on the bus, checked.
+struct ObjectPath: Hashable, Sendable, Comparable {
+    let text: String
+
+    /// Checks a path; nil for what is none.
+    init?(_ text: String) {
+        guard glib.pointee.g_variant_is_object_path(text) != 0 else { return nil }
+        self.text = text
+    }
+
+    private init(unchecked text: String) { self.text = text }
+
+    static let bus = ObjectPath(unchecked: "/org/freedesktop/DBus")
+    static let service = ObjectPath(unchecked: "/org/freedesktop/secrets")
+    static let defaultCollection = ObjectPath(unchecked: "/org/freedesktop/secrets/aliases/default")
+
+    /// What stands for "no object" in answers.
+    var isNone: Bool { text == "/" }
+
+    static func < (left: ObjectPath, right: ObjectPath) -> Bool { left.text < right.text }
+}

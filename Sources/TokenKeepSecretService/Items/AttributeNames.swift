@@ -1,0 +1,25 @@
+/// The attributes of items on the Secret Service, by name.
+enum AttributeNames {
+    static let schema = "xdg:schema"
+    static let service = "service"
+    static let username = "username"
+    static let namespace = "tokenkeep:namespace"
+    static let access = "tokenkeep:access"
+    static let expires = "tokenkeep:expires"
+    static let flags = "tokenkeep:flags"
+    static let encoding = "tokenkeep:encoding"
+    /// Before the names of an item's own attributes.
+    static let ownPrefix = "tokenkeep:a:"
+    /// Before every name that only this project writes.
+    static let prefix = "tokenkeep:"
+
+    /// The schema of our items.
+    static let ourSchema = "org.tokenkeep.Item"
+    /// The schema that says nothing.
+    static let genericSchema = "org.freedesktop.Secret.Generic"
+
+    /// What other programs that name items by service and username may add.
+    static let ofOthers: Set<String> = [schema, service, username, "application", "target"]
+    /// What KeePassXC adds to every item.
+    static let ofKeePassXC: Set<String> = ["Title", "UserName", "URL", "Notes", "Uuid", "Path"]
+}

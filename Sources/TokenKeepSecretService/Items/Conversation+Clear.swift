@@ -1,0 +1,38 @@
+import TokenKeepCore
+
+extension Conversation {
+    /// Removes every copy of an item that can be seen.
+    ///
+    /// - Throws: ``Status/locked`` where there may be copies behind a lock; what could be seen is gone all the same.
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ key: ItemVersionKey, _ mark: WriteMark
+    ) throws(TokenKeepError) -> Bool {
+        link.paths[name] = nil
+        var findings = try search(name, secret: version != nil)
+        let (opened, hidden) = try unlockHidden(
+            findings.locked, foundNone: findings.best == nil, subject: name.description)
+        if opened { findings = try search(name, secret: version != nil) }
+        if findings.best == nil, let hidden { throw hidden }
+        if let version {
+            let present = try findings.best.map { (item) throws(TokenKeepError) in
+                try read(item, as: name, findings.secret, key).details
+            }
+            try SaveRequest.check(version: version, of: name, present: present)
+        }
+        mark.hasWritten = true
+        try remove(findings.ours + findings.foreign, name)
+        guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
+        return findings.best != nil
+    }
+
+    /// Deletes items; one that is gone already is no failure.
+    func remove(_ items: [StoredItem], _ name: ItemName) throws(TokenKeepError) {
+        guard !items.isEmpty else { return }
+        let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
+        for reply in replies where !reply.isMissingObject {
+            guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
+            guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
+            _ = try complete(prompt, for: name.description)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import TokenKeepCore
+
+extension Conversation {
+    /// How many questions travel together.
+    private static let batch = 128
+
+    /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
+    func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
+        let what = service.map { "the items of \($0)" } ?? "the items"
+        let search = ItemCoding.search(namespace: namespace, service: service)
+        var (paths, locked) = try self.search(search, for: what)
+        let (opened, hidden) = try unlockHidden(locked, foundNone: paths.isEmpty, subject: what)
+        if opened { (paths, locked) = try self.search(search, for: what) }
+        var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
+        if paths.isEmpty, let problem = listing.problem { throw problem }
+        var newest: [ItemName: ItemDetails] = [:]
+        for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
+            let batch = paths[start..<min(start + Conversation.batch, paths.count)]
+            for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
+                do throws(TokenKeepError) {
+                    guard let item = try StoredItem.read(reply, at: path, subject: what) else { continue }
+                    add(try details(of: item, namespace: namespace, service: service), to: &newest)
+                } catch {
+                    guard error.status == .corrupt else { throw error }
+                    listing.problem = listing.problem ?? error
+                }
+            }
+        }
+        listing.items = newest.values.sorted { $0.name < $1.name }
+        return listing
+    }
+
+    private func details(
+        of item: StoredItem, namespace: String, service: String?
+    ) throws(TokenKeepError) -> ItemDetails? {
+        // Some services match more than they were asked for.
+        guard item.attributes[AttributeNames.schema] == AttributeNames.ourSchema,
+            item.attributes[AttributeNames.namespace] == namespace,
+            service == nil || item.attributes[AttributeNames.service] == service
+        else { return nil }
+        let name = try ItemCoding.name(of: item, namespace: namespace)
+        return try ItemCoding.details(of: item, name: name, module: module)
+    }
+
+    private func add(_ details: ItemDetails?, to newest: inout [ItemName: ItemDetails]) {
+        guard let details else { return }
+        if let other = newest[details.name], let time = other.modifiedAt, time >= details.modifiedAt ?? time { return }
+        newest[details.name] = details
+    }
+}

@@ -1,0 +1,108 @@
+import TokenKeepCore
+
+/// Counts what was sent that changes something: what may have been done must not blindly be done again.
+final class WriteMark {
+    var hasWritten = false
+}
+
+extension Conversation {
+    /// Saves an item in place of the one that is there; returns its version.
+    func save(_ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark) throws(TokenKeepError) -> UInt64 {
+        let name = request.name
+        let needsPresent = request.precondition != .none
+        let findings = try find(name, secret: needsPresent, copies: true)
+        if needsPresent {
+            let present = try findings.best.map { (item) throws(TokenKeepError) in
+                try read(item, as: name, findings.secret, key).details
+            }
+            try request.check(present: present)
+        }
+        let present = try findings.best.flatMap { (item) throws(TokenKeepError) in
+            try presentDetails(of: item, for: request)
+        }
+        var details = request.details(replacing: present, module: module)
+        if let foreign = findings.best, findings.ours.isEmpty, request.label == name.defaultLabel {
+            details.label = foreign.label
+        }
+        let isEncoded = StoredValue.needsEncoding(request.secret)
+        let stored = isEncoded ? try StoredValue.encode(request.secret, in: arena) : request.secret
+        let secret = try link.encode(stored)
+        mark.hasWritten = true
+        if let target = findings.best, target.isEncoded == isEncoded {
+            try replace(target, by: details, secret, isOurs: !findings.ours.isEmpty)
+            try remove(findings.ours.filter { $0.path != target.path }, name)
+        } else {
+            link.paths[name] = try create(details, secret, isEncoded: isEncoded)
+            try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
+        }
+        details.version = key.version(of: details, secret: request.secret)
+        return details.version
+    }
+
+    /// The details whose level, flags and date a save may keep; an item that cannot be read is replaced all the same.
+    private func presentDetails(
+        of item: StoredItem, for request: SaveRequest
+    ) throws(TokenKeepError) -> ItemDetails? {
+        try? ItemCoding.details(of: item, name: request.name, module: module)
+    }
+
+    /// The secret first: a new expiry must never stand beside an old token.
+    private func replace(
+        _ target: StoredItem, by details: ItemDetails, _ secret: Variant, isOurs: Bool
+    ) throws(TokenKeepError) {
+        let subject = details.name.description
+        _ = try answer(item(target.path, "SetSecret", [secret]), to: "save", subject)
+        let attributes =
+            isOurs
+            ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
+            : ItemCoding.attributes(of: details, over: target)
+        var changes: [MethodCall] = []
+        if attributes != target.attributes { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
+        if details.label != target.label { changes.append(set("Label", .string(details.label), of: target.path)) }
+        guard !changes.isEmpty else { return }
+        for reply in try exchange(changes) {
+            guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }
+        }
+    }
+
+    private func set(_ property: String, _ value: Variant, of path: ObjectPath) -> MethodCall {
+        properties(path, "Set", [.string(Conversation.itemInterface), .string(property), .variant(value)])
+    }
+
+    private func create(
+        _ details: ItemDetails, _ secret: Variant, isEncoded: Bool
+    ) throws(TokenKeepError) -> ObjectPath? {
+        let subject = details.name.description
+        let attributes = ItemCoding.attributes(of: details, isEncoded: isEncoded)
+        let create = collection(
+            "CreateItem",
+            [
+                .properties([
+                    ("\(Conversation.itemInterface).Label", .string(details.label)),
+                    ("\(Conversation.itemInterface).Attributes", .strings(attributes)),
+                ]), secret, .boolean(false),
+            ], answerType: "(oo)")
+        var reply = try exchange(create)
+        if reply.isMissingObject {
+            try createDefaultCollection()
+            reply = try exchange(create)
+        }
+        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "save", subject) }
+        if let path = body[0].text.flatMap(ObjectPath.init), !path.isNone { return path }
+        guard let prompt = body[1].text.flatMap(ObjectPath.init), !prompt.isNone else {
+            throw TokenKeepError(.corrupt, "the Secret Service saved \(subject) and does not say where")
+        }
+        return try complete(prompt, for: subject)?.text.flatMap(ObjectPath.init)
+    }
+
+    /// Makes a collection where the service has none: it asks the user for a password.
+    private func createDefaultCollection() throws(TokenKeepError) {
+        guard call.promptsAllowed else { throw Conversation.noDefaultCollection }
+        let properties = Variant.properties([("\(Conversation.collectionInterface).Label", .string("Default keyring"))])
+        let body = try answer(
+            service("CreateCollection", [properties, .string("default")], answerType: "(oo)"), to: "create",
+            "a default keyring")
+        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw Conversation.noDefaultCollection }
+        _ = try complete(prompt, for: "a default keyring")
+    }
+}

@@ -1,0 +1,107 @@
+import TokenKeepCore
+
+/// Between the attributes of a stored item and an item's details.
+enum ItemCoding {
+    /// What finds an item, and in the common namespace its foreign twins.
+    static func search(for name: ItemName) -> [String: String] {
+        var search = [AttributeNames.service: name.service, AttributeNames.username: name.account]
+        if !name.namespace.isEmpty {
+            search[AttributeNames.schema] = AttributeNames.ourSchema
+            search[AttributeNames.namespace] = name.namespace
+        }
+        return search
+    }
+
+    /// What finds our items of a namespace.
+    static func search(namespace: String, service: String?) -> [String: String] {
+        var search = [
+            AttributeNames.schema: AttributeNames.ourSchema, AttributeNames.namespace: namespace,
+        ]
+        search[AttributeNames.service] = service
+        return search
+    }
+
+    /// The attributes that an item of ours gets.
+    static func attributes(of details: ItemDetails, isEncoded: Bool) -> [String: String] {
+        var attributes = metadata(of: details, isEncoded: isEncoded)
+        attributes[AttributeNames.schema] = AttributeNames.ourSchema
+        attributes[AttributeNames.service] = details.name.service
+        attributes[AttributeNames.username] = details.name.account
+        attributes[AttributeNames.namespace] = details.name.namespace
+        attributes[AttributeNames.access] = details.accessLevel.word
+        return attributes
+    }
+
+    /// The attributes that another program's item gets: its own, and ours only for what would be lost without them.
+    static func attributes(of details: ItemDetails, over foreign: StoredItem) -> [String: String] {
+        let kept = foreign.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }
+        var added = metadata(of: details, isEncoded: foreign.isEncoded)
+        if details.accessLevel != .afterFirstUnlock { added[AttributeNames.access] = details.accessLevel.word }
+        return kept.merging(added) { _, new in new }
+    }
+
+    private static func metadata(of details: ItemDetails, isEncoded: Bool) -> [String: String] {
+        var attributes: [String: String] = [:]
+        if let expires = details.expiresAt { attributes[AttributeNames.expires] = String(expires.rawValue) }
+        if !details.flags.isEmpty { attributes[AttributeNames.flags] = String(details.flags.rawValue) }
+        if isEncoded { attributes[AttributeNames.encoding] = StoredValue.base64 }
+        for pair in details.attributes.pairs { attributes[AttributeNames.ownPrefix + pair.name] = pair.value }
+        return attributes
+    }
+
+    /// The attributes of a stored item after a save over it: what others added to ours stays.
+    static func merged(_ wanted: [String: String], over stored: StoredItem) -> [String: String] {
+        stored.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }.merging(wanted) { _, new in new }
+    }
+
+    /// The details of a stored item; its version is left 0.
+    ///
+    /// - Throws: ``Status/corrupt`` where an attribute is outside its limits or cannot be read.
+    static func details(of item: StoredItem, name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
+        do throws(TokenKeepError) {
+            try Limits.check(item.label, field: "label", atMost: Limits.label)
+            let level = try item.attributes[AttributeNames.access].map {
+                (word) throws(TokenKeepError) in try AccessLevel(word: word)
+            }
+            return ItemDetails(
+                name: name, label: item.label, attributes: try ownAttributes(of: item),
+                accessLevel: level ?? .afterFirstUnlock,
+                flags: ItemFlags(rawValue: try number(AttributeNames.flags, of: item) ?? 0),
+                createdAt: time(item.created), modifiedAt: time(item.modified),
+                expiresAt: try number(AttributeNames.expires, of: item).map { UnixTime($0) }, module: module)
+        } catch {
+            throw TokenKeepError(.corrupt, "\(name) as the Secret Service holds it cannot be read: \(error.message)")
+        }
+    }
+
+    /// The name of an item of ours that a list found.
+    ///
+    /// - Throws: ``Status/corrupt`` where it has none within the limits.
+    static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {
+        guard let service = item.attributes[AttributeNames.service],
+            let account = item.attributes[AttributeNames.username],
+            let name = try? ItemName(namespace: namespace, service: service, account: account), item.isOurs(name)
+        else { throw TokenKeepError(.corrupt, "an item on the Secret Service has no name that can be read") }
+        return name
+    }
+
+    private static func ownAttributes(of item: StoredItem) throws(TokenKeepError) -> ItemAttributes {
+        let own = item.attributes.filter { $0.key.hasPrefix(AttributeNames.ownPrefix) }
+        guard !own.isEmpty else { return .none }
+        return try ItemAttributes(own.map { (String($0.key.dropFirst(AttributeNames.ownPrefix.count)), $0.value) })
+    }
+
+    private static func number<Number: FixedWidthInteger>(
+        _ attribute: String, of item: StoredItem
+    ) throws(TokenKeepError) -> Number? {
+        guard let text = item.attributes[attribute] else { return nil }
+        guard let number = Number(text) else {
+            throw TokenKeepError(.corrupt, "the attribute \(attribute) is not a number")
+        }
+        return number
+    }
+
+    private static func time(_ seconds: UInt64) -> UnixTime? {
+        seconds == 0 ? nil : Int64(exactly: seconds).map { UnixTime($0) }
+    }
+}

@@ -1,0 +1,67 @@
+import TokenKeepCore
+
+/// An item as the service describes it, checked for type, not yet for sense.
+struct StoredItem {
+    let path: ObjectPath
+    let attributes: [String: String]
+    let label: String
+    let created: UInt64
+    let modified: UInt64
+    let isLocked: Bool
+
+    /// Reads the properties of an item, of type `(a{sv})`; nil where one that is needed is missing or of another type.
+    init?(path: ObjectPath, properties: Variant) {
+        guard properties.isOf(type: "(a{sv})") else { return nil }
+        var values: [String: Variant] = [:]
+        for entry in properties[0].children {
+            guard let name = entry[0].text, let value = entry[1].content else { return nil }
+            values[name] = value
+        }
+        guard let attributes = values["Attributes"].flatMap(StoredItem.strings), let label = values["Label"]?.text,
+            let isLocked = values["Locked"]?.boolean
+        else { return nil }
+        self.path = path
+        self.attributes = attributes
+        self.label = label
+        self.isLocked = isLocked
+        created = values["Created"]?.number ?? 0
+        modified = values["Modified"]?.number ?? 0
+    }
+
+    private static func strings(_ value: Variant) -> [String: String]? {
+        guard value.isOf(type: "a{ss}") else { return nil }
+        var strings: [String: String] = [:]
+        for entry in value.children {
+            guard let name = entry[0].text, let text = entry[1].text else { return nil }
+            strings[name] = text
+        }
+        return strings
+    }
+
+    /// Whether the item is one of ours with this name.
+    func isOurs(_ name: ItemName) -> Bool {
+        attributes[AttributeNames.schema] == AttributeNames.ourSchema
+            && same(AttributeNames.namespace, name.namespace) && names(name)
+    }
+
+    /// Whether another program keeps what the name means in this item: named by service and username, with nothing else
+    /// that could make it something else. Only the common namespace has such items.
+    func isForeign(_ name: ItemName) -> Bool {
+        name.namespace.isEmpty && names(name) && attributes[AttributeNames.namespace] == nil
+            && (attributes[AttributeNames.schema] ?? AttributeNames.genericSchema) == AttributeNames.genericSchema
+            && attributes.keys.allSatisfy {
+                AttributeNames.ofOthers.contains($0) || AttributeNames.ofKeePassXC.contains($0)
+                    || $0.hasPrefix(AttributeNames.prefix)
+            }
+    }
+
+    var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }
+
+    private func names(_ name: ItemName) -> Bool {
+        same(AttributeNames.service, name.service) && same(AttributeNames.username, name.account)
+    }
+
+    private func same(_ attribute: String, _ value: String) -> Bool {
+        attributes[attribute].map { $0.utf8.elementsEqual(value.utf8) } ?? false
+    }
+}

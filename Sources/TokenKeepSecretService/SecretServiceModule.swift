@@ -1,0 +1,169 @@
+import Synchronization
+public import TokenKeepCore
+
+/// Items in the desktop's Secret Service: gnome-keyring, KWallet, KeePassXC, oo7, whatever owns
+/// `org.freedesktop.secrets` on the user's session bus.
+///
+/// Nothing is loaded, connected or asked until the first call. Every call talks to the service from the caller's own
+/// thread and comes back at its deadline; a service that did not answer is left alone until it is heard of again.
+/// Where there is no service at all, the error says so (``TokenKeepError/isAbsence``). In a child made by `fork()`
+/// of a process that used the module, every call is ``Status/unavailable``.
+///
+/// The service knows no transactions: a precondition is checked right before the save, and whoever must exclude other
+/// processes holds a lock of his own around the call.
+public final class SecretServiceModule: Module {
+    /// `secret-service`
+    public let name = "secret-service"
+
+    private struct Links {
+        var connection: BusConnection?
+        var link: ServiceLink?
+    }
+
+    private let arena: SecretArena
+    private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    private let timeout: UInt32
+    private let address: String?
+    private let breaker = Breaker()
+    private let gate = WriteGate()
+    private let links = Mutex(Links())
+
+    /// A module that has done nothing yet.
+    ///
+    /// - Parameters:
+    ///   - arena: where loaded secrets live.
+    ///   - timeoutMilliseconds: how long the service may take for one answer; prompts wait for the call's own deadline.
+    ///   - versionKey: provides the key of item versions; asked at each call that needs one.
+    public convenience init(
+        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
+        versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    ) {
+        self.init(arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
+    }
+
+    /// - Parameter address: the bus to use instead of the session bus.
+    init(
+        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
+        versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    ) {
+        self.arena = arena
+        self.timeout = timeoutMilliseconds
+        self.address = address
+        self.versionKey = versionKey
+    }
+
+    /// The item with its secret; in the common namespace also another program's.
+    public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try converse(call) { conversation throws(TokenKeepError) in
+            try conversation.load(name, try versionKey())
+        }
+    }
+
+    /// Saves an item, over another program's of the same name where there is none of ours.
+    public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        let mark = WriteMark()
+        return try converse(call, unless: { request.precondition != .none && mark.hasWritten }) {
+            conversation throws(TokenKeepError) in
+            let key = try versionKey()
+            return try gate.withLock(request.name, until: conversation.deadline) { () throws(TokenKeepError) in
+                try conversation.save(request, key, mark)
+            }
+        }
+    }
+
+    /// Removes an item, and another program's of the same name.
+    public func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        let mark = WriteMark()
+        return try converse(call, unless: { version != nil && mark.hasWritten }) {
+            conversation throws(TokenKeepError) in
+            let key = try versionKey()
+            return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
+                try conversation.clear(name, ifVersion: version, key, mark)
+            }
+        }
+    }
+
+    /// Our items of a namespace; never another program's.
+    public func list(
+        namespace: String, service: String?, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemListing {
+        try converse(call) { conversation throws(TokenKeepError) in
+            try conversation.list(namespace: namespace, service: service)
+        }
+    }
+
+    /// Whether the service can be reached and its default collection is open.
+    public func report(_ call: CallContext) -> ModuleReport {
+        let place = "the Secret Service on the session bus"
+        do throws(TokenKeepError) {
+            let isLocked = try converse(call) { conversation throws(TokenKeepError) in
+                try conversation.isDefaultCollectionLocked(for: "the default keyring")
+            }
+            return ModuleReport(
+                module: name, place: place,
+                notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
+        } catch {
+            return ModuleReport(module: name, problem: error, place: place)
+        }
+    }
+
+    /// Holds a conversation over the present link, and once more over another where the service went away meanwhile.
+    private func converse<Result>(
+        _ call: CallContext, unless isFinal: () -> Bool = { false },
+        _ body: (Conversation) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        do throws(TokenKeepError) {
+            try ForkGuard.enter()
+            try GLibrary.load()
+            let first = try link(until: call)
+            do throws(TokenKeepError) {
+                return try body(conversation(over: first, call))
+            } catch {
+                guard error.status == .unavailable, first.isLost, !isFinal(), !call.deadline.hasPassed else {
+                    throw error
+                }
+            }
+            return try body(conversation(over: try link(until: call), call))
+        } catch {
+            throw error.inModule(name)
+        }
+    }
+
+    private func conversation(over link: ServiceLink, _ call: CallContext) -> Conversation {
+        Conversation(link: link, call: call, timeout: timeout, arena: arena, module: name)
+    }
+
+    /// The present link, or a new one. Threads that come together may make several; the last one stays.
+    private func link(until call: CallContext) throws(TokenKeepError) -> ServiceLink {
+        let deadline = Deadline(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
+        let (connection, link) = present()
+        try breaker.check()
+        if let link { return link }
+        let usable: BusConnection
+        if let connection {
+            usable = connection
+        } else {
+            let address = if let address { address } else { try BusAddress.find() }
+            usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
+            links.withLock { $0.connection = usable }
+        }
+        let made = try ServiceLink(over: usable, until: deadline)
+        links.withLock { if $0.connection === usable { $0.link = made } }
+        return made
+    }
+
+    /// What is there and not lost. What is lost takes the breaker's reason with it.
+    private func present() -> (BusConnection?, ServiceLink?) {
+        let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
+            guard let connection = links.connection else { return (nil, nil, nil) }
+            guard connection.isLost else { return (nil, connection, links.link) }
+            let lost = links
+            links = Links()
+            return (lost, nil, nil)
+        }
+        if lost != nil { breaker.close() }
+        return (connection, link)  // what was lost ends here, outside the lock
+    }
+}

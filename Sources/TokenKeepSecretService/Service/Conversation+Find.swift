@@ -1,0 +1,124 @@
+import TokenKeepCore
+
+/// What stands on the service under one name.
+struct Findings {
+    /// Ours, newest first.
+    var ours: [StoredItem] = []
+    /// Other programs', newest first.
+    var foreign: [StoredItem] = []
+    /// What might be one of them and cannot be looked at.
+    var locked: [ObjectPath] = []
+    /// Whether the item is known to be at another path, too.
+    var hasCopies = false
+    /// The answer to the question for a secret, where it was put together with the one for the item.
+    var secret: (path: ObjectPath, reply: Reply)?
+
+    /// The item that a load answers and a save replaces.
+    var best: StoredItem? { ours.first ?? foreign.first }
+}
+
+extension Conversation {
+    /// Looks for an item where it was last, and else by its attributes.
+    ///
+    /// - Parameters:
+    ///   - secret: whether its secret is wanted, too.
+    ///   - copies: whether copies of it elsewhere count, too.
+    /// - Throws: ``Status/locked`` where it may be behind a lock that was not opened; ``Status/unavailable`` as an
+    ///   absence where there is nothing and no default collection.
+    func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
+        if let path = link.paths[name] {
+            let search = copies ? searchItems(ItemCoding.search(for: name)) : nil
+            let findings = try describe([path], as: name, secret: secret, beside: search)
+            if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
+            link.paths[name] = nil
+        }
+        var findings = try search(name, secret: secret)
+        if findings.ours.isEmpty, try unlock(findings.locked, for: name) {
+            findings = try search(name, secret: secret)
+            guard findings.best != nil || findings.locked.isEmpty else {
+                throw ServiceFailure.locked(name.description)
+            }
+        }
+        if let path = findings.ours.first?.path { link.paths[name] = path }
+        return findings
+    }
+
+    /// Looks for an item by its attributes alone, so that every copy is found.
+    func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
+        let (unlocked, locked) = try search(ItemCoding.search(for: name), for: name.description)
+        var findings = try describe(unlocked, as: name, secret: secret && unlocked.count == 1)
+        findings.locked = locked
+        return findings
+    }
+
+    /// The paths of items with these attributes: those that can be read, and those that are locked.
+    func search(
+        _ attributes: [String: String], for subject: String
+    ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
+        let body = try answer(searchItems(attributes), to: "find", subject)
+        return (Conversation.paths(body[0]), Conversation.paths(body[1]))
+    }
+
+    private func searchItems(_ attributes: [String: String]) -> MethodCall {
+        service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
+    }
+
+    static func paths(_ value: Variant) -> [ObjectPath] {
+        value.children.compactMap { $0.text.flatMap(ObjectPath.init) }
+    }
+
+    /// What the items at these paths are; what is gone meanwhile, or is something else, is left out.
+    ///
+    /// - Parameter search: travels along, and tells whether there are copies elsewhere.
+    private func describe(
+        _ paths: [ObjectPath], as name: ItemName, secret: Bool, beside search: MethodCall? = nil
+    ) throws(TokenKeepError) -> Findings {
+        var findings = Findings()
+        var calls = paths.map(getAll)
+        if let search { calls.append(search) }
+        if secret, let path = paths.first { calls.append(getSecret(path)) }
+        guard !calls.isEmpty else { return findings }
+        let replies = try exchange(calls)
+        for (path, reply) in zip(paths, replies) {
+            guard let item = try StoredItem.read(reply, at: path, subject: name.description) else { continue }
+            if item.isOurs(name) {
+                findings.ours.append(item)
+            } else if item.isForeign(name) {
+                findings.foreign.append(item)
+            }
+        }
+        if search != nil, replies.count > paths.count, case .answer(let body) = replies[paths.count] {
+            findings.hasCopies = Conversation.paths(body[0]) != paths
+        }
+        if secret, let path = paths.first, let reply = replies.last { findings.secret = (path, reply) }
+        findings.ours.sort(by: Conversation.isNewer)
+        findings.foreign.sort(by: Conversation.isNewer)
+        return findings
+    }
+
+    func getAll(_ path: ObjectPath) -> MethodCall {
+        properties(path, "GetAll", [.string(Conversation.itemInterface)], answerType: "(a{sv})")
+    }
+
+    func getSecret(_ path: ObjectPath) -> MethodCall {
+        item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
+    }
+
+    /// Later is first. Times are whole seconds: of two in the same one, a save in progress leaves the encoded one behind.
+    private static func isNewer(_ left: StoredItem, _ right: StoredItem) -> Bool {
+        if left.modified != right.modified { return left.modified > right.modified }
+        if left.created != right.created { return left.created > right.created }
+        return left.path > right.path
+    }
+}
+
+extension StoredItem {
+    /// Reads the answer to a question for an item's properties; nil where there is no such item.
+    static func read(_ reply: Reply, at path: ObjectPath, subject: String) throws(TokenKeepError) -> StoredItem? {
+        if reply.isMissingObject { return nil }
+        guard case .answer(let body) = reply, let item = StoredItem(path: path, properties: body) else {
+            throw ServiceFailure.error(reply, "read", subject)
+        }
+        return item
+    }
+}

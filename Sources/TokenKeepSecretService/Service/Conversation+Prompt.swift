@@ -1,0 +1,67 @@
+internal import CLibsecret
+import TokenKeepCore
+
+extension Conversation {
+    /// Completes what an answer left to a prompt; "/" is none.
+    ///
+    /// - Returns: the prompt's result; nil where none was needed.
+    /// - Throws: ``Status/locked`` where prompts are not allowed or nobody answered in time, ``Status/cancelled`` where
+    ///   the user dismissed it.
+    func complete(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
+        guard !prompt.isNone else { return nil }
+        guard call.promptsAllowed else {
+            dismiss(prompt)
+            throw ServiceFailure.locked(subject)
+        }
+        let outcome = try show(prompt, for: subject)
+        guard let outcome else {
+            dismiss(prompt)
+            throw ServiceFailure.locked(subject)
+        }
+        guard outcome.isOf(type: "(bv)"), let dismissed = outcome[0].boolean else {
+            throw TokenKeepError(.corrupt, "the Secret Service answered a prompt with a malformed message")
+        }
+        guard !dismissed else { throw TokenKeepError(.cancelled, "the prompt for \(subject) was dismissed") }
+        return outcome[1].content
+    }
+
+    private func dismiss(_ prompt: ObjectPath) {
+        link.connection.post(ask(prompt, "org.freedesktop.Secret.Prompt", "Dismiss", [], "()"))
+    }
+
+    /// Shows a prompt and waits for its end, a person's time long; nil where the deadline came first.
+    private func show(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
+        let listener = PromptListener()
+        let context = MainContext()
+        let data = Unmanaged.passUnretained(listener).toOpaque()
+        let completed = glib.pointee.g_dbus_connection_signal_subscribe(
+            link.connection.pointer, link.owner, "org.freedesktop.Secret.Prompt", "Completed", prompt.text, nil, 0,
+            PromptListener.completed, data, nil)
+        defer {
+            glib.pointee.g_dbus_connection_signal_unsubscribe(link.connection.pointer, completed)
+            context.deliver(atMost: 8) { false }
+        }
+        _ = try answer(
+            ask(prompt, "org.freedesktop.Secret.Prompt", "Prompt", [.string("")], "()"), to: "ask about", subject)
+        while listener.outcome == nil, !call.deadline.hasPassed {
+            // A service that ends while its prompt is open sends nothing: look at it now and then.
+            let glance = Deadline(milliseconds: min(250, call.deadline.remainingMilliseconds))
+            if context.run(until: glance, { listener.outcome != nil }) { break }
+            guard !link.isLost else {
+                throw TokenKeepError(.unavailable, "the Secret Service went away while it asked about \(subject)")
+            }
+        }
+        return listener.outcome
+    }
+}
+
+/// Keeps what a prompt's end said.
+private final class PromptListener {
+    var outcome: Variant?
+
+    static let completed: GDBusSignalCallback = { _, _, _, _, _, parameters, data in
+        guard let data, let parameters else { return }
+        let listener = Unmanaged<PromptListener>.fromOpaque(data).takeUnretainedValue()
+        listener.outcome = listener.outcome ?? Variant(taking: glib.pointee.g_variant_ref(parameters))
+    }
+}

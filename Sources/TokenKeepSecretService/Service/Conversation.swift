@@ -1,0 +1,59 @@
+import TokenKeepCore
+
+/// One call's dealings with the service.
+struct Conversation {
+    let link: ServiceLink
+    let call: CallContext
+    /// How long the service may take for one answer, in milliseconds.
+    let timeout: UInt32
+    let arena: SecretArena
+    /// The module's name, for details.
+    let module: String
+
+    /// When the next answer must be here.
+    var deadline: Deadline { Deadline(milliseconds: min(call.deadline.remainingMilliseconds, timeout)) }
+
+    func exchange(_ calls: [MethodCall]) throws(TokenKeepError) -> [Reply] {
+        try link.exchange(calls, until: deadline)
+    }
+
+    func exchange(_ call: MethodCall) throws(TokenKeepError) -> Reply {
+        try exchange([call]).first ?? .disconnected
+    }
+
+    /// The answer, or the error that stands for what came instead of one.
+    func answer(_ call: MethodCall, to action: String, _ subject: String) throws(TokenKeepError) -> Variant {
+        let reply = try exchange(call)
+        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, action, subject) }
+        return body
+    }
+
+    func service(_ member: String, _ body: [Variant], answerType: String) -> MethodCall {
+        ask(.service, "org.freedesktop.Secret.Service", member, body, answerType)
+    }
+
+    func item(_ path: ObjectPath, _ member: String, _ body: [Variant] = [], answerType: String = "()") -> MethodCall {
+        ask(path, Conversation.itemInterface, member, body, answerType)
+    }
+
+    func collection(_ member: String, _ body: [Variant], answerType: String) -> MethodCall {
+        ask(.defaultCollection, Conversation.collectionInterface, member, body, answerType)
+    }
+
+    func properties(
+        _ path: ObjectPath, _ member: String, _ body: [Variant], answerType: String = "()"
+    ) -> MethodCall {
+        ask(path, "org.freedesktop.DBus.Properties", member, body, answerType)
+    }
+
+    func ask(
+        _ path: ObjectPath, _ interface: String, _ member: String, _ body: [Variant], _ answerType: String
+    ) -> MethodCall {
+        MethodCall(
+            destination: link.owner, path: path, interface: interface, member: member, body: .tuple(body),
+            answerType: answerType)
+    }
+
+    static let itemInterface = "org.freedesktop.Secret.Item"
+    static let collectionInterface = "org.freedesktop.Secret.Collection"
+}

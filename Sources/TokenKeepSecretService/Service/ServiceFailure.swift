@@ -1,0 +1,33 @@
+import TokenKeepCore
+
+/// What an answer that is none means for the caller.
+enum ServiceFailure {
+    /// The error for a reply that is not an answer to `action`, which reads "load" or "save".
+    static func error(_ reply: Reply, _ action: String, _ subject: String) -> TokenKeepError {
+        switch reply {
+        case .error(let name): named(name, action, subject)
+        case .disconnected:
+            TokenKeepError(.unavailable, "the Secret Service went away; could not \(action) \(subject)")
+        case .malformed, .answer:
+            TokenKeepError(
+                .corrupt, "the Secret Service answered with a malformed message; could not \(action) \(subject)")
+        }
+    }
+
+    static func locked(_ subject: String) -> TokenKeepError {
+        TokenKeepError(
+            .locked, "the keyring that holds \(subject) is locked", hint: "unlock the keyring, or allow prompts")
+    }
+
+    private static func named(_ name: String, _ action: String, _ subject: String) -> TokenKeepError {
+        let words = "could not \(action) \(subject): the Secret Service answered \(name)"
+        return switch name {
+        case "org.freedesktop.Secret.Error.IsLocked": locked(subject)
+        case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.AuthFailed":
+            TokenKeepError(.denied, words)
+        case _ where Reply.error(name).isLoss:
+            TokenKeepError(.unavailable, "the Secret Service went away; could not \(action) \(subject)")
+        default: TokenKeepError(.io, words)
+        }
+    }
+}

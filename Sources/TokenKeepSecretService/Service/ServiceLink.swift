@@ -1,0 +1,135 @@
+internal import CLibsecret
+import Synchronization
+import TokenKeepCore
+
+/// A session with one running Secret Service, found by its unique bus name: secrets travel encrypted by libsecret.
+///
+/// When the service ends, the link is lost; its successor needs another.
+final class ServiceLink: @unchecked Sendable {
+    let connection: BusConnection
+    /// The service's unique name on the bus.
+    let owner: String
+    /// The session's path, which every secret names.
+    let session: ObjectPath
+    private let isEncrypted: Bool
+    private let service: OpaquePointer
+    private let coding = Mutex<Void>(())
+
+    /// Where items were found.
+    let paths = PathCache()
+
+    var isLost: Bool { connection.isLost }
+
+    /// Finds the service, starting it where the bus can, and opens a session.
+    ///
+    /// - Throws: ``Status/unavailable`` where it cannot be had, as an absence where there is none;
+    ///   ``Status/timedOut``.
+    init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
+        self.connection = connection
+        owner = try ServiceOwner.find(over: connection, until: deadline)
+        connection.watch.use(owner: owner)
+        guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {
+            throw TokenKeepError(.internal, "libsecret made no service object")
+        }
+        do throws(TokenKeepError) {
+            session = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
+        } catch {
+            glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
+            throw error
+        }
+        self.service = service
+        let algorithms = glib.pointee.secret_service_get_session_algorithms(service).map { String(cString: $0) }
+        isEncrypted = algorithms != "plain"
+    }
+
+    deinit {
+        if ForkGuard.allows { glib.pointee.g_object_unref(UnsafeMutableRawPointer(service)) }
+    }
+
+    private static func openSession(
+        _ service: OpaquePointer, of owner: String, over connection: BusConnection, until deadline: Deadline
+    ) throws(TokenKeepError) -> ObjectPath {
+        let context = MainContext()
+        try complete(context, until: deadline, connection, owner) { pending in
+            glib.pointee.g_async_initable_init_async(
+                service, 0, pending.cancellable, pendingCallback, pending.callbackData)
+        } finish: { result, error in
+            glib.pointee.g_async_initable_init_finish(service, result, error)
+        }
+        try complete(context, until: deadline, connection, owner) { pending in
+            glib.pointee.secret_service_ensure_session(
+                service, pending.cancellable, pendingCallback, pending.callbackData)
+        } finish: { result, error in
+            glib.pointee.secret_service_ensure_session_finish(service, result, error)
+        }
+        guard let path = glib.pointee.secret_service_get_session_dbus_path(service).map({ String(cString: $0) }),
+            let session = ObjectPath(path)
+        else { throw TokenKeepError(.corrupt, "the Secret Service opened a session without a path") }
+        return session
+    }
+
+    private static func complete(
+        _ context: borrowing MainContext, until deadline: Deadline, _ connection: BusConnection, _ owner: String,
+        start: (Pending<String?>) -> Void,
+        finish: @escaping (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Int32
+    ) throws(TokenKeepError) {
+        let pending = Pending<String?> { _, result in
+            var error: UnsafeMutablePointer<GError>?
+            return finish(result, &error) != 0 ? nil : GLibrary.take(error)
+        }
+        start(pending)
+        guard context.run(until: deadline, { pending.isDone }) else {
+            glib.pointee.g_cancellable_cancel(pending.cancellable)
+            connection.noteSilence(of: owner)
+            context.deliver(atMost: 32) { pending.isDone }
+            throw BusConnection.late
+        }
+        guard let problem = pending.take() ?? nil else { return }
+        connection.noteLoss()
+        throw TokenKeepError(.unavailable, "no session with the Secret Service: \(problem)")
+    }
+
+    /// A secret as the service takes it. Copies in libsecret's memory are wiped.
+    func encode(_ secret: SecretBytes) throws(TokenKeepError) -> Variant {
+        let encoded = coding.withLock { _ -> Variant? in
+            secret.withUnsafeBytes { bytes in
+                let value = glib.pointee.secret_value_new(
+                    bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, "text/plain")
+                defer { glib.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
+                return Variant(taking: glib.pointee.secret_service_encode_dbus_secret(service, value))
+            }
+        }
+        guard let encoded else { throw TokenKeepError(.internal, "libsecret could not encode the secret") }
+        return encoded
+    }
+
+    /// A secret as the service gave it, of type `(oayays)`. Copies in libsecret's memory are wiped.
+    ///
+    /// - Throws: ``Status/corrupt`` where it is not of this session, cut off or larger than any that can be saved.
+    func decode(_ encoded: Variant, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
+        guard encoded.isOf(type: "(oayays)"), encoded[0].text == session.text else {
+            throw TokenKeepError(.corrupt, "the Secret Service sent a secret of another session")
+        }
+        guard encoded[2].count <= StoredValue.largest + 16 else {
+            throw TokenKeepError(
+                .corrupt, "the Secret Service sent a secret that is larger than \(Limits.secret) bytes")
+        }
+        let isWhole =
+            isEncrypted
+            ? encoded[1].count == 16 && encoded[2].count > 0 && encoded[2].count % 16 == 0 : encoded[1].count == 0
+        let value =
+            isWhole
+            ? coding.withLock { _ in glib.pointee.secret_service_decode_dbus_secret(service, encoded.pointer) } : nil
+        guard let value else { throw TokenKeepError(.corrupt, "the Secret Service sent a secret that is cut off") }
+        defer { glib.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
+        var length = 0
+        let bytes = glib.pointee.secret_value_get(value, &length)
+        return try SecretBytes(
+            copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length), in: arena)
+    }
+
+    /// Puts questions to the service.
+    func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
+        try connection.exchange(calls, until: deadline)
+    }
+}

@@ -1,0 +1,50 @@
+import TokenKeepCore
+
+/// Finds who owns the service's name on the bus.
+enum ServiceOwner {
+    /// The bus itself, as a destination.
+    static let bus = "org.freedesktop.DBus"
+
+    /// The unique name of the running service; it is started where the bus knows how.
+    ///
+    /// - Throws: ``Status/unavailable``, as an absence where nothing owns the name and nothing can be started;
+    ///   ``Status/timedOut``.
+    static func find(
+        over connection: BusConnection, until deadline: Deadline
+    ) throws(TokenKeepError) -> String {
+        let name = Variant.tuple([.string(BusWatch.serviceName)])
+        let getOwner = ask("GetNameOwner", name, answerType: "(s)")
+        let addMatch = ask("AddMatch", .tuple([.string(BusWatch.ownerRule)]), answerType: "()")
+        if let owner = try connection.exchange([addMatch, getOwner], until: deadline).last.flatMap(text) {
+            return owner
+        }
+        let start = ask(
+            "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
+        let started = try connection.exchange(start, until: deadline)
+        if let owner = text(try connection.exchange(getOwner, until: deadline)) { return owner }
+        guard case .error(let error) = started, error == "org.freedesktop.DBus.Error.ServiceUnknown" else {
+            throw TokenKeepError(
+                .unavailable, "the Secret Service did not start\(words(started))",
+                hint: "start a keyring daemon, for example gnome-keyring-daemon")
+        }
+        throw TokenKeepError(
+            .unavailable, "there is no Secret Service on this session bus",
+            hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
+    }
+
+    private static func ask(_ member: String, _ body: Variant, answerType: String) -> MethodCall {
+        MethodCall(
+            destination: bus, path: .bus, interface: bus, member: member,
+            body: body, answerType: answerType)
+    }
+
+    private static func text(_ reply: Reply) -> String? {
+        guard case .answer(let body) = reply else { return nil }
+        return body[0].text
+    }
+
+    private static func words(_ reply: Reply) -> String {
+        guard case .error(let name) = reply else { return "" }
+        return ": \(name)"
+    }
+}

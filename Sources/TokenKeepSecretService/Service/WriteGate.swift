@@ -1,0 +1,30 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// Lets the threads of this process change one item one after the other: two that find nothing would both create it.
+final class WriteGate: @unchecked Sendable {
+    private static let count = 16
+    private let mutexes = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: WriteGate.count)
+
+    init() {
+        for index in 0..<WriteGate.count { pthread_mutex_init(mutexes + index, nil) }
+    }
+
+    deinit {
+        for index in 0..<WriteGate.count { pthread_mutex_destroy(mutexes + index) }
+        mutexes.deallocate()
+    }
+
+    /// - Throws: ``Status/busy`` where another thread holds the item past the deadline, and what `body` throws.
+    func withLock<Result>(
+        _ name: ItemName, until deadline: Deadline, _ body: () throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let mutex = mutexes + Int(UInt(bitPattern: name.hashValue) % UInt(WriteGate.count))
+        guard tokenkeep_mutex_lock(mutex, deadline.remainingMilliseconds) == 0 else {
+            throw TokenKeepError(.busy, "another thread is still changing \(name)")
+        }
+        defer { pthread_mutex_unlock(mutex) }
+        return try body()
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+
+/// A message bus of a test's own, on which nothing can be started but by the test.
+public final class PrivateBus: @unchecked Sendable {
+    /// Where the bus, and whatever runs on it, keeps its files.
+    public let directory = TemporaryDirectory()
+    /// The address of the bus.
+    public let address: String
+    /// The bus itself.
+    public let daemon: ChildProcess
+
+    /// Starts a bus.
+    public init() throws {
+        let configuration = """
+            <busconfig>
+              <type>session</type>
+              <listen>unix:dir=\(directory.path)</listen>
+              <policy context="default">
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+                <allow own="*"/>
+              </policy>
+              <limit name="max_replies_per_connection">100000</limit>
+            </busconfig>
+            """
+        directory.write(Array(configuration.utf8), to: "bus.conf")
+        daemon = try ChildProcess(
+            "/usr/bin/dbus-daemon", ["--config-file=\(directory.path)/bus.conf", "--nofork", "--print-address=1"],
+            environment: ["HOME": directory.path])
+        address = try daemon.firstLine()
+    }
+
+    /// The environment of a program on this bus.
+    public var environment: [String: String] {
+        [
+            "HOME": directory.path, "XDG_DATA_HOME": directory.path + "/data",
+            "XDG_CACHE_HOME": directory.path + "/cache",
+            "XDG_CONFIG_HOME": directory.path + "/config", "XDG_RUNTIME_DIR": directory.path,
+            "DBUS_SESSION_BUS_ADDRESS": address,
+        ]
+    }
+
+    /// Waits until somebody owns the service's name.
+    public func waitForService() throws {
+        let outcome = try ChildProcess.run(
+            "/usr/bin/gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"],
+            environment: environment)
+        guard outcome.status == 0 else { throw HarnessFailure(message: "nobody owns org.freedesktop.secrets") }
+    }
+
+    /// Runs `secret-tool` on this bus.
+    public func secretTool(_ arguments: String..., input: String = "") throws -> (output: String, status: Int32) {
+        try ChildProcess.run("/usr/bin/secret-tool", arguments, environment: environment, input: input)
+    }
+
+    /// Runs a Python program on this bus.
+    public func python(_ program: String, _ arguments: String...) throws -> (output: String, status: Int32) {
+        try ChildProcess.run("/usr/bin/python3", ["-c", program] + arguments, environment: environment)
+    }
+}
+
+/// Why a test's surroundings could not be made.
+public struct HarnessFailure: Error {
+    /// What happened.
+    public let message: String
+
+    /// A failure in words.
+    public init(message: String) { self.message = message }
+}

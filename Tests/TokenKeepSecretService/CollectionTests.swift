@@ -1,0 +1,140 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepSecretService
+
+/// Locks, prompts, duplicates and missing collections, on a fake service.
+@Suite struct CollectionTests {
+    private func items(_ items: String...) -> String { #""items": {\#(items.joined(separator: ", "))}"# }
+
+    @Test func anEmptySearchInALockedCollectionIsLocked() throws {
+        let fake = try FakeService(#"{"locked": true}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .locked)
+        #expect(status { try fake.client.save("example.com", "ann", "x") } == .locked)
+        #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
+        #expect(status { _ = try fake.client.list() } == .locked)
+        #expect(try !fake.calls().contains("Prompt"))
+    }
+
+    @Test func aPromptThatIsAnsweredUnlocks() throws {
+        let fake = try FakeService(#"{"locked": true, "prompt": "accept"}"#)
+        try fake.client.save("example.com", "ann", "token", prompts: true)
+        try fake.configure(#"{"locked": true}"#)
+        #expect(try fake.client.load("example.com", "ann", prompts: true) == "token")
+    }
+
+    @Test func aPromptThatIsDismissedIsCancelled() throws {
+        let fake = try FakeService(#"{"locked": true, "prompt": "dismiss"}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann", prompts: true) } == .cancelled)
+        #expect(status { try fake.client.save("example.com", "ann", "x", prompts: true) } == .cancelled)
+    }
+
+    @Test func aPromptThatNobodyAnswersIsDismissedAtTheDeadline() throws {
+        let fake = try FakeService(#"{"locked": true, "prompt": "never"}"#, timeout: 100)
+        let clock = ContinuousClock()
+        var outcome = Status.ok
+        let duration = clock.measure {
+            outcome = status { _ = try fake.client.load("example.com", "ann", within: 400, prompts: true) }
+        }
+        #expect(outcome == .locked)
+        #expect(duration >= .milliseconds(390) && duration < .milliseconds(900), "prompts wait beyond the timeout")
+        #expect(try fake.calls().last == "Dismiss")
+        try fake.configure(#"{"prompt": "accept"}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann", prompts: true) } == .notFound, "no breaker")
+    }
+
+    @Test func anItemThatIsLockedIsLocked() throws {
+        let fake = try FakeService("{\(items(FakeService.item("1", FakeService.ours(), secret: "x", isLocked: true)))}")
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .locked)
+        #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
+        #expect(try fake.client.load("example.com", "ann", prompts: true) == "x")
+    }
+
+    @Test func aForeignItemDoesNotMaskALockedOne() throws {
+        let foreign = ["service": "example.com", "username": "ann"]
+        let fake = try FakeService(
+            "{\(items(FakeService.item("1", FakeService.ours(), secret: "ours", isLocked: true), FakeService.item("2", foreign, secret: "theirs")))}"
+        )
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .locked)
+    }
+
+    @Test func aMissingDefaultCollectionIsAnAbsence() throws {
+        let fake = try FakeService(#"{"default": false}"#)
+        for body in [
+            { try fake.client.save("example.com", "ann", "x") }, { _ = try fake.client.load("example.com", "ann") },
+        ] as [() throws -> Void] {
+            do {
+                try body()
+                Issue.record("it went through")
+            } catch let error as TokenKeepError {
+                #expect(error.status == .unavailable && error.isAbsence)
+            }
+        }
+    }
+
+    @Test func theNewestOfDuplicatesAnswersAndASaveLeavesOne() throws {
+        let fake = try FakeService(
+            "{\(items(FakeService.item("1", FakeService.ours(), secret: "old", modified: 5), FakeService.item("2", FakeService.ours(), secret: "new", modified: 9), FakeService.item("3", FakeService.ours("example.com", "ann", namespace: "work"), secret: "work", modified: 20)))}"
+        )
+        #expect(try fake.client.load("example.com", "ann") == "new")
+        #expect(try fake.client.list().count == 1)
+        try fake.client.save("example.com", "ann", "newest")
+        #expect(try fake.client.load("example.com", "ann") == "newest")
+        #expect(try fake.client.within("work").load("example.com", "ann") == "work")
+        #expect(try !fake.items().contains("\"old\""))
+    }
+
+    @Test func loadingRepairsNothing() throws {
+        let both = items(
+            FakeService.item("1", FakeService.ours(), secret: "a", modified: 5),
+            FakeService.item("2", FakeService.ours(), secret: "b", modified: 5))
+        let fake = try FakeService("{\(both)}")
+        _ = try fake.client.load("example.com", "ann")
+        #expect(try !fake.calls().contains("Delete"))
+    }
+
+    @Test func whatANameDoesNotSayIsDiscarded() throws {
+        let fake = try FakeService(
+            "{\(items(FakeService.item("1", FakeService.ours("example.com", "ann", namespace: "work"), secret: "x"), FakeService.item("2", ["service": "example.com", "username": "ann", "extra": "1"], secret: "y")))}"
+        )
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .notFound)
+        #expect(try !fake.client.clear("example.com", "ann"))
+        #expect(try !fake.calls().contains("Delete"))
+    }
+
+    /// A path that was found once may hold something else by now.
+    @Test func aCachedPathIsVerified() throws {
+        let fake = try FakeService("{\(items(FakeService.item("1", FakeService.ours(), secret: "ann's")))}")
+        #expect(try fake.client.load("example.com", "ann") == "ann's")
+        _ = try fake.calls()
+        #expect(try fake.client.load("example.com", "ann") == "ann's")
+        #expect(try fake.calls() == ["GetAll", "GetSecret"])
+        try fake.configure(
+            "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}"
+        )
+        #expect(try fake.client.load("example.com", "ann") == "moved")
+        try fake.configure("{\(items(FakeService.item("2", FakeService.ours("example.com", "bob"), secret: "bob's")))}")
+        try fake.client.save("example.com", "ann", "again")
+        #expect(try fake.client.load("example.com", "bob") == "bob's")
+    }
+
+    @Test func unchangedAttributesAreNotWritten() throws {
+        let fake = try FakeService()
+        try fake.client.save("example.com", "ann", "one")
+        _ = try fake.calls()
+        try fake.client.save("example.com", "ann", "two")
+        #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret"])
+        try fake.client.save("example.com", "ann", "two") { request in
+            request = try SaveRequest(name: request.name, secret: request.secret, expiresAt: UnixTime(2_000_000_000))
+        }
+        #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret", "Set"])
+    }
+
+    @Test func aDeletionThatAsksIsLocked() throws {
+        let fake = try FakeService(
+            "{\"deletePrompts\": true, \(items(FakeService.item("1", FakeService.ours(), secret: "x")))}")
+        #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
+        #expect(try fake.calls().last == "Dismiss")
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepSecretService
+
+/// A service or a bus that stops answering.
+@Suite(.serialized) struct HangTests {
+    private func milliseconds(_ body: () -> Void) -> Int {
+        let clock = ContinuousClock()
+        let duration = clock.measure(body)
+        return Int(duration / .milliseconds(1))
+    }
+
+    private func expectHang(_ body: () throws -> Void) {
+        var outcome = Status.ok
+        let first = milliseconds { outcome = status(body) }
+        #expect(outcome == .timedOut)
+        #expect(first >= 290 && first < 800, "returned after \(first) ms of 300")
+        let second = milliseconds { outcome = status(body) }
+        #expect(outcome == .unavailable)
+        #expect(second < 50, "returned after \(second) ms")
+    }
+
+    @Test(arguments: ["load", "save", "clear", "list"]) func frozenService(_ operation: String) throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        try client.save("example.com", "ann", "token")
+        keyring.freeze(true)
+        expectHang {
+            switch operation {
+            case "load": _ = try client.load("example.com", "ann", within: 300)
+            case "save": try client.save("example.com", "ann", "late", within: 300)
+            case "clear": _ = try client.clear("example.com", "ann", within: 300)
+            default: _ = try client.list(within: 300)
+            }
+        }
+        keyring.freeze(false)
+        try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
+        #expect(try client.load("example.com", "ann") == "token")
+    }
+
+    @Test func frozenBeforeFirstUse() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        keyring.freeze(true)
+        expectHang { _ = try client.load("example.com", "ann", within: 300) }
+        keyring.freeze(false)
+        try waitUntil { status { _ = try client.load("example.com", "ann") } == .notFound }
+    }
+
+    @Test func frozenBus() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        keyring.bus.daemon.signal(SIGSTOP)
+        expectHang { _ = try client.load("example.com", "ann", within: 300) }
+        keyring.bus.daemon.signal(SIGCONT)
+    }
+
+    @Test func frozenBusAfterUse() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        try client.save("example.com", "ann", "token")
+        keyring.bus.daemon.signal(SIGSTOP)
+        expectHang { _ = try client.load("example.com", "ann", within: 300) }
+        keyring.bus.daemon.signal(SIGCONT)
+        try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
+    }
+
+    /// What was given up is not sent later: the thawed service keeps what it was told last.
+    @Test func nothingIsSentAfterTheDeadline() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        let other = try ServiceClient(keyring.bus)
+        try client.save("example.com", "ann", "first")
+        try other.save("example.com", "ann", "second")
+        keyring.freeze(true)
+        #expect(status { try client.save("example.com", "ann", "given up", within: 200) } == .timedOut)
+        keyring.freeze(false)
+        try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
+        #expect(try client.load("example.com", "ann") == "second")
+    }
+
+    @Test func busDeathIsNoEnd() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        try client.save("example.com", "ann", "token")
+        keyring.bus.daemon.kill()
+        #expect(status { _ = try client.load("example.com", "ann") } == .unavailable)
+        #expect(status { try client.save("example.com", "ann", "other") } == .unavailable)
+    }
+
+    @Test func aCallWithoutTimeLeftSendsNothing() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        try client.save("example.com", "ann", "token")
+        #expect(status { _ = try client.load("example.com", "ann", within: 0) } == .timedOut)
+        #expect(try client.load("example.com", "ann") == "token", "no question was left unanswered: no breaker")
+    }
+}
+
+/// Asks again until the condition holds, at most ten seconds: for what another process does in its own time.
+func waitUntil(_ condition: () -> Bool) throws {
+    let deadline = Deadline(milliseconds: 10000)
+    while !condition() {
+        guard !deadline.hasPassed else { throw HarnessFailure(message: "it did not happen in ten seconds") }
+        sched_yield()
+    }
+}

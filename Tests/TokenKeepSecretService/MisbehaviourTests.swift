@@ -1,0 +1,142 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepSecretService
+
+/// What a real service cannot be made to do.
+@Suite struct MisbehaviourTests {
+    static let ours = #"{"items": {\#(FakeService.item("1", FakeService.ours(), secret: "token"))}}"#
+
+    @Test func aPlainSessionWorks() throws {
+        let fake = try FakeService()
+        try fake.client.save("example.com", "ann", "token")
+        try fake.client.save("example.com", "ann", "token-2")
+        #expect(try fake.client.load("example.com", "ann") == "token-2")
+        #expect(try fake.client.clear("example.com", "ann"))
+    }
+
+    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecret", "SetSecret", "CreateItem", "Delete"])
+    func silenceEndsAtTheDeadline(member: String) throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        try fake.configure(#"{"override": {"\#(member)": {"do": "hang"}}}"#)
+        let clock = ContinuousClock()
+        var outcome = Status.ok
+        let body = {
+            switch member {
+            case "SetSecret": try fake.client.save("example.com", "ann", "new", within: 300)
+            case "CreateItem": try fake.client.save("example.com", "bob", "new", within: 300)
+            case "Delete": _ = try fake.client.clear("example.com", "ann", within: 300)
+            default: _ = try fake.client.load("example.com", "ann", within: 300)
+            }
+        }
+        let first = clock.measure { outcome = status(body) }
+        #expect(outcome == .timedOut)
+        #expect(first >= .milliseconds(290) && first < .milliseconds(800))
+        let second = clock.measure { outcome = status(body) }
+        #expect(outcome == .unavailable)
+        #expect(second < .milliseconds(50))
+    }
+
+    /// The module's own limit, where the call has more time.
+    @Test func theModulesTimeoutHolds() throws {
+        let fake = try FakeService(#"{"override": {"SearchItems": {"do": "hang"}}}"#, timeout: 200)
+        let clock = ContinuousClock()
+        var outcome = Status.ok
+        let duration = clock.measure { outcome = status { _ = try fake.client.load("example.com", "ann") } }
+        #expect(outcome == .timedOut && duration < .milliseconds(700))
+    }
+
+    @Test func aLateAnswerClosesTheBreaker() throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        #expect(try fake.client.load("example.com", "ann") == "token")
+        try fake.configure(#"{"override": {"GetAll": {"do": "late", "ms": 400}}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .timedOut)
+        #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .unavailable)
+        try fake.configure(#"{"override": {}}"#)
+        try waitUntil { status { _ = try fake.client.load("example.com", "ann") } == .ok }
+    }
+
+    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecret", "SetSecret"])
+    func vanishingIsUnavailable(member: String) throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        try fake.configure(#"{"override": {"\#(member)": {"do": "exit"}}}"#)
+        let outcome = status {
+            if member == "SetSecret" {
+                try fake.client.save("example.com", "ann", "new")
+            } else {
+                _ = try fake.client.load("example.com", "ann")
+            }
+        }
+        #expect(outcome == .unavailable)
+    }
+
+    @Test(arguments: [
+        ("org.freedesktop.DBus.Error.AccessDenied", Status.denied), ("org.freedesktop.Secret.Error.IsLocked", .locked),
+        ("org.freedesktop.DBus.Error.Failed", .io), ("org.example.Own.Error", .io),
+        ("org.freedesktop.DBus.Error.NoMemory", .io),
+    ])
+    func errorsAreTold(name: String, expected: Status) throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        for member in ["SearchItems", "GetSecret"] {
+            try fake.configure(#"{"override": {"\#(member)": {"do": "error", "name": "\#(name)"}}}"#)
+            #expect(status { _ = try fake.client.load("example.com", "ann") } == expected, "\(member)")
+        }
+        try fake.configure(#"{"override": {"SetSecret": {"do": "error", "name": "\#(name)"}}}"#)
+        #expect(status { try fake.client.save("example.com", "ann", "new") } == expected)
+    }
+
+    static let malformed: [(member: String, signature: String, values: String)] = [
+        ("OpenSession", "s", #"["x"]"#), ("SearchItems", "s", #"["x"]"#), ("SearchItems", "as", #"[["x"]]"#),
+        ("SearchItems", "", "[]"), ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
+        ("GetAll", "a{sv}", #"[{"Attributes": "x", "Label": "x", "Locked": false}]"#),
+        ("GetAll", "a{sv}", #"[{"Attributes": {"a": "b"}, "Label": 7, "Locked": false}]"#),
+        ("GetSecret", "s", #"["x"]"#),
+        ("GetSecret", "", "[]"), ("GetSecret", "ay", "[[1, 2]]"),
+        ("GetSecret", "(oayays)", #"[["/another/session", [], [65], "text/plain"]]"#),
+        ("GetSecret", "(oayays)", #"[["/org/freedesktop/secrets/session/s1", [1], [65], "text/plain"]]"#),
+    ]
+
+    @Test(arguments: 0..<13) func malformedAnswersAreCorrupt(index: Int) throws {
+        let (member, signature, values) = MisbehaviourTests.malformed[index]
+        let fake = try FakeService(MisbehaviourTests.ours)
+        try fake.configure(
+            #"{"override": {"\#(member)": {"do": "reply", "signature": "\#(signature)", "values": \#(values)}}}"#)
+        let outcome = status { _ = try fake.client.load("example.com", "ann") }
+        #expect(outcome == (member == "OpenSession" ? .unavailable : .corrupt))
+    }
+
+    @Test func aSecretBeyondTheLimitIsCorrupt() throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        for (count, expected) in [(Limits.secret, Status.ok), (Limits.secret + 1, .corrupt), (8 << 20, .corrupt)] {
+            try fake.configure(#"{"override": {"GetSecret": {"do": "large", "count": \#(count)}}}"#)
+            #expect(status { _ = try fake.client.load("example.com", "ann") } == expected, "\(count) bytes")
+        }
+    }
+
+    static let unreadable: [[String: String]] = [
+        ["tokenkeep:encoding": "base64"], ["tokenkeep:encoding": "rot13"], ["tokenkeep:access": "whenever"],
+        ["tokenkeep:expires": "soon"], ["tokenkeep:flags": "-1"], ["tokenkeep:a:UPPER": "x"], ["tokenkeep:a:": "x"],
+    ]
+
+    @Test(arguments: 0..<7) func whatCannotBeReadIsCorruptAndCanBeReplaced(index: Int) throws {
+        let attributes = FakeService.ours("example.com", "ann", MisbehaviourTests.unreadable[index])
+        let fake = try FakeService(#"{"items": {\#(FakeService.item("1", attributes, secret: "not base64!"))}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
+        try fake.client.save("example.com", "ann", "good")
+        #expect(try fake.client.load("example.com", "ann") == "good")
+        #expect(try fake.client.list().count == 1)
+    }
+
+    @Test func aListGoesOnPastWhatCannotBeRead() throws {
+        let items = [
+            FakeService.item("1", FakeService.ours(), secret: "x"),
+            FakeService.item("2", FakeService.ours("example.com", "bob", ["tokenkeep:expires": "soon"]), secret: "x"),
+            FakeService.item("3", FakeService.ours("example.com", "cat"), secret: "x", isLocked: true),
+        ]
+        let fake = try FakeService(#"{"items": {\#(items.joined(separator: ", "))}}"#)
+        let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call())
+        #expect(listing.items.map(\.name.account) == ["ann"])
+        #expect(listing.problem != nil)
+    }
+}

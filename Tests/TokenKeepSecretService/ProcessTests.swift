@@ -1,0 +1,126 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepSecretService
+
+/// What needs a process of its own.
+@Suite struct ProcessTests {
+    @Test func nothingIsLoadedBeforeFirstUse() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            for library in ["libsecret", "libglib", "libgio"] { #expect(!isMapped(library), "\(library)") }
+            #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
+            #expect(isMapped("libsecret") && isMapped("libglib"))
+        }
+    }
+
+    @Test func aChildAfterUseIsRefused() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            try client.save("example.com", "ann", "token")
+            let outcome = inChild {
+                let began = ContinuousClock.now
+                guard status({ _ = try client.load("example.com", "ann") }) == .unavailable else { return 1 }
+                guard status({ try client.save("example.com", "ann", "x") }) == .unavailable else { return 2 }
+                guard let fresh = try? ServiceClient(keyring.bus) else { return 3 }
+                guard status({ _ = try fresh.list() }) == .unavailable else { return 4 }
+                return ContinuousClock.now - began < .milliseconds(50) ? 0 : 5
+            }
+            #expect(outcome == 0)
+            #expect(try client.load("example.com", "ann") == "token", "the parent goes on")
+        }
+    }
+
+    @Test func aChildBeforeUseWorks() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            let outcome = inChild {
+                status { try client.save("example.com", "ann", "of the child") } == .ok ? 0 : 1
+            }
+            #expect(outcome == 0)
+            #expect(try client.load("example.com", "ann") == "of the child")
+        }
+    }
+
+    @Test func noBusIsAnAbsence() async {
+        await #expect(processExitsWith: .success) {
+            for address in [nil, "autolaunch:", "unix:path=/nonexistent/bus", "nonsense"] {
+                unsetenv("DBUS_SESSION_BUS_ADDRESS")
+                unsetenv("XDG_RUNTIME_DIR")
+                if let address { setenv("DBUS_SESSION_BUS_ADDRESS", address, 1) }
+                let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+                do throws(TokenKeepError) {
+                    _ = try module.list(
+                        namespace: "", service: nil, CallContext(deadline: Deadline(milliseconds: 1000)))
+                    Issue.record("listed without a bus")
+                } catch {
+                    #expect(error.status == .unavailable && error.isAbsence)
+                    #expect(error.module == "secret-service")
+                }
+            }
+        }
+    }
+
+    @Test func theRuntimeDirectoryHasTheBus() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let socket = keyring.bus.address.dropFirst("unix:path=".count).prefix { $0 != "," }
+            unsetenv("DBUS_SESSION_BUS_ADDRESS")
+            setenv("XDG_RUNTIME_DIR", keyring.bus.directory.path, 1)
+            try #require(symlink(String(socket), keyring.bus.directory.path + "/bus") == 0)
+            let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+            #expect(module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem == nil)
+        }
+    }
+
+    @Test func noServiceIsAnAbsence() throws {
+        let bus = try PrivateBus()
+        let client = try ServiceClient(bus)
+        let problem = try #require(client.module.report(client.call()).problem)
+        #expect(problem.status == .unavailable && problem.isAbsence)
+    }
+
+    /// A host with connections of its own keeps them: ours is private.
+    @Test func endsWithTheModule() throws {
+        let keyring = try PrivateKeyring()
+        func connections() throws -> Int {
+            let listing = try ChildProcess.run(
+                "/usr/bin/gdbus",
+                [
+                    "call", "--session", "-d", "org.freedesktop.DBus", "-o", "/org/freedesktop/DBus", "-m",
+                    "org.freedesktop.DBus.ListNames",
+                ], environment: keyring.bus.environment)
+            return listing.output.components(separatedBy: "':").count - 1
+        }
+        let before = try connections()
+        do {
+            let client = try ServiceClient(keyring.bus)
+            try client.save("example.com", "ann", "token")
+            #expect(try connections() == before + 1)
+        }
+        try waitUntil { (try? connections()) == before }
+    }
+
+}
+
+/// Whether a library is in this process's memory.
+private func isMapped(_ library: String) -> Bool {
+    let maps = try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()
+    return String(decoding: maps ?? Data(), as: UTF8.self).contains(library)
+}
+
+/// Runs `body` in a forked child and returns what it returned.
+private func inChild(_ body: () -> Int32) -> Int32 {
+    typealias Fork = @convention(c) () -> Int32
+    guard let symbol = dlsym(nil, "fork") else { return -1 }
+    let child = unsafeBitCast(symbol, to: Fork.self)()
+    if child == 0 { _exit(body()) }
+    var outcome: Int32 = -1
+    waitpid(child, &outcome, 0)
+    return outcome >> 8
+}
