@@ -41,7 +41,9 @@ let package = Package(
         .target(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
-        .target(name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault"], swiftSettings: strict),
+        .target(
+            name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService"],
+            swiftSettings: strict),
         .target(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),
         .target(

@@ -26,7 +26,8 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         let vault = Vault(arena: arena, path: configuration.vaultPath)
-        let factory = ModuleFactory(vault: vault, arena: arena)
+        let factory = ModuleFactory(
+            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena))
         var made: [String: any Module] = [:]
         var places: [Dispatcher.Place] = []
         for line in lines {
