@@ -71,6 +71,26 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.denied, "")) { try load("a", from: module()) }
     }
 
+    @Test func isNotMadeAmongOtherFiles() throws {
+        directory.write([1], to: "vault/letter.txt")
+        #expect(throws: TokenKeepError(.invalid, "")) { try save("a", in: module()) }
+        #expect(directory.names(in: "vault") == ["letter.txt"])
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
+    }
+
+    @Test func reportsWhatIsMissing() throws {
+        #expect(module().report(call).notes == ["not made yet: the first save makes it"])
+        try save("a", in: module())
+        #expect(module().report(call).problem == nil)
+        unlink(vault + "/header.2")
+        directory.write([], to: "vault/records/\(String(repeating: "a", count: 32)).corrupt-1")
+        let notes = module().report(call).notes
+        #expect(notes.contains { $0.hasPrefix("header.2") })
+        #expect(notes.contains("unreadable records that were set aside: 1"))
+        rename(vault + "/records", vault + "/lost")
+        #expect(module().report(call).problem?.status == .corrupt)
+    }
+
     /// A pipe in a file's place must not make anybody wait, and a link in a record's place must not be followed.
     @Test func refusesWhatIsNoFile() throws {
         try save("a", in: module())
