@@ -43,8 +43,8 @@ public final class Store: Sendable {
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
     ///   module cannot do.
-    public func save(_ request: SaveRequest) throws(TokenKeepError) -> UInt64 {
-        let call = try begin(.save)
+    public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> UInt64 {
+        let call = try begin(.save, until: deadline)
         guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
@@ -56,8 +56,10 @@ public final class Store: Sendable {
     ///
     /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
     ///   failure met.
-    public func load(service: String, account: String) throws(TokenKeepError) -> TokenItem {
-        let call = try begin(.load)
+    public func load(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> TokenItem {
+        let call = try begin(.load, until: deadline)
         return try dispatcher.load(name(service, account), call)
     }
 
@@ -65,16 +67,20 @@ public final class Store: Sendable {
     ///
     /// - Returns: whether there was one.
     @discardableResult
-    public func clear(service: String, account: String) throws(TokenKeepError) -> Bool {
-        let call = try begin(.clear)
+    public func clear(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> Bool {
+        let call = try begin(.clear, until: deadline)
         return try dispatcher.clear(name(service, account), ifVersion: nil, call)
     }
 
     /// Clears an item if it still has `version`.
     ///
     /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
-    public func clear(service: String, account: String, ifVersion version: UInt64) throws(TokenKeepError) {
-        let call = try begin(.clear)
+    public func clear(
+        service: String, account: String, ifVersion version: UInt64, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) {
+        let call = try begin(.clear, until: deadline)
         guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
         _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
     }
@@ -82,9 +88,10 @@ public final class Store: Sendable {
     /// Clears every item of a service and returns how many there were.
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
-    public func clear(service: String) throws(TokenKeepError) -> Int {
-        _ = try begin(.list)
-        let call = try begin(.clear)
+    public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
+        let deadline = deadline ?? self.deadline
+        _ = try begin(.list, until: deadline)
+        let call = try begin(.clear, until: deadline)
         _ = try name(service, "")
         let listing = try dispatcher.list(namespace: namespace, service: service, call)
         var cleared = 0
@@ -111,8 +118,10 @@ public final class Store: Sendable {
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
     /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
-    public func list(service: String? = nil) throws(TokenKeepError) -> ItemListing {
-        let call = try begin(.list)
+    public func list(
+        service: String? = nil, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> ItemListing {
+        let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
         return try dispatcher.list(namespace: namespace, service: service, call)
     }
@@ -130,11 +139,16 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
+    /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
+    public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds) }
+
     /// Whether this is the process that opened the store, and not a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
     /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
-    private func begin(_ operation: StackLine.Operation) throws(TokenKeepError) -> CallContext {
+    private func begin(
+        _ operation: StackLine.Operation, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
@@ -144,7 +158,7 @@ public final class Store: Sendable {
                 .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
                 hint: "add a line for the operation, or one for: any")
         }
-        return CallContext(deadline: Deadline(milliseconds: timeoutMilliseconds), promptsAllowed: promptsAllowed)
+        return CallContext(deadline: deadline ?? self.deadline, promptsAllowed: promptsAllowed)
     }
 
     private static func stack(of configuration: StoreConfiguration) throws(TokenKeepError) -> [StackLine] {

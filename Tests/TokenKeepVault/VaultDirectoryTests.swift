@@ -130,6 +130,48 @@ import TokenKeepCore
         #expect(try load("b", from: module()) == "b")
     }
 
+    /// One copy of the header is enough to go on, and the next save makes the other again.
+    @Test(arguments: ["header", "header.2"])
+    func replacesALostHeader(lost: String) throws {
+        try save("a", in: module())
+        let bytes = try #require(directory.read("vault/header"))
+        unlink("\(vault)/\(lost)")
+        #expect(try load("a", from: module()) == "a")
+        #expect(directory.read("vault/\(lost)") == nil)
+        try save("b", in: module())
+        #expect(directory.read("vault/\(lost)") == bytes)
+    }
+
+    /// What a crash left in the place of an unfinished write is neither waited for nor written into.
+    @Test func replacesWhatAnUnfinishedWriteLeft() throws {
+        try save("a", in: module())
+        let record = "\(vault)/records/" + (try #require(directory.names(in: "vault/records").first))
+        mkfifo(record + ".tmp", 0o644)
+        try save("a", in: module())
+        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
+        try save("a", in: module())
+        #expect(try #require(try SystemCall.status(of: record, in: AT_FDCWD)).permissions == 0o600)
+        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp")
+        #expect(try module().clear(ItemName(service: "s", account: "a"), ifVersion: nil, call))
+        #expect(directory.names(in: "vault/records") == [])
+    }
+
+    @Test func aLinkOnTheWayIsFollowedButNotTheVaultItself() throws {
+        mkdir(directory.path + "/disk", 0o700)
+        symlink(directory.path + "/disk", directory.path + "/share")
+        try save("a", in: module(path: directory.path + "/share/vault"))
+        #expect(try load("a", from: module(path: directory.path + "/disk/vault")) == "a")
+    }
+
+    @Test func recordsMustNotBeALink() throws {
+        try save("a", in: module())
+        rename(vault + "/records", directory.path + "/elsewhere")
+        symlink(directory.path + "/elsewhere", vault + "/records")
+        for attempt in [{ _ = try load("a", from: module()) }, { try save("a", in: module()) }] {
+            #expect(throws: TokenKeepError.self, performing: attempt)
+        }
+    }
+
     @Test func passesOverWhatIsNoRecord() throws {
         try save("a", in: module())
         let name = try #require(directory.names(in: "vault/records").first)

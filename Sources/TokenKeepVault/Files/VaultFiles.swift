@@ -64,7 +64,9 @@ enum VaultFiles {
     ) throws(TokenKeepError) {
         let temporary = name + ".tmp"
         do throws(Errno) {
-            let flags = O_WRONLY | O_CREAT | O_TRUNC
+            // What a crash left is not written into: it may be anything, of any mode.
+            _ = try SystemCall.remove(temporary, in: directory)
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
             guard let file = try SystemCall.open(temporary, in: directory.number, flags, mode: 0o600) else {
                 throw Errno.noSuchFileOrDirectory
             }
@@ -78,15 +80,17 @@ enum VaultFiles {
         try sync(directory, after: "writing \(name)")
     }
 
-    /// Removes a file durably; false where there was none.
-    static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) -> Bool {
+    /// Removes a file durably, with what an unfinished write of it left.
+    ///
+    /// Where there is none the directory is synced all the same: an earlier removal may not have been.
+    static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         do throws(Errno) {
-            guard try SystemCall.remove(name, in: directory) else { return false }
+            _ = try SystemCall.remove(name + ".tmp", in: directory)
+            _ = try SystemCall.remove(name, in: directory)
         } catch {
             throw error.error("cannot remove \(name)")
         }
         try sync(directory, after: "removing \(name)")
-        return true
     }
 
     /// Gives a file that cannot be read a second name, durably, so that its first may be used again.
@@ -96,6 +100,7 @@ enum VaultFiles {
                 try SystemCall.link(name, as: "\(name).corrupt-\(number)", in: directory)
             } catch {
                 if error == .fileExists { continue }
+                if error == .notPermitted { throw FormatFault.malformed("it is not a regular file").error(in: name) }
                 throw error.error("cannot set \(name) aside")
             }
             return try sync(directory, after: "setting \(name) aside")

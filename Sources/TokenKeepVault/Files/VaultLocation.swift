@@ -18,7 +18,7 @@ enum VaultLocation {
 
     /// Inside Flatpak and Snap the home is not the application's own: its data directory is.
     private static var isSandboxed: Bool {
-        getenv("SNAP") != nil || access("/.flatpak-info", F_OK) == 0
+        isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
     /// The path in a variable; nil where that is unset or empty.
@@ -29,7 +29,24 @@ enum VaultLocation {
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
             throw TokenKeepError(.invalid, "\(variable) is not an absolute path in UTF-8", module: "vault")
         }
+        return withoutTrailingSlashes(path)
+    }
+
+    /// A slash at the end would follow a link that stands in the vault's place.
+    private static func withoutTrailingSlashes(_ path: String) -> String {
+        var path = path
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         return path
+    }
+
+    /// Programs that a snap starts inherit its variables: only what lies in the snap itself is inside.
+    private static var isInSnap: Bool {
+        guard let snap = getenv("SNAP"), snap.pointee != 0, let root = String(validatingCString: snap) else {
+            return false
+        }
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &target, target.count)
+        return length > 0 && target[..<length].lazy.map { UInt8(bitPattern: $0) }.starts(with: (root + "/").utf8)
     }
 
     private static func home() throws(TokenKeepError) -> String {
