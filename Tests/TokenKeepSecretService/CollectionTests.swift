@@ -106,13 +106,26 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         _ = try fake.calls()
         #expect(try fake.client.load("example.com", "ann") == "ann's")
-        #expect(try fake.calls() == ["GetAll", "GetSecret"])
+        #expect(try fake.calls() == ["Get", "GetSecret"])
         try fake.configure(
             "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}")
         #expect(try fake.client.load("example.com", "ann") == "moved")
         try fake.configure("{\(items(FakeService.item("2", FakeService.ours("example.com", "bob"), secret: "bob's")))}")
         try fake.client.save("example.com", "ann", "again")
         #expect(try fake.client.load("example.com", "bob") == "bob's")
+    }
+
+    /// What was loaded a moment ago is recognised by secret and attributes; a change of either is seen at once.
+    @Test func aChangeIsSeenAtOnce() throws {
+        let fake = try FakeService("{\(items(FakeService.item("1", FakeService.ours(), secret: "one", modified: 5)))}")
+        #expect(try fake.client.load("example.com", "ann") == "one")
+        try fake.configure("{\(items(FakeService.item("1", FakeService.ours(), secret: "two", modified: 7)))}")
+        let item = try fake.client.item("example.com", "ann")
+        #expect(item.secret.utf8String == "two" && item.details.modifiedAt == UnixTime(7))
+        let expiring = FakeService.ours("example.com", "ann", ["tokenkeep:expires": "99"])
+        try fake.configure("{\(items(FakeService.item("1", expiring, secret: "two", modified: 9)))}")
+        let changed = try fake.client.item("example.com", "ann").details
+        #expect(changed.expiresAt == UnixTime(99) && changed.modifiedAt == UnixTime(9))
     }
 
     @Test func unchangedAttributesAreNotWritten() throws {

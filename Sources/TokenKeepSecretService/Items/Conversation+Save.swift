@@ -29,10 +29,12 @@ extension Conversation {
         let secret = try link.encode(stored)
         mark.hasWritten = true
         if let target = findings.best, target.isEncoded == isEncoded {
+            link.paths[name] = findings.ours.isEmpty ? nil : PathCache.Entry(path: target.path)
             try replace(target, by: details, secret, isOurs: !findings.ours.isEmpty)
             try remove(findings.ours.filter { $0.path != target.path }, name)
         } else {
-            link.paths[name] = try create(details, secret, isEncoded: isEncoded)
+            link.paths[name] = nil
+            link.paths[name] = try create(details, secret, isEncoded: isEncoded).map { PathCache.Entry(path: $0) }
             try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
         }
         details.version = key.version(of: details, secret: request.secret)

@@ -26,7 +26,7 @@ extension Conversation {
     /// - Throws: ``Status/locked`` where it may be behind a lock that was not opened; ``Status/unavailable`` as an
     ///   absence where there is nothing and no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
-        if let path = link.paths[name] {
+        if let path = link.paths[name]?.path {
             let search = copies ? searchItems(ItemCoding.search(for: name)) : nil
             let findings = try describe([path], as: name, secret: secret, beside: search)
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
@@ -39,7 +39,7 @@ extension Conversation {
                 throw ServiceFailure.locked(name.description)
             }
         }
-        if let path = findings.ours.first?.path { link.paths[name] = path }
+        if let path = findings.ours.first?.path { link.paths[name] = PathCache.Entry(path: path) }
         return findings
     }
 
