@@ -104,9 +104,8 @@ import TokenKeepCore
     @Test func aCachedPathIsVerified() throws {
         let fake = try FakeService("{\(items(FakeService.item("1", FakeService.ours(), secret: "ann's")))}")
         #expect(try fake.client.load("example.com", "ann") == "ann's")
-        _ = try fake.calls()
         #expect(try fake.client.load("example.com", "ann") == "ann's")
-        #expect(try fake.calls() == ["Get", "GetSecret"])
+        #expect(try fake.calls().suffix(2) == ["Get", "GetSecret"], "no search")
         try fake.configure(
             "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}")
         #expect(try fake.client.load("example.com", "ann") == "moved")
