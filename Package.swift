@@ -56,7 +56,9 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        .target(name: "TestSupport", path: "Tests/Support", sources: [
+        .target(
+            name: "TestSupport", path: "Tests/Support",
+            sources: [
                 "TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift",
             ], swiftSettings: strict),
         .testTarget(
@@ -73,7 +75,8 @@ let package = Package(
             name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep", swiftSettings: strict),
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep",
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -76,7 +76,8 @@ public final class SecretServiceModule: Module {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let mark = WriteMark()
-        return try converse(call, unless: { version != nil && mark.hasWritten }) { conversation throws(TokenKeepError) in
+        return try converse(call, unless: { version != nil && mark.hasWritten }) {
+            conversation throws(TokenKeepError) in
             let key = try versionKey()
             return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
                 try conversation.clear(name, ifVersion: version, key, mark)
@@ -101,7 +102,8 @@ public final class SecretServiceModule: Module {
                 try conversation.isDefaultCollectionLocked(for: "the default keyring")
             }
             return ModuleReport(
-                module: name, place: place, notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
+                module: name, place: place,
+                notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
         } catch {
             return ModuleReport(module: name, problem: error, place: place)
         }
@@ -119,7 +121,9 @@ public final class SecretServiceModule: Module {
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call))
             } catch {
-                guard error.status == .unavailable, first.isLost, !isFinal(), !call.deadline.hasPassed else { throw error }
+                guard error.status == .unavailable, first.isLost, !isFinal(), !call.deadline.hasPassed else {
+                    throw error
+                }
             }
             return try body(conversation(over: try link(until: call), call))
         } catch {

@@ -33,7 +33,8 @@ public final class PrivateBus: @unchecked Sendable {
     /// The environment of a program on this bus.
     public var environment: [String: String] {
         [
-            "HOME": directory.path, "XDG_DATA_HOME": directory.path + "/data", "XDG_CACHE_HOME": directory.path + "/cache",
+            "HOME": directory.path, "XDG_DATA_HOME": directory.path + "/data",
+            "XDG_CACHE_HOME": directory.path + "/cache",
             "XDG_CONFIG_HOME": directory.path + "/config", "XDG_RUNTIME_DIR": directory.path,
             "DBUS_SESSION_BUS_ADDRESS": address,
         ]
@@ -42,7 +43,8 @@ public final class PrivateBus: @unchecked Sendable {
     /// Waits until somebody owns the service's name.
     public func waitForService() throws {
         let outcome = try ChildProcess.run(
-            "/usr/bin/gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], environment: environment)
+            "/usr/bin/gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"],
+            environment: environment)
         guard outcome.status == 0 else { throw HarnessFailure(message: "nobody owns org.freedesktop.secrets") }
     }
 

@@ -24,7 +24,8 @@ public final class PrivateKeyring: @unchecked Sendable {
 
     private static func start(on bus: PrivateBus, password: String?) throws -> ChildProcess {
         try ChildProcess(
-            "/usr/bin/gnome-keyring-daemon", (password == nil ? [] : ["--unlock"]) + ["--components=secrets", "--foreground"],
+            "/usr/bin/gnome-keyring-daemon",
+            (password == nil ? [] : ["--unlock"]) + ["--components=secrets", "--foreground"],
             environment: bus.environment, input: password ?? "")
     }
 

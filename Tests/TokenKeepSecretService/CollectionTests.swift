@@ -54,7 +54,8 @@ import TokenKeepCore
     @Test func aForeignItemDoesNotMaskALockedOne() throws {
         let foreign = ["service": "example.com", "username": "ann"]
         let fake = try FakeService(
-            "{\(items(FakeService.item("1", FakeService.ours(), secret: "ours", isLocked: true), FakeService.item("2", foreign, secret: "theirs")))}")
+            "{\(items(FakeService.item("1", FakeService.ours(), secret: "ours", isLocked: true), FakeService.item("2", foreign, secret: "theirs")))}"
+        )
         #expect(status { _ = try fake.client.load("example.com", "ann") } == .locked)
     }
 
@@ -74,7 +75,8 @@ import TokenKeepCore
 
     @Test func theNewestOfDuplicatesAnswersAndASaveLeavesOne() throws {
         let fake = try FakeService(
-            "{\(items(FakeService.item("1", FakeService.ours(), secret: "old", modified: 5), FakeService.item("2", FakeService.ours(), secret: "new", modified: 9), FakeService.item("3", FakeService.ours("example.com", "ann", namespace: "work"), secret: "work", modified: 20)))}")
+            "{\(items(FakeService.item("1", FakeService.ours(), secret: "old", modified: 5), FakeService.item("2", FakeService.ours(), secret: "new", modified: 9), FakeService.item("3", FakeService.ours("example.com", "ann", namespace: "work"), secret: "work", modified: 20)))}"
+        )
         #expect(try fake.client.load("example.com", "ann") == "new")
         #expect(try fake.client.list().count == 1)
         try fake.client.save("example.com", "ann", "newest")
@@ -94,7 +96,8 @@ import TokenKeepCore
 
     @Test func whatANameDoesNotSayIsDiscarded() throws {
         let fake = try FakeService(
-            "{\(items(FakeService.item("1", FakeService.ours("example.com", "ann", namespace: "work"), secret: "x"), FakeService.item("2", ["service": "example.com", "username": "ann", "extra": "1"], secret: "y")))}")
+            "{\(items(FakeService.item("1", FakeService.ours("example.com", "ann", namespace: "work"), secret: "x"), FakeService.item("2", ["service": "example.com", "username": "ann", "extra": "1"], secret: "y")))}"
+        )
         #expect(status { _ = try fake.client.load("example.com", "ann") } == .notFound)
         #expect(try !fake.client.clear("example.com", "ann"))
         #expect(try !fake.calls().contains("Delete"))
@@ -107,7 +110,8 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         #expect(try fake.calls().suffix(2) == ["Get", "GetSecret"], "no search")
         try fake.configure(
-            "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}")
+            "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}"
+        )
         #expect(try fake.client.load("example.com", "ann") == "moved")
         try fake.configure("{\(items(FakeService.item("2", FakeService.ours("example.com", "bob"), secret: "bob's")))}")
         try fake.client.save("example.com", "ann", "again")
@@ -140,7 +144,8 @@ import TokenKeepCore
     }
 
     @Test func aDeletionThatAsksIsLocked() throws {
-        let fake = try FakeService("{\"deletePrompts\": true, \(items(FakeService.item("1", FakeService.ours(), secret: "x")))}")
+        let fake = try FakeService(
+            "{\"deletePrompts\": true, \(items(FakeService.item("1", FakeService.ours(), secret: "x")))}")
         #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
         #expect(try fake.calls().last == "Dismiss")
     }

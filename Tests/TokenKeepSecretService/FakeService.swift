@@ -54,10 +54,12 @@ final class FakeService {
 
     /// The attributes of an item of ours.
     static func ours(
-        _ service: String = "example.com", _ account: String = "ann", _ more: [String: String] = [:], namespace: String = ""
+        _ service: String = "example.com", _ account: String = "ann", _ more: [String: String] = [:],
+        namespace: String = ""
     ) -> [String: String] {
         [
-            "xdg:schema": "org.tokenkeep.Item", "service": service, "username": account, "tokenkeep:namespace": namespace,
+            "xdg:schema": "org.tokenkeep.Item", "service": service, "username": account,
+            "tokenkeep:namespace": namespace,
             "tokenkeep:access": "after-first-unlock",
         ].merging(more) { _, new in new }
     }

@@ -24,7 +24,8 @@ import TokenKeepCore
     }
 
     private func lookup(_ attributes: String...) throws -> String {
-        try ChildProcess.run("/usr/bin/secret-tool", ["lookup"] + attributes, environment: keyring.bus.environment).output
+        try ChildProcess.run("/usr/bin/secret-tool", ["lookup"] + attributes, environment: keyring.bus.environment)
+            .output
     }
 
     @Test func secretToolFindsOurs() throws {
@@ -94,7 +95,9 @@ import TokenKeepCore
     }
 
     /// What has one attribute more is something else: another program's item about another thing.
-    @Test(arguments: ["port", "profile", "protocol", "tokenkeep:namespace"]) func supersetsAreNotForeign(extra: String) throws {
+    @Test(arguments: ["port", "profile", "protocol", "tokenkeep:namespace"]) func supersetsAreNotForeign(extra: String)
+        throws
+    {
         try store("theirs", "service", "example.com", "username", "ann", extra, "8080")
         #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
         try client.save("example.com", "ann", "ours")
@@ -108,13 +111,20 @@ import TokenKeepCore
         ("keyring-rs", ["service", "example.com", "username", "ann", "target", "default"], true),
         ("keyring-rs 1", ["service", "example.com", "username", "ann", "application", "rust-keyring"], true),
         ("keytar", ["service", "example.com", "account", "ann"], false),
-        ("QtKeychain", ["xdg:schema", "org.qt.keychain", "server", "example.com", "user", "ann", "type", "plaintext"], false),
         (
-            "git", ["xdg:schema", "org.git.Password", "user", "ann", "protocol", "https", "server", "example.com"], false
+            "QtKeychain",
+            ["xdg:schema", "org.qt.keychain", "server", "example.com", "user", "ann", "type", "plaintext"], false
+        ),
+        (
+            "git", ["xdg:schema", "org.git.Password", "user", "ann", "protocol", "https", "server", "example.com"],
+            false
         ),
         (
             "KeePassXC",
-            ["service", "example.com", "username", "ann", "Title", "a title", "UserName", "ann", "URL", "", "Notes", ""], true
+            [
+                "service", "example.com", "username", "ann", "Title", "a title", "UserName", "ann", "URL", "", "Notes",
+                "",
+            ], true
         ),
         ("schema of another", ["xdg:schema", "org.other", "service", "example.com", "username", "ann"], false),
     ]

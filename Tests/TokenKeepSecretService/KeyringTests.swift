@@ -31,7 +31,8 @@ extension KeyringTests {
         let client = try ServiceClient(keyring.bus)
         let request = try SaveRequest(
             name: client.name("example.com", ""), secret: SecretBytes("token"), accessLevel: .whenUnlocked,
-            flags: .synchronizable, label: "A label", attributes: ItemAttributes([("scope", "read write"), ("empty", "")]),
+            flags: .synchronizable, label: "A label",
+            attributes: ItemAttributes([("scope", "read write"), ("empty", "")]),
             expiresAt: UnixTime(2_000_000_000))
         let version = try client.module.save(request, client.call())
         for details in [try client.item("example.com", "").details, try #require(try client.list().first)] {

@@ -31,17 +31,22 @@ struct ServiceClient {
         CallContext(deadline: Deadline(milliseconds: milliseconds), promptsAllowed: prompts)
     }
 
-    func item(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws -> TokenItem {
+    func item(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws
+        -> TokenItem
+    {
         try module.load(name(service, account), call(milliseconds, prompts: prompts))
     }
 
-    func load(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws -> String {
+    func load(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws
+        -> String
+    {
         try item(service, account, within: milliseconds, prompts: prompts).secret.utf8String ?? "(not text)"
     }
 
     @discardableResult
     func save(
-        _ service: String, _ account: String, _ secret: String, within milliseconds: UInt32 = 10000, prompts: Bool = false,
+        _ service: String, _ account: String, _ secret: String, within milliseconds: UInt32 = 10000,
+        prompts: Bool = false,
         _ change: (inout SaveRequest) throws -> Void = { _ in }
     ) throws -> UInt64 {
         var request = try SaveRequest(name: name(service, account), secret: SecretBytes(secret))
@@ -49,7 +54,9 @@ struct ServiceClient {
         return try module.save(request, call(milliseconds, prompts: prompts))
     }
 
-    func clear(_ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = 10000) throws -> Bool {
+    func clear(_ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = 10000) throws
+        -> Bool
+    {
         try module.clear(name(service, account), ifVersion: version, call(milliseconds))
     }
 

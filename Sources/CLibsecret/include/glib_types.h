@@ -1,7 +1,7 @@
 /* The few types of GLib, GIO and libsecret that this library touches, as their stable ABI has them.
  *
- * Declared here so that building needs no header of theirs, and nothing can link them by accident. A check of the
- * tests compiles the same list of functions against the real headers. */
+ * Declared here so that building needs no header of theirs, and nothing can link them by accident. A check of
+ * the tests compiles the same list of functions against the real headers. */
 #ifndef TOKENKEEP_GLIB_TYPES_H
 #define TOKENKEEP_GLIB_TYPES_H
 

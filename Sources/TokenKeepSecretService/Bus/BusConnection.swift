@@ -75,7 +75,6 @@ final class BusConnection: @unchecked Sendable {
         breaker.open(unanswered: watch.openSessionSerial.map { [$0] } ?? []) { ping(destination) }
     }
 
-
     func noteLoss() { lost.store(true, ordering: .relaxed) }
 
     /// Puts one question.

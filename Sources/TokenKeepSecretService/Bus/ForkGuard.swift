@@ -17,7 +17,8 @@ enum ForkGuard {
     /// - Throws: ``Status/unavailable`` in a child of a process that was noted before.
     static func enter() throws(TokenKeepError) {
         let process = getpid()
-        let (exchanged, previous) = user.compareExchange(expected: 0, desired: process, ordering: .acquiringAndReleasing)
+        let (exchanged, previous) = user.compareExchange(
+            expected: 0, desired: process, ordering: .acquiringAndReleasing)
         guard exchanged || previous == process else {
             throw TokenKeepError(
                 .unavailable, "the Secret Service was used before fork; exec first",

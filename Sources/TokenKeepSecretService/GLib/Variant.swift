@@ -29,9 +29,10 @@ final class Variant: @unchecked Sendable {
 
     static func tuple(_ children: [Variant]) -> Variant {
         let pointers = children.map { Optional($0.pointer) }
-        return Variant(new: pointers.withUnsafeBufferPointer {
-            glib.pointee.g_variant_new_tuple($0.baseAddress, $0.count)
-        })
+        return Variant(
+            new: pointers.withUnsafeBufferPointer {
+                glib.pointee.g_variant_new_tuple($0.baseAddress, $0.count)
+            })
     }
 
     /// `ao`
@@ -54,9 +55,10 @@ final class Variant: @unchecked Sendable {
     private static func array(of type: String, _ children: [Variant]) -> Variant {
         let pointers = children.map { Optional($0.pointer) }
         return type.withCString { type in
-            Variant(new: pointers.withUnsafeBufferPointer {
-                glib.pointee.g_variant_new_array(OpaquePointer(type), $0.baseAddress, $0.count)
-            })
+            Variant(
+                new: pointers.withUnsafeBufferPointer {
+                    glib.pointee.g_variant_new_array(OpaquePointer(type), $0.baseAddress, $0.count)
+                })
         }
     }
 

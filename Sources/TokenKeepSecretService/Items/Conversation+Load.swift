@@ -42,7 +42,11 @@ extension Conversation {
         _ item: StoredItem, as name: ItemName, _ fetched: (path: ObjectPath, reply: Reply)?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
         let reply: Reply
-        if let fetched, fetched.path == item.path { reply = fetched.reply } else { reply = try exchange(getSecret(item.path)) }
+        if let fetched, fetched.path == item.path {
+            reply = fetched.reply
+        } else {
+            reply = try exchange(getSecret(item.path))
+        }
         if reply.isMissingObject { throw TokenKeepError(.notFound, "no item \(name)") }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }
         var details = try ItemCoding.details(of: item, name: name, module: module)

@@ -54,7 +54,8 @@ extension Conversation {
     ) throws(TokenKeepError) {
         let subject = details.name.description
         _ = try answer(item(target.path, "SetSecret", [secret]), to: "save", subject)
-        let attributes = isOurs
+        let attributes =
+            isOurs
             ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
             : ItemCoding.attributes(of: details, over: target)
         var changes: [MethodCall] = []

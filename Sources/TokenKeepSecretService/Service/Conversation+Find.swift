@@ -63,7 +63,9 @@ extension Conversation {
         service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
     }
 
-    static func paths(_ value: Variant) -> [ObjectPath] { value.children.compactMap { $0.text.flatMap(ObjectPath.init) } }
+    static func paths(_ value: Variant) -> [ObjectPath] {
+        value.children.compactMap { $0.text.flatMap(ObjectPath.init) }
+    }
 
     /// What the items at these paths are; what is gone meanwhile, or is something else, is left out.
     ///

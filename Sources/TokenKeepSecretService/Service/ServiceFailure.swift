@@ -9,7 +9,8 @@ enum ServiceFailure {
         case .disconnected:
             TokenKeepError(.unavailable, "the Secret Service went away; could not \(action) \(subject)")
         case .malformed, .answer:
-            TokenKeepError(.corrupt, "the Secret Service answered with a malformed message; could not \(action) \(subject)")
+            TokenKeepError(
+                .corrupt, "the Secret Service answered with a malformed message; could not \(action) \(subject)")
         }
     }
 

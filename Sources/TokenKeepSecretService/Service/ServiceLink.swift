@@ -111,17 +111,21 @@ final class ServiceLink: @unchecked Sendable {
             throw TokenKeepError(.corrupt, "the Secret Service sent a secret of another session")
         }
         guard encoded[2].count <= StoredValue.largest + 16 else {
-            throw TokenKeepError(.corrupt, "the Secret Service sent a secret that is larger than \(Limits.secret) bytes")
+            throw TokenKeepError(
+                .corrupt, "the Secret Service sent a secret that is larger than \(Limits.secret) bytes")
         }
-        let isWhole = isEncrypted
+        let isWhole =
+            isEncrypted
             ? encoded[1].count == 16 && encoded[2].count > 0 && encoded[2].count % 16 == 0 : encoded[1].count == 0
-        let value = isWhole
+        let value =
+            isWhole
             ? coding.withLock { _ in glib.pointee.secret_service_decode_dbus_secret(service, encoded.pointer) } : nil
         guard let value else { throw TokenKeepError(.corrupt, "the Secret Service sent a secret that is cut off") }
         defer { glib.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
         var length = 0
         let bytes = glib.pointee.secret_value_get(value, &length)
-        return try SecretBytes(copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length), in: arena)
+        return try SecretBytes(
+            copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length), in: arena)
     }
 
     /// Puts questions to the service.
