@@ -4,7 +4,6 @@ import PackageDescription
 let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
 ]
 let strictC: [CSetting] = [
     .treatAllWarnings(as: .error),
@@ -42,7 +41,9 @@ let package = Package(
         .target(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
-        .target(name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault"], swiftSettings: strict),
+        .target(
+            name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService"],
+            swiftSettings: strict),
         .target(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),
         .target(
@@ -51,16 +52,15 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepStack",
+                "TokenKeepCore", "TokenKeepStack", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
 
         .target(
             name: "TestSupport", path: "Tests/Support",
-            sources: [
-                "TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift",
-            ], swiftSettings: strict),
+            sources: ["TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift"],
+            swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
@@ -72,7 +72,8 @@ let package = Package(
             dependencies: ["TokenKeepSecretService", "TokenKeepCore", "CLibsecret", "TestSupport"],
             path: "Tests/TokenKeepSecretService", exclude: ["Fakes"], swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepStackTests", dependencies: ["TokenKeepStack", "TokenKeepCore", "TestSupport"],
+            name: "TokenKeepStackTests",
+            dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep",

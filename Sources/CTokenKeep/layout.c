@@ -1,7 +1,8 @@
-/* Asserts the layout of every public structure on LP64: a change that is not an addition at the end breaks programs. */
+/* Asserts the layout of every public structure on LP64: a change that is not an addition at the end breaks
+ * programs. */
 #include <tokenkeep.h>
 
-#define FIELD(type, field, offset)                                                                                   \
+#define FIELD(type, field, offset)                                                                           \
     _Static_assert(offsetof(type, field) == (offset), #type "." #field " moved from its offset")
 
 _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "the layouts below are those of LP64");

@@ -26,7 +26,8 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         let vault = Vault(arena: arena, path: configuration.vaultPath)
-        let factory = ModuleFactory(vault: vault, arena: arena)
+        let factory = ModuleFactory(
+            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena))
         var made: [String: any Module] = [:]
         var places: [Dispatcher.Place] = []
         for line in lines {
@@ -43,8 +44,8 @@ public final class Store: Sendable {
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
     ///   module cannot do.
     public func save(_ request: SaveRequest) throws(TokenKeepError) -> UInt64 {
-        let call = try begin()
-        guard request.name.namespace == namespace else {
+        let call = try begin(.save)
+        guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
         try LevelPolicy.check(request)
@@ -56,7 +57,7 @@ public final class Store: Sendable {
     /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
     ///   failure met.
     public func load(service: String, account: String) throws(TokenKeepError) -> TokenItem {
-        let call = try begin()
+        let call = try begin(.load)
         return try dispatcher.load(name(service, account), call)
     }
 
@@ -65,7 +66,7 @@ public final class Store: Sendable {
     /// - Returns: whether there was one.
     @discardableResult
     public func clear(service: String, account: String) throws(TokenKeepError) -> Bool {
-        let call = try begin()
+        let call = try begin(.clear)
         return try dispatcher.clear(name(service, account), ifVersion: nil, call)
     }
 
@@ -73,7 +74,7 @@ public final class Store: Sendable {
     ///
     /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
     public func clear(service: String, account: String, ifVersion version: UInt64) throws(TokenKeepError) {
-        let call = try begin()
+        let call = try begin(.clear)
         guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
         _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
     }
@@ -82,22 +83,27 @@ public final class Store: Sendable {
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
     public func clear(service: String) throws(TokenKeepError) -> Int {
-        let call = try begin()
+        _ = try begin(.list)
+        let call = try begin(.clear)
         _ = try name(service, "")
         let listing = try dispatcher.list(namespace: namespace, service: service, call)
         var cleared = 0
         var problem = listing.problem
         for item in listing.items {
             do throws(TokenKeepError) {
+                guard !call.deadline.hasPassed else {
+                    throw TokenKeepError(.timedOut, "the deadline passed before the others", hint: "clear it again")
+                }
                 if try dispatcher.clear(item.name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
+                if error.status == .timedOut { break }
             }
         }
         if let problem {
+            let items = cleared == 1 ? "1 item of \(service) was" : "\(cleared) items of \(service) were"
             throw TokenKeepError(
-                problem.status, "\(cleared) items of \(service) were cleared, but \(problem.message)",
-                module: problem.module, hint: problem.hint)
+                problem.status, "\(items) cleared, but \(problem.message)", module: problem.module, hint: problem.hint)
         }
         return cleared
     }
@@ -106,14 +112,14 @@ public final class Store: Sendable {
     ///
     /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
     public func list(service: String? = nil) throws(TokenKeepError) -> ItemListing {
-        let call = try begin()
+        let call = try begin(.list)
         if let service { _ = try name(service, "") }
         return try dispatcher.list(namespace: namespace, service: service, call)
     }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
-        let call = try begin()
+        let call = try begin(.any)
         var seen: Set<String> = []
         let modules = dispatcher.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
@@ -124,10 +130,19 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    private func begin() throws(TokenKeepError) -> CallContext {
-        guard getpid() == owner else {
+    /// Whether this is the process that opened the store, and not a child made by `fork()`.
+    public var isUsable: Bool { getpid() == owner }
+
+    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
+    private func begin(_ operation: StackLine.Operation) throws(TokenKeepError) -> CallContext {
+        guard isUsable else {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
+        }
+        guard operation == .any || !dispatcher.places(for: operation).isEmpty else {
+            throw TokenKeepError(
+                .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
+                hint: "add a line for the operation, or one for: any")
         }
         return CallContext(deadline: Deadline(milliseconds: timeoutMilliseconds), promptsAllowed: promptsAllowed)
     }

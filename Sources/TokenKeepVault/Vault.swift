@@ -61,4 +61,7 @@ public final class Vault: Sendable {
         }
         return Opened(directory: directory, keys: keys)
     }
+
+    /// The key of item versions; nil where there is no vault that can be read.
+    public func versionKey() -> ItemVersionKey? { (try? open())?.keys.versions }
 }

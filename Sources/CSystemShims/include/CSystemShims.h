@@ -3,6 +3,7 @@
 #define TOKENKEEP_SYSTEM_SHIMS_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -31,6 +32,16 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
 
 /* Releases what tokenkeep_lock_acquire returned. */
 void tokenkeep_lock_release(int descriptor);
+
+/* A new descriptor that becomes readable when one of the signals, which the caller has blocked, is pending
+ * (signalfd(2)). -1 and errno on failure. */
+int tokenkeep_signal_descriptor(const sigset_t *signals);
+
+/* The number of the next signal of such a descriptor; 0 where there is none. Does not wait. */
+int tokenkeep_next_signal(int descriptor);
+
+/* How many columns of a terminal a Unicode scalar takes: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
+int tokenkeep_display_width(uint32_t scalar);
 
 /* Locks a mutex, waiting at most timeout_ms by the monotonic clock. 0, or ETIMEDOUT or another errno. */
 int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms);

@@ -59,8 +59,8 @@ extension Conversation {
             ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
             : ItemCoding.attributes(of: details, over: target)
         var changes: [MethodCall] = []
-        if attributes != target.attributes { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
-        if details.label != target.label { changes.append(set("Label", .string(details.label), of: target.path)) }
+        if !target.hasExactly(attributes) { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
+        if !details.label.utf8.elementsEqual(target.label.utf8) { changes.append(set("Label", .string(details.label), of: target.path)) }
         guard !changes.isEmpty else { return }
         for reply in try exchange(changes) {
             guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }

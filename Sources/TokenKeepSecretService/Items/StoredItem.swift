@@ -55,6 +55,12 @@ struct StoredItem {
             }
     }
 
+    /// Whether the item's attributes are these, byte by byte: Swift's `==` takes different spellings of a letter as one.
+    func hasExactly(_ wanted: [String: String]) -> Bool {
+        attributes.count == wanted.count
+            && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
+    }
+
     var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }
 
     private func names(_ name: ItemName) -> Bool {

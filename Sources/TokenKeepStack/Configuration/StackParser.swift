@@ -17,8 +17,9 @@ public enum StackParser {
             throw TokenKeepError(.invalid, "\(source) is longer than \(maximumLength) bytes")
         }
         var lines: [StackLine] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            if let parsed = try parse(line: line, at: "\(source):\(index + 1)") { lines.append(parsed) }
+        // By scalars: to Characters, CR LF is one that is no LF.
+        for (index, line) in text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            if let parsed = try parse(line: Substring(line), at: "\(source):\(index + 1)") { lines.append(parsed) }
         }
         guard !lines.isEmpty else {
             throw TokenKeepError(.invalid, "\(source) names no module", hint: "for example: any required vault")

@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import SystemPackage
 import TokenKeepCore
@@ -110,5 +111,29 @@ enum VaultFiles {
         } catch {
             throw error.error("cannot make the directory durable after \(action)")
         }
+    }
+
+    /// The names in a directory, in its order; a name that is not UTF-8 is none of ours.
+    static func names(in directory: OwnedDescriptor) throws(TokenKeepError) -> [String] {
+        // A directory stream owns its descriptor and moves its offset: it gets one of its own.
+        let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard own >= 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        guard let stream = fdopendir(own) else {
+            let error = Errno(rawValue: errno)
+            close(own)
+            throw error.error("cannot list the vault")
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+        }
+        guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        return names
     }
 }

@@ -25,6 +25,7 @@ struct Header {
         }
         let vaultID = try reader.array(16, "vault id")
         let epoch = try reader.integer(UInt64.self, "epoch")
+        guard epoch != 0 else { throw .malformed("its epoch is 0") }
         let createdAt = UnixTime(try reader.integer(Int64.self, "date"))
         let nameKeyID = try reader.integer(UInt64.self, "name key id")
         guard nameKeyID != 0 else { throw .malformed("its name key id is 0") }

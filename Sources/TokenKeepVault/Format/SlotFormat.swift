@@ -36,6 +36,14 @@ struct KnownSlot: Equatable {
         case password = 2
         case recovery = 3
         case device = 4
+
+        func allows(_ derivation: KeyDerivation) -> Bool {
+            switch self {
+            case .keyfile: derivation == .subkey
+            case .password, .recovery: derivation != .subkey
+            case .device: true
+            }
+        }
     }
 
     let type: SlotType
@@ -52,9 +60,7 @@ struct KnownSlot: Equatable {
         let id = try reader.integer(UInt64.self, "slot id")
         guard id != 0 else { throw .malformed("a slot id is 0") }
         let derivation = try KeyDerivation.parse(&reader)
-        guard type != .keyfile || derivation == .subkey else {
-            throw .malformed("its keyfile slot derives its key from a password")
-        }
+        guard type.allows(derivation) else { throw .malformed("a slot has a key derivation that its type has not") }
         let createdAt = UnixTime(try reader.integer(Int64.self, "date of a slot"))
         let count = Int(try reader.integer(UInt16.self, "number of wrapped keys"))
         guard count <= maximumKeys else { throw .malformed("a slot has more than \(maximumKeys) keys") }
@@ -66,6 +72,7 @@ struct KnownSlot: Equatable {
             throw .malformed("a slot has two keys of one purpose")
         }
         let rest = try reader.array(Int(extensionLength), "extension of a slot")
+        guard type == .device || rest.isEmpty else { throw .malformed("a slot has an extension that its type has not") }
         try reader.end()
         return KnownSlot(
             type: type, id: id, derivation: derivation, createdAt: createdAt, keys: keys, extension: rest)

@@ -16,7 +16,8 @@ final class KeyHierarchy: Sendable {
     let states: SecretBytes
     let versions: ItemVersionKey
     private let entries: [Entry]
-    private let knownIDs: Set<UInt64>
+    /// The keys that stand in slots, opened or not.
+    private let wrapped: [WrappedKey]
 
     private init(header: Header, nameKey: SecretBytes, entries: [Entry], in arena: SecretArena) throws(TokenKeepError) {
         vaultID = header.vaultID
@@ -25,7 +26,7 @@ final class KeyHierarchy: Sendable {
         states = try Subkey.ofNameKey(nameKey, for: .states, in: arena)
         versions = ItemVersionKey(key: try Subkey.ofNameKey(nameKey, for: .versions, in: arena))
         self.entries = entries
-        knownIDs = Set(header.slots.flatMap(\.keys).map(\.id))
+        wrapped = header.slots.flatMap(\.keys)
     }
 
     /// Opens the hierarchy of a header file with the keyfile.
@@ -37,7 +38,8 @@ final class KeyHierarchy: Sendable {
         let wrapping = try FormatFault.needing { () throws(TokenKeepError) in
             try Subkey.keyfileWrapping(of: keyfile.key, in: arena)
         }
-        let nameKey = try open(header.nameKeyBox, of: .nameKey(header), with: wrapping, vaultID: header.vaultID, in: arena)
+        let nameKey = try open(
+            header.nameKeyBox, of: .nameKey(header), with: wrapping, vaultID: header.vaultID, in: arena)
         let expected = try FormatFault.needing { () throws(TokenKeepError) in
             try headerMAC(of: headerFile.dropLast(Header.macLength), nameKey: nameKey, in: arena)
         }
@@ -66,11 +68,8 @@ final class KeyHierarchy: Sendable {
 
     /// The key that a record names.
     func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
-        if let entry = entries.first(where: { $0.id == id }) {
-            guard entry.purpose == purpose else { throw .malformed("it names a key of another purpose") }
-            return entry.key
-        }
-        throw knownIDs.contains(id) ? .lockedKey : .unknownKey
+        if let entry = entries.first(where: { $0.id == id && $0.purpose == purpose }) { return entry.key }
+        throw wrapped.contains { $0.id == id && $0.purpose == purpose } ? .lockedKey : .unknownKey
     }
 
     /// The key that seals what is written now.

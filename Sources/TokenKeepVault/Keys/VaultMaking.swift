@@ -7,6 +7,7 @@ enum VaultMaking {
     static func make(
         in directory: VaultDirectory, arena: SecretArena, _ call: CallContext
     ) throws(TokenKeepError) {
+        try refuseIfForeign(directory)
         let lock = try VaultLock(.whole, of: directory, call)
         defer { lock.release() }
         let names = ["header", "header.2"]
@@ -38,6 +39,18 @@ enum VaultMaking {
                 .corrupt, "the vault in \(directory.path) has records but no header", module: "vault",
                 hint: "restore the file header from a backup, or move the directory away to begin anew")
         }
+    }
+
+    /// A vault is not made among a user's own files.
+    private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
+        let own = ["lock", "records", "keyfile", "header", "header.2", "owed", "used", "generation", "changed"]
+        let names = try VaultFiles.names(in: directory.descriptor)
+        guard let foreign = names.first(where: { name in !own.contains { name == $0 || name == $0 + ".tmp" } }) else {
+            return
+        }
+        throw TokenKeepError(
+            .invalid, "\(directory.path) is no vault and holds other files (\(foreign))", module: "vault",
+            hint: "choose a directory that is empty or does not exist")
     }
 
     /// The keyfile of a making that was interrupted, or a new one.

@@ -57,8 +57,18 @@ struct RecordFile {
         return metadata
     }
 
+    /// Opens metadata and secret of a record that is no tombstone.
+    func openItem(in arena: SecretArena) throws(FormatFault) -> TokenItem {
+        let details = try openMetadata(in: arena).details
+        let secret = try openSecret()
+        guard keys.versions.version(of: details, secret: secret) == details.version else {
+            throw .malformed("its version is not that of its content")
+        }
+        return TokenItem(details: details, secret: secret)
+    }
+
     /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
-    func openSecret() throws(FormatFault) -> SecretBytes {
+    private func openSecret() throws(FormatFault) -> SecretBytes {
         guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
         // What is asked for at each use is sealed with a key that no slot of this version opens.
         guard !prefix.flags.contains(.userPresence) else { throw .lockedKey }

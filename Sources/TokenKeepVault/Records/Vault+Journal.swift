@@ -16,7 +16,7 @@ extension Vault: Journal {
     func item(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         let found: TokenItem?? = try read(name) { file, state throws(FormatFault) in
             guard state.state != .tombstone else { return nil }
-            return TokenItem(details: try file.openMetadata(in: arena).details, secret: try file.openSecret())
+            return try file.openItem(in: arena)
         }
         return found ?? nil
     }

@@ -1,0 +1,70 @@
+# make demo   see what TokenKeep does          make test      everything that must pass
+# make deps   what apt must install            make sanitize  the same code under the sanitizers
+# make bench  figures beside those of peers    make format    format in place
+
+STAGE := $(CURDIR)/build/stage
+CMAKE_FLAGS := -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(STAGE)
+PREFIX ?= /usr/local
+
+.PHONY: demo test deps build library stage install bench sanitize format check-format clean \
+        test-swift test-vectors test-abi test-cli test-examples test-faults
+
+demo: stage
+	@examples/demo.sh $(STAGE)
+
+test: check-format test-swift stage test-vectors test-abi test-cli test-examples test-faults
+	@echo "All tests passed."
+
+deps:
+	@scripts/install-dependencies.sh
+
+build: deps
+	swift build
+
+library: deps
+	cmake -S . -B build $(CMAKE_FLAGS)
+	cmake --build build
+
+# The tests and the demo use the package as it is installed.
+stage: library
+	cmake --install build --prefix $(STAGE) > build/stage.log
+
+install:
+	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build build
+	cmake --install build
+
+check-format: deps
+	@scripts/format.sh --check
+
+format: deps
+	@scripts/format.sh
+
+test-swift: deps
+	swift build --build-tests
+	swift test --skip-build --disable-xctest
+
+test-vectors: stage
+	Tests/Vectors/run.sh $(STAGE)
+
+test-abi: stage
+	Tests/ABI/run.sh $(STAGE)
+
+test-cli: stage
+	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
+
+test-examples: stage
+	Tests/Examples/run.sh $(STAGE)
+
+test-faults: stage
+	Tests/Faults/run.py $(STAGE)
+
+sanitize: deps
+	scripts/sanitize.sh thread
+	scripts/sanitize.sh address
+
+bench: stage
+	Tests/Benchmarks/run.py $(STAGE)
+
+clean:
+	rm -rf build .build .build-release .build-thread .build-address

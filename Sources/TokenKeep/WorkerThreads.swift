@@ -1,0 +1,91 @@
+import Glibc
+import Synchronization
+
+/// Threads for work that blocks, started when there is work and ended when there is none for a while.
+///
+/// Swift's cooperative pool has one thread a core: a call that waits for a disk or another process must not hold one.
+final class WorkerThreads: Sendable {
+    typealias Job = @Sendable () -> Void
+
+    private let shared: Shared
+
+    /// - Parameter limit: how many threads there may be at once.
+    init(limit: Int) { shared = Shared(limit: limit) }
+
+    /// Runs a job on a thread; false where there is no thread and none can be started.
+    func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
+
+    /// What the owner and its threads share: it lives until the last thread ends.
+    private final class Shared: @unchecked Sendable {
+        private static let idleSeconds = 10
+        private let limit: Int
+        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        private let workArrived = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+        private var jobs: [Job] = []
+        private var threads = 0
+        private var idle = 0
+
+        init(limit: Int) {
+            self.limit = limit
+            pthread_mutex_init(mutex, nil)
+            pthread_cond_init(workArrived, nil)
+        }
+
+        deinit {
+            pthread_cond_destroy(workArrived)
+            pthread_mutex_destroy(mutex)
+            workArrived.deallocate()
+            mutex.deallocate()
+        }
+
+        func enqueue(_ job: @escaping Job) -> Bool {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            if idle < jobs.count + 1, threads < limit {
+                if start() { threads += 1 } else if threads == 0 { return false }
+            }
+            jobs.append(job)
+            pthread_cond_signal(workArrived)
+            return true
+        }
+
+        private func start() -> Bool {
+            var attributes = pthread_attr_t()
+            pthread_attr_init(&attributes)
+            defer { pthread_attr_destroy(&attributes) }
+            pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+            let retained = Unmanaged.passRetained(self)
+            var thread = pthread_t()
+            let error = pthread_create(
+                &thread, &attributes,
+                { argument in
+                    if let argument { Unmanaged<Shared>.fromOpaque(argument).takeRetainedValue().work() }
+                    return nil
+                }, retained.toOpaque())
+            if error != 0 { retained.release() }
+            return error == 0
+        }
+
+        private func work() {
+            while let job = next() { job() }
+        }
+
+        /// Waits for a job; nil when none came for a while, and the thread is no longer counted.
+        private func next() -> Job? {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            var deadline = timespec()
+            clock_gettime(CLOCK_REALTIME, &deadline)
+            deadline.tv_sec += Shared.idleSeconds
+            idle += 1
+            defer { idle -= 1 }
+            while jobs.isEmpty {
+                if pthread_cond_timedwait(workArrived, mutex, &deadline) == ETIMEDOUT, jobs.isEmpty {
+                    threads -= 1
+                    return nil
+                }
+            }
+            return jobs.removeFirst()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import TokenKeepCore
+import TokenKeepStack
+
+// What C holds by an opaque pointer is one of these objects, retained once for the caller.
+
+/// Gives an object to C, which gives it back to `consume`.
+func retainForC(_ object: some AnyObject) -> OpaquePointer {
+    OpaquePointer(Unmanaged.passRetained(object).toOpaque())
+}
+
+/// An object that is still C's; nil for NULL.
+func borrow<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) -> Object? {
+    pointer.map { Unmanaged<Object>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+}
+
+/// Takes an object back from C and lets it go; nothing for NULL.
+func consume<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) {
+    guard let pointer else { return }
+    Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release()
+}
+
+/// The store that a call needs.
+func store(_ pointer: OpaquePointer?) throws(TokenKeepError) -> Store {
+    try Boundary.required(borrow(pointer, as: Store.self), "store")
+}
+
+/// A `tokenkeep_item`: one that was loaded, or one of a list, which has no secret.
+final class ItemHandle: Sendable {
+    let details: ItemDetails
+    let secret: SecretBytes?
+    private let texts: CStrings
+
+    /// The texts that every item has, in the order in which `texts` holds them; the attributes' follow.
+    enum Text: Int, CaseIterable {
+        case namespace, service, account, label, module
+    }
+
+    init(_ details: ItemDetails, secret: SecretBytes? = nil) {
+        self.details = details
+        self.secret = secret
+        let name = details.name
+        var texts = [name.namespace, name.service, name.account, details.label, details.module]
+        for pair in details.attributes.pairs { texts += [pair.name, pair.value] }
+        self.texts = CStrings(texts)
+    }
+
+    func text(_ text: Text) -> UnsafePointer<CChar> { texts[text.rawValue] }
+
+    /// The attribute at `index`, which must be one of `details`.
+    func attribute(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>) {
+        let first = Text.allCases.count + 2 * index
+        return (texts[first], texts[first + 1])
+    }
+}
+
+/// A `tokenkeep_items`: a list, its items and its problem.
+final class ListHandle: Sendable {
+    let items: [ItemHandle]
+    let problem: ErrorHandle?
+
+    init(_ listing: ItemListing) {
+        items = listing.items.map { ItemHandle($0) }
+        problem = listing.problem.map(ErrorHandle.init)
+    }
+}
+
+/// A `tokenkeep_error`.
+final class ErrorHandle: Sendable {
+    let status: Status
+    private let texts: CStrings
+    private let hasModule: Bool
+
+    init(_ error: TokenKeepError) {
+        status = error.status
+        hasModule = error.module != nil
+        texts = CStrings([error.message + (error.hint.map { "; \($0)" } ?? ""), error.module ?? ""])
+    }
+
+    var message: UnsafePointer<CChar> { texts[0] }
+    var module: UnsafePointer<CChar>? { hasModule ? texts[1] : nil }
+}

@@ -1,0 +1,121 @@
+public import CTokenKeep
+import TokenKeepCore
+import TokenKeepStack
+
+// Stores: tokenkeep/store.h says what each function does.
+
+/// Reads the options and makes a store; touches no module.
+@implementation @_cdecl("tokenkeep_open")
+public func tokenkeep_open(
+    _ options: UnsafePointer<tokenkeep_open_options>?, _ opened: UnsafeMutablePointer<OpaquePointer?>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let configuration = try StoreConfiguration(options)
+        let opened = try Boundary.required(opened, "pointer for the store")
+        opened.pointee = retainForC(try Store(configuration))
+    }
+}
+
+/// Lets the store go, and what it holds in memory with it.
+@implementation @_cdecl("tokenkeep_close")
+public func tokenkeep_close(_ store: OpaquePointer?) {
+    consume(store, as: Store.self)
+}
+
+/// Saves an item; `saved_version` is written after the save, as every output is.
+@implementation @_cdecl("tokenkeep_save")
+public func tokenkeep_save(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
+    _ secret: UnsafeRawPointer?, _ length: Int, _ options: UnsafePointer<tokenkeep_save_options>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let name = try itemName(in: store, service, account)
+        let options = try SaveOptions(options)
+        let version = try store.save(
+            SaveRequest(
+                name: name, secret: try Boundary.secret(secret, length: length), accessLevel: options.accessLevel,
+                flags: options.flags, label: options.label, attributes: options.attributes,
+                expiresAt: options.expiresAt, precondition: options.precondition))
+        options.savedVersion?.pointee = version
+    }
+}
+
+/// Loads an item with its secret.
+@implementation @_cdecl("tokenkeep_load")
+public func tokenkeep_load(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
+    _ loaded: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let name = try itemName(in: store, service, account)
+        let loaded = try Boundary.required(loaded, "pointer for the item")
+        let item = try store.load(service: name.service, account: name.account)
+        loaded.pointee = retainForC(ItemHandle(item.details, secret: item.secret))
+    }
+}
+
+/// Clears an item, there or not.
+@implementation @_cdecl("tokenkeep_clear")
+public func tokenkeep_clear(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let name = try itemName(in: store, service, account)
+        try store.clear(service: name.service, account: name.account)
+    }
+}
+
+/// Clears an item of one version.
+@implementation @_cdecl("tokenkeep_clear_if")
+public func tokenkeep_clear_if(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
+    _ version: UInt64, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let name = try itemName(in: store, service, account)
+        try store.clear(service: name.service, account: name.account, ifVersion: version)
+    }
+}
+
+/// Clears the items of a service and counts them.
+@implementation @_cdecl("tokenkeep_clear_service")
+public func tokenkeep_clear_service(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ cleared: UnsafeMutablePointer<Int>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let service = try Boundary.text(service, "service", atMost: Limits.service)
+        let count = try store.clear(service: service)
+        cleared?.pointee = count
+    }
+}
+
+/// Lists items without their secrets.
+@implementation @_cdecl("tokenkeep_list")
+public func tokenkeep_list(
+    _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ listed: UnsafeMutablePointer<OpaquePointer?>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let service = try Boundary.optionalText(service, "service", atMost: Limits.service)
+        let listed = try Boundary.required(listed, "pointer for the list")
+        listed.pointee = retainForC(ListHandle(try store.list(service: service)))
+    }
+}
+
+private func itemName(
+    in store: Store, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?
+) throws(TokenKeepError) -> ItemName {
+    let service = try Boundary.text(service, "service", atMost: Limits.service)
+    let account = try Boundary.text(account, "account", atMost: Limits.account)
+    return try ItemName(namespace: store.namespace, service: service, account: account)
+}

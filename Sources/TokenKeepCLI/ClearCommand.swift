@@ -1,0 +1,62 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep clear SERVICE [ACCOUNT] [--all]`.
+struct ClearCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear",
+        abstract: "Remove an item, or every item of a service.",
+        discussion: """
+            Clearing what is not there is no error.
+
+              tokenkeep clear example.com ann
+              tokenkeep clear example.com --all
+            """)
+
+    @Argument(help: "What the secret is for.")
+    var service: String
+
+    @Argument(help: "Whose it is.")
+    var account: String?
+
+    @Flag(help: "Remove every item of the service.")
+    var all = false
+
+    @Option(help: ArgumentHelp("Remove only this version, as list --json shows it.", valueName: "version"))
+    var ifVersion: String?
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        switch (account, all) {
+        case (let account?, false): try clear(account)
+        case (nil, true): try clearAll()
+        case (nil, false):
+            throw TokenKeepError(
+                .invalid, "an account is missing", hint: "to remove every item of the service: --all")
+        case (_?, true):
+            throw TokenKeepError(
+                .invalid, "an account and --all exclude each other",
+                hint: "--all removes every item of the service")
+        }
+    }
+
+    private func clear(_ account: String) throws(TokenKeepError) {
+        let store = try storeOptions.open()
+        if let ifVersion {
+            try store.clear(service: service, account: account, ifVersion: Versions.parse(ifVersion))
+        } else {
+            try store.clear(service: service, account: account)
+        }
+    }
+
+    private func clearAll() throws {
+        guard ifVersion == nil else {
+            throw TokenKeepError(.invalid, "--all and --if-version exclude each other")
+        }
+        let count = try storeOptions.open().clear(service: service)
+        try Terminal.write("cleared \(count) \(count == 1 ? "item" : "items")\n")
+    }
+}

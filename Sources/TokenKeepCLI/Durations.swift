@@ -1,0 +1,28 @@
+import TokenKeepCore
+
+/// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`.
+enum Durations {
+    /// A timeout in milliseconds, at least 1.
+    static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
+        guard let milliseconds = milliseconds(text) else {
+            throw TokenKeepError(
+                .invalid, "the timeout is not a duration", hint: "a number and its unit: 500ms, 5s, 2m")
+        }
+        guard let timeout = UInt32(exactly: milliseconds), timeout > 0 else {
+            throw TokenKeepError(.invalid, "the timeout is outside 1ms to 49d", hint: "leave it out for 5s")
+        }
+        return timeout
+    }
+
+    /// Milliseconds, or nil where the text is no duration or the number is too large.
+    static func milliseconds(_ text: String) -> Int64? {
+        let digits = text.prefix { ("0"..."9").contains($0) }
+        guard let number = Int64(digits), let factor = factors[String(text.dropFirst(digits.count))] else { return nil }
+        let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+        return overflow ? nil : product
+    }
+
+    private static let factors: [String: Int64] = [
+        "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
+    ]
+}

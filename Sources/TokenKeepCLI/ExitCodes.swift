@@ -1,0 +1,18 @@
+import TokenKeepCore
+
+extension Status {
+    /// The exit code of the program for this status: one for each thing that a script can do about it.
+    var exitCode: Int32 {
+        switch self {
+        case .ok: 0
+        case .notFound: 1
+        case .invalid: 2
+        case .locked, .needsLogin: 3
+        case .unavailable, .timedOut, .unsupported, .busy: 4
+        case .cancelled, .denied, .policy: 5
+        case .expired, .conflict, .duplicate: 6
+        case .corrupt, .io, .forked: 7
+        case .internal: 70
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// Asks for a secret on the terminal, without showing it.
+///
+/// The line is edited here: a terminal that edits cuts a line at 4095 bytes, and tokens are longer. A signal that ends or
+/// stops the program first finds the terminal as it was.
+enum HiddenInput {
+    /// Asks for one line on the process's terminal.
+    ///
+    /// - Throws: ``Status/cancelled`` where the user ends the input, ``Status/invalid`` for an empty line, several lines
+    ///   or control characters, ``Status/io`` where the terminal cannot be used.
+    static func ask(_ question: String) throws(TokenKeepError) -> SecretBytes {
+        let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        defer { if opened >= 0 { close(opened) } }
+        let quiet = try QuietTerminal(descriptor: opened >= 0 ? opened : STDIN_FILENO)
+        defer { quiet.restore() }
+        var line = HiddenLine(keys: quiet.keys)
+        let buffer = try SecretBytes(count: Limits.secret + 2) { bytes throws(TokenKeepError) in
+            try quiet.silence()
+            quiet.write(Terminal.printable(question))
+            while !line.isComplete {
+                try quiet.waitForInput(question: Terminal.printable(question))
+                let free = UnsafeMutableRawBufferPointer(rebasing: bytes[line.count...])
+                try line.add(quiet.read(into: free), of: bytes)
+            }
+            guard !quiet.hasInput else { throw HiddenLine.severalLines() }
+        }
+        return try buffer.prefix(line.count)
+    }
+}
+
+/// The line while it is typed. Its bytes lie in the caller's guarded buffer.
+struct HiddenLine {
+    /// The keys that edit a line, as the terminal is set.
+    struct Keys {
+        let erase: UInt8
+        let kill: UInt8
+        let end: UInt8
+    }
+
+    /// How many bytes the line has.
+    private(set) var count = 0
+    /// Whether its end was typed.
+    private(set) var isComplete = false
+    private let keys: Keys
+
+    /// A line that nothing was typed into.
+    init(keys: Keys) { self.keys = keys }
+
+    /// Takes `received` bytes that stand behind the line in `bytes`.
+    mutating func add(_ received: Int, of bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) {
+        let typed = count..<count + received
+        for index in typed {
+            guard !isComplete else { throw HiddenLine.severalLines() }
+            switch bytes[index] {
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): isComplete = true
+            case keys.end:
+                guard count > 0 else { throw TokenKeepError(.cancelled, "no secret was entered") }
+                isComplete = true
+            case keys.kill: count = 0
+            case keys.erase, 0x08, 0x7F: erase(in: bytes)
+            case 0..<0x20:
+                throw TokenKeepError(
+                    .invalid, "the secret holds a control character, which cannot be typed",
+                    hint: "give such a secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE")
+            case let byte:
+                bytes[count] = byte
+                count += 1
+            }
+        }
+        guard count <= Limits.secret else { throw SecretInput.tooLong() }
+        guard !isComplete || count > 0 else {
+            throw TokenKeepError(
+                .invalid, "no secret was entered",
+                hint: "to save an empty one: tokenkeep save SERVICE ACCOUNT < /dev/null")
+        }
+    }
+
+    /// The error for what a terminal cannot give: the lines after the first would go to the shell.
+    static func severalLines() -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "the secret has more than one line",
+            hint: "give such a secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE")
+    }
+
+    /// Removes the last character: a UTF-8 sequence goes whole.
+    private mutating func erase(in bytes: UnsafeMutableRawBufferPointer) {
+        while count > 0 {
+            count -= 1
+            if bytes[count] & 0xC0 != 0x80 { return }
+        }
+    }
+}

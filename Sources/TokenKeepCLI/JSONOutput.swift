@@ -1,0 +1,123 @@
+import FoundationEssentials
+import TokenKeepCore
+import TokenKeepStack
+
+/// What `--json` writes. Members are always there; what is not known is null.
+enum JSONOutput {
+    /// An item, without its secret.
+    struct Item: Encodable {
+        private enum CodingKeys: String, CodingKey {
+            case namespace, service, account, label, level, flags, attributes, version, module
+            case createdAt = "created_at"
+            case modifiedAt = "modified_at"
+            case expiresAt = "expires_at"
+        }
+
+        private let namespace, service, account, label, level, module: String
+        private let flags: [String]
+        private let attributes: [String: String]
+        private let createdAt, modifiedAt, expiresAt: Nullable
+        /// A string: readers of JSON keep 53 bits of a number.
+        private let version: String
+
+        /// Shows an item.
+        init(_ item: ItemDetails) {
+            namespace = item.name.namespace
+            service = item.name.service
+            account = item.name.account
+            label = item.label
+            level = item.accessLevel.word
+            flags = item.flags.words
+            attributes = Dictionary(uniqueKeysWithValues: item.attributes.pairs.map { ($0.name, $0.value) })
+            createdAt = Nullable(item.createdAt?.iso8601)
+            modifiedAt = Nullable(item.modifiedAt?.iso8601)
+            expiresAt = Nullable(item.expiresAt?.iso8601)
+            version = String(item.version)
+            module = item.module
+        }
+    }
+
+    /// How the store is.
+    struct State: Encodable {
+        private enum CodingKeys: String, CodingKey {
+            case version, modules
+            case isMemoryLocked = "memory_locked"
+        }
+
+        private let version = TokenKeepVersion.string
+        private let modules: [ModuleState]
+        private let isMemoryLocked: Bool
+
+        /// Shows a status.
+        init(_ status: StoreStatus) {
+            modules = status.modules.map(ModuleState.init)
+            isMemoryLocked = status.isMemoryLocked
+        }
+    }
+
+    /// How a module is.
+    struct ModuleState: Encodable {
+        private let module, place: String
+        private let reachable: Bool
+        private let status, problem, hint: Nullable
+        private let notes: [String]
+
+        fileprivate init(_ report: ModuleReport) {
+            module = report.module
+            place = report.place
+            reachable = report.problem == nil
+            status = Nullable(report.problem?.status.name)
+            problem = Nullable(report.problem?.message)
+            hint = Nullable(report.problem?.hint)
+            notes = report.notes
+        }
+    }
+
+    /// A string or null; a plain optional would be left out.
+    struct Nullable: Encodable {
+        private let text: String?
+
+        fileprivate init(_ text: String?) { self.text = text }
+
+        /// See `Encodable`.
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            if let text { try container.encode(text) } else { try container.encodeNil() }
+        }
+    }
+
+    /// A value as JSON text, its members in alphabetical order. Whatever a terminal would not simply show is escaped:
+    /// outside strings JSON is ASCII, so that escapes stand in strings alone.
+    static func text(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        // A line break stands between values alone: what is empty fits on one line.
+        let json = String(decoding: try encoder.encode(value), as: UTF8.self)
+            .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")
+        var result = ""
+        for scalar in json.unicodeScalars {
+            if scalar != "\n", Terminal.mustBeEscaped(scalar) {
+                for unit in UTF16.encode(scalar)?.map({ $0 }) ?? [] { result += escape(unit) }
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\n"
+    }
+
+    private static func escape(_ unit: UInt16) -> String {
+        let digits = String(unit, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}
+
+extension ItemFlags {
+    /// The flags' words, as the options of `save` spell them.
+    fileprivate var words: [String] {
+        let all: [(ItemFlags, String)] = [
+            (.requireEnforced, "require-enforced"), (.userPresence, "user-presence"),
+            (.synchronizable, "synchronizable"),
+        ]
+        return all.filter { contains($0.0) }.map(\.1)
+    }
+}

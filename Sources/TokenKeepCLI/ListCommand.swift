@@ -1,0 +1,53 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep list [SERVICE]`.
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Show what is kept, without the secrets.",
+        discussion: """
+            A place that could not be asked is named on standard error, and the rest is shown.
+
+              tokenkeep list
+              tokenkeep list example.com --json
+            """)
+
+    @Argument(help: "Only items of this service.")
+    var service: String?
+
+    @Flag(help: "Write a JSON array of objects, with everything that is known of an item.")
+    var json = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let listing = try storeOptions.open().list(service: service)
+        if json {
+            try Terminal.write(JSONOutput.text(listing.items.map(JSONOutput.Item.init)))
+        } else {
+            try Terminal.write(table(listing.items))
+        }
+        if let problem = listing.problem { Terminal.warn(problem) }
+    }
+
+    private func table(_ items: [ItemDetails]) -> String {
+        guard !items.isEmpty else { return "no items\n" }
+        let now = UnixTime.now
+        var table = Table(header: ["SERVICE", "ACCOUNT", "LABEL", "LEVEL", "EXPIRES", "MODULE"])
+        for item in items {
+            table.add([
+                item.name.service, item.name.account, item.label, item.accessLevel.word,
+                ListCommand.words(for: item.expiresAt, now: now), item.module,
+            ])
+        }
+        return table.text
+    }
+
+    private static func words(for expiry: UnixTime?, now: UnixTime) -> String {
+        guard let expiry else { return "never" }
+        return expiry <= now ? "\(expiry.iso8601), over" : expiry.iso8601
+    }
+}

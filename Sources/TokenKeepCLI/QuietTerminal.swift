@@ -1,0 +1,110 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// A terminal that shows nothing of what is typed, until it is restored.
+///
+/// The signals that end or stop the program are held back meanwhile and wake ``waitForInput(question:)``, which restores
+/// the terminal before it lets them through. Nothing runs inside a signal handler.
+final class QuietTerminal {
+    private let descriptor: Int32
+    private let saved: termios
+    private var heldSignals = sigset_t()
+    private var signalsBefore = sigset_t()
+    private let signalDescriptor: Int32
+
+    /// Notes how the terminal is set and holds the signals back.
+    init(descriptor: Int32) throws(TokenKeepError) {
+        var settings = termios()
+        guard tcgetattr(descriptor, &settings) == 0 else { throw QuietTerminal.failure() }
+        self.descriptor = descriptor
+        saved = settings
+        sigemptyset(&heldSignals)
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { sigaddset(&heldSignals, signal) }
+        pthread_sigmask(SIG_BLOCK, &heldSignals, &signalsBefore)
+        signalDescriptor = tokenkeep_signal_descriptor(&heldSignals)
+    }
+
+    deinit {
+        if signalDescriptor >= 0 { close(signalDescriptor) }
+        pthread_sigmask(SIG_SETMASK, &signalsBefore, nil)
+    }
+
+    /// The terminal's keys for editing a line.
+    var keys: HiddenLine.Keys {
+        let characters = saved.c_cc
+        return withUnsafeBytes(of: characters) {
+            HiddenLine.Keys(erase: $0[Int(VERASE)], kill: $0[Int(VKILL)], end: $0[Int(VEOF)])
+        }
+    }
+
+    /// Turns echo and the terminal's own line editing off; the keys that send signals keep doing so.
+    func silence() throws(TokenKeepError) {
+        var settings = saved
+        settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | IEXTEN)
+        withUnsafeMutableBytes(of: &settings.c_cc) {
+            $0[Int(VMIN)] = 1
+            $0[Int(VTIME)] = 0
+        }
+        guard signalDescriptor >= 0, tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
+            throw QuietTerminal.failure()
+        }
+    }
+
+    /// Sets the terminal as it was, drops what was typed and not read, and ends the line of the question.
+    func restore() {
+        var settings = saved
+        tcsetattr(descriptor, TCSAFLUSH, &settings)
+        write("\n")
+    }
+
+    /// Waits until something was typed; lets signals through meanwhile. Asks again after the program was stopped.
+    func waitForInput(question: String) throws(TokenKeepError) {
+        while true {
+            var pollers = [
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: signalDescriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&pollers, 2, -1) > 0 else {
+                if errno == EINTR { continue }
+                throw QuietTerminal.failure()
+            }
+            let signal = tokenkeep_next_signal(signalDescriptor)
+            if signal == 0 { return }
+            restore()
+            raise(signal)
+            pthread_sigmask(SIG_SETMASK, &signalsBefore, nil)  // the signal takes effect here
+            pthread_sigmask(SIG_BLOCK, &heldSignals, nil)
+            try silence()
+            write(question)
+        }
+    }
+
+    /// Reads what was typed, straight into `bytes`; returns how many bytes that are.
+    func read(into bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int {
+        while true {
+            let received = Glibc.read(descriptor, bytes.baseAddress, bytes.count)
+            if received > 0 { return received }
+            if received == 0 { throw TokenKeepError(.cancelled, "the terminal was closed") }
+            guard errno == EINTR else { throw QuietTerminal.failure() }
+        }
+    }
+
+    /// Whether more was typed already.
+    var hasInput: Bool {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&poller, 1, 0) > 0
+    }
+
+    /// Shows text. A terminal that cannot be written can still be read.
+    func write(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+    }
+
+    private static func failure() -> TokenKeepError {
+        TokenKeepError(
+            .io, "the terminal cannot be used: \(Terminal.describe(errno: errno))",
+            hint: "give the secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE")
+    }
+}

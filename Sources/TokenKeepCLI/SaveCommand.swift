@@ -1,0 +1,149 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep save SERVICE ACCOUNT`.
+struct SaveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "save",
+        abstract: "Save a secret, replacing what is there.",
+        discussion: """
+            The secret is read from standard input, byte for byte up to its end; on a terminal it is asked for and not \
+            shown. It is never an argument. When the command has succeeded, the item survives a crash.
+
+              printf %s "$TOKEN" | tokenkeep save example.com ann
+              tokenkeep save example.com ann --label "Ann's token" --expires +30d
+              tokenkeep save example.com ann --if-absent < token.bin
+
+            echo appends a newline, which would become a part of the secret: use printf %s.
+            """)
+
+    /// Why the secret is no argument, and what to do instead.
+    static let secretHint =
+        "arguments are seen by every user of this machine and kept by the shell; "
+        + "give the secret on standard input: printf %s \"$TOKEN\" | tokenkeep save SERVICE ACCOUNT"
+
+    @Argument(help: "What the secret is for: example.com.")
+    var service: String
+
+    @Argument(help: "Whose it is; may be empty: ''.")
+    var account: String
+
+    @Argument(help: .hidden)
+    var surplus: [String] = []
+
+    @Option(help: ArgumentHelp("What a person reads in a list.", valueName: "text"))
+    var label: String?
+
+    /// The levels that an item of this program can have.
+    private static let levels = AccessLevel.allCases.filter { $0 != .memoryOnly }.map(\.word)
+
+    @Option(
+        help: ArgumentHelp(
+            "When the item may be read: \(levels.joined(separator: ", ")).",
+            discussion: "Without it an existing item keeps its level; a new one gets after-first-unlock.",
+            valueName: "word"),
+        completion: .list(levels))
+    var level: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "When the secret ends: 2030-12-31T18:00:00Z, 2030-12-31 (UTC), @1924970400, +12h, +30d.",
+            valueName: "time"))
+    var expires: String?
+
+    @Option(
+        name: .customLong("attribute"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Metadata to keep with the item, not secret; may be given again.", valueName: "name=value"))
+    var attributes: [String] = []
+
+    @Flag(help: "Save a new item only.")
+    var ifAbsent = false
+
+    @Option(help: ArgumentHelp("Save only over this version, as list --json shows it.", valueName: "version"))
+    var ifVersion: String?
+
+    @Flag(help: "Refuse unless keys enforce the level.")
+    var requireEnforced = false
+
+    @Flag(help: "Ask the user at each use.")
+    var userPresence = false
+
+    @Flag(help: "Allow copies on the user's other machines.")
+    var synchronizable = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        guard surplus.isEmpty else {
+            throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
+        }
+        let store = try storeOptions.open()
+        let name = try storeOptions.name(service, account)
+        // Everything is checked before the user is asked for the secret.
+        _ = try request(name, secret: SecretBytes(count: 0) { _ in })
+        _ = try store.save(request(name, secret: SecretInput.read(for: name)))
+    }
+
+    private func request(_ name: ItemName, secret: SecretBytes) throws(TokenKeepError) -> SaveRequest {
+        try SaveRequest(
+            name: name, secret: secret,
+            accessLevel: accessLevel(),
+            flags: flags, label: label, attributes: itemAttributes(),
+            expiresAt: expires.map { text throws(TokenKeepError) in try UnixTime(expiry: text) },
+            precondition: precondition())
+    }
+
+    private func accessLevel() throws(TokenKeepError) -> AccessLevel? {
+        guard let level else { return nil }
+        let accessLevel = try AccessLevel(word: level)
+        guard accessLevel != .memoryOnly else {
+            throw TokenKeepError(
+                .invalid, "an item of level memory-only would end with this command",
+                hint: "the level is for programs that keep a store open; use when-unlocked")
+        }
+        return accessLevel
+    }
+
+    private var flags: ItemFlags {
+        var flags: ItemFlags = []
+        if requireEnforced { flags.insert(.requireEnforced) }
+        if userPresence { flags.insert(.userPresence) }
+        if synchronizable { flags.insert(.synchronizable) }
+        return flags
+    }
+
+    private func precondition() throws(TokenKeepError) -> SaveRequest.Precondition {
+        guard let ifVersion else { return ifAbsent ? .absent : .none }
+        guard !ifAbsent else {
+            throw TokenKeepError(.invalid, "--if-absent and --if-version exclude each other")
+        }
+        return .version(try Versions.parse(ifVersion))
+    }
+
+    private func itemAttributes() throws(TokenKeepError) -> ItemAttributes {
+        var pairs: [(name: String, value: String)] = []
+        for attribute in attributes {
+            guard let equals = attribute.firstIndex(of: "=") else {
+                throw TokenKeepError(.invalid, "an attribute is not of the form name=value")
+            }
+            pairs.append((String(attribute[..<equals]), String(attribute[attribute.index(after: equals)...])))
+        }
+        return try ItemAttributes(pairs)
+    }
+}
+
+/// Reads item versions.
+enum Versions {
+    /// A version as `list --json` shows it.
+    static func parse(_ text: String) throws(TokenKeepError) -> UInt64 {
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let version = UInt64(text), version != 0
+        else {
+            throw TokenKeepError(
+                .invalid, "the version is not one of an item", hint: "tokenkeep list --json shows versions")
+        }
+        return version
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+import TokenKeepCore
+
+/// Reads a secret from standard input, straight into guarded memory.
+enum SecretInput {
+    /// Every byte up to the end of standard input; where that is a terminal, one line that is asked for without echo.
+    static func read(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
+        if isatty(STDIN_FILENO) == 1 { return try HiddenInput.ask("secret for \(name): ") }
+        return try readToEnd(of: STDIN_FILENO)
+    }
+
+    /// The error for a secret over the limit; it is refused, never cut.
+    static func tooLong() -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "the secret is longer than \(Limits.secret) bytes",
+            hint: "keep large data encrypted in a file, and its key here")
+    }
+
+    /// Reads one byte more than a secret may have into one guarded buffer: a buffer that grew would leave copies behind.
+    private static func readToEnd(of descriptor: Int32) throws(TokenKeepError) -> SecretBytes {
+        var count = 0
+        let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
+            while count < bytes.count {
+                let received = Glibc.read(descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count)
+                if received == 0 { return }
+                if received > 0 {
+                    count += received
+                } else if errno == EAGAIN {
+                    var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                    poll(&poller, 1, -1)
+                } else if errno != EINTR {
+                    throw TokenKeepError(.io, "standard input cannot be read: \(Terminal.describe(errno: errno))")
+                }
+            }
+        }
+        guard count <= Limits.secret else { throw tooLong() }
+        return try buffer.prefix(count)
+    }
+}
+
+extension SecretBytes {
+    /// A copy of the first `count` bytes, in guarded memory of its own.
+    func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {
+        try withUnsafeBytes { bytes throws(TokenKeepError) in
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+        }
+    }
+}

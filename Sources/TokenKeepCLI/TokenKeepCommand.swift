@@ -1,0 +1,28 @@
+import ArgumentParser
+import TokenKeepCore
+
+/// The program: what it is for, and its commands.
+struct TokenKeepCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokenkeep",
+        abstract: "Keep session tokens: save, load and clear them, encrypted at rest.",
+        discussion: """
+            An item is one secret, named by a service and an account:
+
+              printf %s "$TOKEN" | tokenkeep save example.com ann
+              TOKEN=$(tokenkeep load example.com ann)
+              tokenkeep clear example.com ann
+
+            Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 out of reach or out of \
+            time, 5 refused or cancelled, 6 changed, expired or already there, 7 damaged or not writable, 70 a fault \
+            of tokenkeep itself.
+            """,
+        version: "tokenkeep \(TokenKeepVersion.string)",
+        subcommands: [
+            SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, StatusCommand.self,
+        ])
+
+    func run() throws {
+        throw TokenKeepError(.invalid, "no command is given", hint: "see tokenkeep --help")
+    }
+}

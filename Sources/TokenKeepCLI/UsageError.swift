@@ -1,0 +1,38 @@
+import TokenKeepCore
+
+/// Puts what the argument parser says into the form of every other error.
+enum UsageError {
+    /// One line in lower case, and where to read more.
+    static func make(message: String, arguments: [String]) -> TokenKeepError {
+        let command = arguments.dropFirst().first.flatMap { word in
+            TokenKeepCommand.configuration.subcommands.first { $0.configuration.commandName == word }
+        }
+        let name = command?.configuration.commandName
+        var parts = message.split(separator: "\n").map { $0.drop { $0 == " " } }
+        if let question = parts.first?.firstRange(of: ". Did you mean "), let first = parts.first {
+            parts = [first[..<question.lowerBound], first[question.lowerBound...].dropFirst(2)]
+        }
+        let first = sentence(parts.first.map(String.init) ?? "the arguments cannot be read")
+        if name == SaveCommand.configuration.commandName {
+            let masked = masked(first)
+            if masked != first { return TokenKeepError(.invalid, masked, hint: SaveCommand.secretHint) }
+        }
+        let rest = parts.dropFirst().joined(separator: " ")
+        let help = "see tokenkeep \(name.map { $0 + " " } ?? "")--help"
+        return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
+    }
+
+    private static func sentence(_ text: String) -> String {
+        let start = text.prefix(1).lowercased() + text.dropFirst()
+        return start.hasSuffix(".") ? String(start.dropLast()) : start
+    }
+
+    /// The message without quoted words that may be a secret: all but `--option` and `<argument>`.
+    private static func masked(_ message: String) -> String {
+        message.replacing(/'[^']*'/) { match in
+            let word = match.output.dropFirst().dropLast()
+            let isHarmless = word.wholeMatch(of: /(--[a-z]{2,12}(-[a-z]{2,12}){0,2})?( ?<[a-z=]+>)?/) != nil
+            return isHarmless ? match.output : "'…'"
+        }
+    }
+}

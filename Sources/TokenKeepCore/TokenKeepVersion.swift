@@ -1,0 +1,7 @@
+/// The version of this build: the one place in Swift; the C header `tokenkeep/version.h` says the same.
+public enum TokenKeepVersion {
+    /// `major.minor.patch`.
+    public static let string = "0.1.0"
+    /// major · 10^6 + minor · 10^3 + patch.
+    public static let number: UInt32 = 1_000
+}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# The library stands alone and shows nothing but the C API.
+#
+# Usage: check-library.sh LIBRARY
+set -u
+library=$1
+limit=8000000 # bytes
+result=0
+check() {
+    if [ "$2" = "$3" ]; then echo "ok   $1"; else
+        echo "FAIL $1: \"$3\", expected \"$2\""
+        result=1
+    fi
+}
+needed=$(readelf -dW "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+echo "     needs: $(echo "$needed" | tr '\n' ' ')"
+check "libc is needed: the list was read" libc.so.6 "$(echo "$needed" | grep '^libc\.so')"
+check "no library of Swift, GLib or the Secret Service is needed" "" \
+    "$(echo "$needed" | grep -Ei 'swift|foundation|dispatch|secret|glib|gobject|gio|icu' || true)"
+check "only tokenkeep_ functions are exported" "" \
+    "$(nm -D --defined-only "$library" | awk '$2 != "A" && $3 !~ /^tokenkeep_/ { print $3 }')"
+check "exports can be taken the address of by programs that are not position independent" "" \
+    "$(readelf --dyn-syms -W "$library" | awk '$8 ~ /^tokenkeep_/ && $6 != "DEFAULT" { print $8 }')"
+check "the name in the library" libtokenkeep.so.0 \
+    "$(readelf -dW "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
+check "no symbol table is left" "" "$(readelf -SW "$library" | grep -oE '\.(symtab|debug_info)' || true)"
+check "no search path is built in" "" "$(readelf -dW "$library" | grep -oE 'R(UN)?PATH' || true)"
+# A String.contains(String) or a split by a String is enough to bring 1.3 MB in.
+check "no regular expressions are linked" 0 "$(grep -c RegexParser "$library")"
+size=$(stat -Lc %s "$library")
+echo "     size: $size bytes"
+check "it is not larger than $limit bytes" yes "$([ "$size" -le $limit ] && echo yes || echo "no: $size")"
+exit $result

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Tests the shared library as C programs see it. One line a test, then "N passed, N failed".
+#
+# Usage: run.sh [--sanitize] DIRECTORY      a build directory of CMake, or a prefix it was installed to
+# --sanitize builds the programs with AddressSanitizer and UndefinedBehaviorSanitizer.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+sanitize=
+if [ "${1:-}" = --sanitize ]; then
+    sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+    shift
+fi
+[ $# -eq 1 ] || { echo "usage: run.sh [--sanitize] DIRECTORY" >&2; exit 2; }
+
+library=$(find "$1/" -name libtokenkeep.so -print -quit 2>/dev/null)
+[ -n "$library" ] || { echo "run.sh: no libtokenkeep.so under $1" >&2; exit 2; }
+libraries=$(cd "$(dirname "$library")" && pwd)
+headers=$root/include
+[ -f "$1/include/tokenkeep.h" ] && headers=$(cd "$1/include" && pwd)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export HOME="$work/home"
+mkdir "$HOME"
+unset TOKENKEEP_TEST_STACK XDG_CONFIG_HOME XDG_DATA_HOME
+: >"$work/results"
+
+# Runs a command whose lines are test results. A death without a FAIL line is a failure of its own.
+group() {
+    name=$1
+    shift
+    echo "-- $name"
+    "$@" >"$work/output" 2>&1
+    code=$?
+    cat "$work/output"
+    if [ $code -ne 0 ] && ! grep -q '^FAIL' "$work/output"; then
+        echo "FAIL $name ended with $code" | tee -a "$work/output"
+    elif ! grep -Eq '^(ok|FAIL|skip) ' "$work/output"; then
+        echo "FAIL $name tested nothing" | tee -a "$work/output"
+    fi
+    cat "$work/output" >>"$work/results"
+}
+
+compile() {
+    # -no-pie: a program that is not position independent must link too, also where it takes a function's address.
+    # shellcheck disable=SC2086
+    ${CC:-cc} -std=c11 -g -O1 -Wall -Wextra -Werror $2 -I"$headers" "$here/$1.c" -o "$work/$1" \
+        -L"$libraries" -ltokenkeep -Wl,-rpath,"$libraries" -pthread || exit 2
+}
+
+if [ -z "$sanitize" ]; then
+    group "headers" "$here/check-headers.sh" "$headers"
+    group "exports" "$here/check-exports.sh" "$library" "$headers"
+    group "library" "$here/check-library.sh" "$library"
+fi
+
+for program in null_pointers structures limits items versions_and_lists damage processes_and_threads; do
+    compile "$program" "$sanitize"
+    for stack in default "any required memory"; do
+        export TOKENKEEP_VAULT="$work/$program.vault"
+        if [ "$stack" = default ]; then
+            group "$program, vault" "$work/$program"
+        elif [ "$program" != damage ]; then
+            group "$program, memory" env TOKENKEEP_TEST_STACK="$stack" "$work/$program"
+        fi
+    done
+done
+
+if [ -z "$sanitize" ]; then
+    compile null_pointers -no-pie
+    export TOKENKEEP_VAULT="$work/no-pie.vault"
+    group "null_pointers, without -pie" "$work/null_pointers"
+    group "secure_execution" "$here/secure_execution.sh" "$library" "$headers"
+    compile remains ""
+    export TOKENKEEP_VAULT="$work/remains.vault"
+    group "remains" "$here/remains.sh" "$work/remains"
+fi
+
+passed=$(grep -c '^ok ' "$work/results")
+failed=$(grep -c '^FAIL ' "$work/results")
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

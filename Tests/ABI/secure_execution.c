@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Saves one item and prints the status and whether the process runs with more rights than its caller
+ * (AT_SECURE). */
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <tokenkeep.h>
+
+int main(void) {
+    tokenkeep_store *store = NULL;
+    tokenkeep_status status = tokenkeep_open(NULL, &store, NULL);
+    if (status == TOKENKEEP_OK) {
+        status = tokenkeep_save(store, "secure", "a", "x", 1, NULL, NULL);
+    }
+    tokenkeep_close(store);
+    printf("%s %s\n", getauxval(AT_SECURE) ? "secure" : "plain", tokenkeep_status_name(status));
+    return 0;
+}

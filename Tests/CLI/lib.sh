@@ -1,0 +1,51 @@
+# What the scenarios share. WORK is the scenario's own directory, TOKENKEEP the program.
+
+# Says what the following lines are about.
+title() { printf '\n## %s\n' "$*"; }
+
+# Runs the program; shows the command, its output, its standard error marked with "! ", and its exit code.
+run() {
+    local code
+    printf '$ tokenkeep'
+    [ $# = 0 ] || printf ' %q' "$@"
+    echo
+    "$TOKENKEEP" "$@" >"$WORK/tmp/out" 2>"$WORK/tmp/err"
+    code=$?
+    show "$code"
+}
+
+# Runs the program like run, but keeps its output in the file named first instead of showing it.
+run_into() {
+    local file=$1 code
+    shift
+    printf '$ tokenkeep'
+    printf ' %q' "$@"
+    printf ' > %s\n' "${file##*/}"
+    "$TOKENKEEP" "$@" >"$file" 2>"$WORK/tmp/err"
+    code=$?
+    : >"$WORK/tmp/out"
+    show "$code"
+}
+
+show() {
+    cat "$WORK/tmp/out"
+    # A last line without its newline is made visible, and ended.
+    [ ! -s "$WORK/tmp/out" ] || [ "$(tail -c1 "$WORK/tmp/out" | od -An -tx1)" = " 0a" ] || echo '\'
+    sed 's/^/! /' "$WORK/tmp/err"
+    echo "[exit $1]"
+}
+
+# Says whether two files are the same, byte for byte.
+same() {
+    if cmp -s -- "$1" "$2"; then echo "same bytes: $(stat -c %s "$1")"; else echo "DIFFERENT: $(cmp -- "$1" "$2" 2>&1)"; fi
+}
+
+# The version of an item, as list --json shows it.
+version_of() {
+    "$TOKENKEEP" list "$1" --json | python3 -c '
+import json, sys
+print(next(item["version"] for item in json.load(sys.stdin) if item["account"] == sys.argv[1]))' "$2"
+}
+
+# Drives the program on a terminal of its own: see terminal.py.
+on_terminal() { python3 "$HERE/terminal.py" "$@" || exit 1; }

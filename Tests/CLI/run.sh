@@ -1,0 +1,84 @@
+#!/bin/bash
+# Runs the scenarios of this folder against a built program and compares what they print with their golden files.
+#
+# Usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]
+#
+# A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
+# its own. One that begins with "# needs: root" or "# needs: mount" is skipped where this is not allowed. --update writes
+# the golden files anew.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+program=$(realpath -- "${1:?usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]}") || exit 2
+[ -x "$program" ] || { echo "run.sh: $program is not a program" >&2; exit 2; }
+shift
+update=false
+if [ "${1-}" = --update ]; then
+    update=true
+    shift
+fi
+
+base=$(mktemp -d "${TMPDIR:-/tmp}/tokenkeep-cli.XXXXXX") || exit 2
+trap 'chmod -R u+rwX "$base"; rm -rf "$base"' EXIT
+chmod 755 "$base"
+
+passed=0 failed=0 skipped=0
+
+# What differs from run to run: places, times, versions, who runs it.
+mask() {
+    sed -E \
+        -e "s|$work|WORK|g" \
+        -e 's/\b[0-9a-f]{32}\b/RECORD/g' \
+        -e 's/("(created|modified)_at" : )"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"/\1"TIME"/' \
+        -e 's/("version" : )"[0-9]+"/\1"VERSION"/' \
+        -e 's/("version" : |tokenkeep )"?[0-9]+\.[0-9]+\.[0-9]+"?/\1RELEASE/' \
+        -e "s/\\buser $(id -u)\\b/user UID/g; s/chown -R $(id -u)\\b/chown -R UID/g"
+}
+
+scenario() {
+    local name=$1 work="$base/$1" code
+    mkdir -p "$work/home" "$work/tmp"
+    (
+        cd "$work" || exit 125
+        env -i PATH="$PATH" HOME="$work/home" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" LC_ALL=C.UTF-8 TZ=UTC \
+            COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
+            timeout 120 bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
+    ) >"$work.raw" 2>&1 </dev/null
+    code=$?
+    [ $code = 0 ] || echo "the scenario itself ended with $code" >>"$work.raw"
+    mask <"$work.raw" >"$work.got"
+    if $update && [ $code = 0 ]; then cp "$work.got" "$here/t_$name.out"; fi
+    if [ $code = 0 ] && diff -u --label "t_$name.out" --label got "$here/t_$name.out" "$work.got" >"$work.diff" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok   $name"
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name"
+        sed 's/^/     /' "$work.diff" 2>/dev/null || tail -5 "$work.got"
+    fi
+}
+
+names=("$@")
+if [ ${#names[@]} = 0 ]; then
+    for file in "$here"/t_*.sh; do
+        name=${file##*/t_}
+        names+=("${name%.sh}")
+    done
+fi
+for name in "${names[@]}"; do
+    need=$(sed -n '1s/^# needs: //p' "$here/t_$name.sh")
+    case $need in
+    root) may=$([ "$(id -u)" = 0 ] && echo yes) ;;
+    mount) may=$(unshare -m mount -t tmpfs none /mnt 2>/dev/null && echo yes) ;;
+    *) may=yes ;;
+    esac
+    if [ "$may" != yes ]; then
+        skipped=$((skipped + 1))
+        echo "skip $name (needs $need)"
+    else
+        scenario "$name"
+    fi
+done
+[ $skipped = 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ] && [ $passed != 0 ]

@@ -1,0 +1,28 @@
+# needs: root
+# The program as another user, who must be able to read it.
+cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
+nobody() { (TOKENKEEP="$WORK/tmp/as_nobody" run "$@"); }
+printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$WORK/tmp/as_nobody"
+chmod 755 "$WORK/tmp/as_nobody"
+
+title "a vault of another user"
+printf x | run save example.com ann
+chown 65534 "$TOKENKEEP_VAULT"
+run load example.com ann
+printf x | run save example.com ann
+run status
+chown 0 "$TOKENKEEP_VAULT"
+nobody load example.com ann
+
+title "a directory that cannot be written"
+rm -rf "$TOKENKEEP_VAULT"
+install -d -o 65534 -g 65534 home "$WORK/own"
+TOKENKEEP_VAULT="$WORK/own/vault" nobody save example.com ann <<<kept
+chmod 500 "$WORK/own/vault" "$WORK/own/vault/records"
+TOKENKEEP_VAULT="$WORK/own/vault" nobody save example.com ann <<<other
+TOKENKEEP_VAULT="$WORK/own/vault" nobody clear example.com ann
+TOKENKEEP_VAULT="$WORK/own/vault" nobody load example.com ann
+
+title "a vault that cannot be made"
+TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody save example.com ann <<<other
+TOKENKEEP_VAULT=/proc/vault run save example.com ann <<<other

@@ -1,0 +1,448 @@
+#!/usr/bin/python3
+"""Faults of the machine, played by strace, signals, locks and small disks, against a C program on the installed library.
+
+Usage: run.py PREFIX      (the prefix into which the package was installed)
+
+Prints one line per case and "N passed, N failed, N skipped"; exits non-zero where one failed.
+"""
+import fcntl
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+PREFIX = os.path.abspath(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = tempfile.mkdtemp(prefix="tokenkeep-faults-")
+PROBE = os.path.join(WORK, "probe")
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Vault:
+    """A vault in a private directory, and the program that uses it."""
+
+    def __init__(self, path=None):
+        self.path = path or tempfile.mkdtemp(prefix="case-", dir=WORK) + "/vault"
+        library = subprocess.run(
+            ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
+        ).stdout.strip()
+        self.environment = {"PATH": os.environ["PATH"], "HOME": WORK, "TOKENKEEP_VAULT": self.path, "LD_LIBRARY_PATH": library}
+
+    def start(self, *arguments, wrapper=(), **options):
+        return subprocess.Popen(
+            [*wrapper, PROBE, *map(str, arguments)], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, **options)
+
+    def run(self, *arguments, wrapper=(), **options):
+        """The lines that the program printed, its status last."""
+        process = self.start(*arguments, wrapper=wrapper, **options)
+        output, errors = process.communicate(timeout=60)
+        if process.returncode < 0 or not output:
+            return [f"SIGNAL {-process.returncode}", errors]
+        return output.split("\n")[:-1]
+
+    def load(self, account):
+        lines = self.run("load", account)
+        return lines[0] if lines[-1] == "OK" else lines[-1]
+
+    def expect(self, account, *allowed):
+        found = self.load(account)
+        assert found in allowed, f"{account} is {found!r}, not one of {allowed}"
+        return found
+
+
+def pkg_config():
+    paths = [os.path.join(PREFIX, folder, "pkgconfig") for folder in ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")]
+    return {**os.environ, "PKG_CONFIG_PATH": ":".join(paths)}
+
+
+def build_probe():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True)
+    subprocess.run(
+        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", PROBE, os.path.join(HERE, "probe.c"), *flags.stdout.split()], check=True)
+
+
+def system_calls(vault, *arguments):
+    """The (name, occurrence) of each system call the program makes from its first look at the vault on."""
+    log = os.path.join(WORK, "strace.log")
+    vault.run(*arguments, wrapper=("strace", "-f", "-o", log))
+    calls, counts, started = [], {}, False
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            match = re.match(r"\d+ +([a-z_0-9]+)\(", line)
+            if not match:
+                continue
+            name = match.group(1)
+            counts[name] = counts.get(name, 0) + 1
+            started = started or vault.path in line
+            is_report = re.match(r"\d+ +write\([12],", line)
+            if started and not is_report and name not in ("exit_group", "execve"):
+                calls.append((name, counts[name]))
+    assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
+    return calls
+
+
+def inject(call, what):
+    return ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call[0]}:{what}:when={call[1]}")
+
+
+def fresh_copy(vault):
+    """Another vault with the same files."""
+    copy = Vault()
+    shutil.copytree(vault.path, copy.path, symlinks=True)
+    return copy
+
+
+# Killed
+
+
+@case
+def killed_at_every_system_call_of_a_save():
+    base = Vault()
+    assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
+    calls = system_calls(fresh_copy(base), "save", "a", "new")
+    seen = set()
+    for call in calls:
+        vault = fresh_copy(base)
+        vault.run("save", "a", "new", wrapper=inject(call, "signal=KILL"))
+        seen.add(vault.expect("a", "old", "new"))
+        vault.expect("b", "other")
+        assert vault.run("save", "a", "after") == ["OK"], f"no save after a kill at {call}"
+        vault.expect("a", "after")
+    assert seen == {"old", "new"}, f"the kills at {len(calls)} calls only ever left {seen}"
+
+
+@case
+def killed_at_every_system_call_of_the_first_save():
+    base = Vault()
+    calls = system_calls(Vault(), "save", "a", "new")
+    for call in calls:
+        vault = Vault()
+        vault.run("save", "a", "new", wrapper=inject(call, "signal=KILL"))
+        vault.expect("a", "NOT_FOUND", "new")
+        assert vault.run("save", "b", "after") == ["OK"], f"no save after a kill at {call}"
+        vault.expect("b", "after")
+        vault.expect("a", "NOT_FOUND", "new")
+
+
+@case
+def killed_at_every_system_call_of_a_clear():
+    base = Vault()
+    assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
+    seen = set()
+    for call in system_calls(fresh_copy(base), "clear", "a"):
+        vault = fresh_copy(base)
+        vault.run("clear", "a", wrapper=inject(call, "signal=KILL"))
+        seen.add(vault.expect("a", "old", "NOT_FOUND"))
+        vault.expect("b", "other")
+    assert seen == {"old", "NOT_FOUND"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_random_moments():
+    generator = random.Random(20)
+    for _ in range(40):
+        vault = Vault()
+        process = vault.start("saves", "a", 100000)
+        wanted = generator.randrange(1, 30)
+        acknowledged = 0
+        while acknowledged < wanted:
+            acknowledged = int(process.stdout.readline())
+        process.kill()
+        rest = [line for line in process.communicate()[0].split("\n") if line]
+        acknowledged = int(rest[-1]) if rest else acknowledged
+        found = int(vault.load("a"))
+        assert found in (acknowledged, acknowledged + 1), f"{acknowledged} was acknowledged, {found} is there"
+
+
+# Failing system calls
+
+
+def failing(errors, names, arguments, allowed):
+    base = Vault()
+    assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
+    calls = [call for call in system_calls(fresh_copy(base), *arguments) if call[0] in names]
+    assert calls, f"no call of {names}"
+    for call in calls:
+        for error in errors:
+            vault = fresh_copy(base)
+            status = vault.run(*arguments, wrapper=inject(call, f"error={error}"))[-1]
+            assert status in allowed[error], f"{error} at {call}: {status}"
+            after = vault.load("a")
+            wanted = {"OK": ("new",), "IO": ("old", "new")}[status]
+            assert after in wanted, f"{error} at {call}: {status}, and then {after}"
+            vault.expect("b", "other")
+            leftovers = [name for name in os.listdir(vault.path + "/records") if len(name) != 32]
+            assert status == "OK" or call[0] == "fsync" or not leftovers, f"{error} at {call} leaves {leftovers}"
+            assert vault.run("save", "a", "after") == ["OK"]
+            vault.expect("a", "after")
+
+
+@case
+def write_and_sync_fail():
+    io = {"ENOSPC": ("IO",), "EIO": ("IO",), "EDQUOT": ("IO",)}
+    failing(list(io), {"write", "fdatasync", "fsync", "rename", "renameat", "renameat2"}, ("save", "a", "new"), io)
+
+
+@case
+def making_the_vault_fails():
+    names = {"write", "fdatasync", "fsync", "renameat", "mkdirat", "mkdir", "openat", "fcntl"}
+    for call in [call for call in system_calls(Vault(), "save", "a", "new") if call[0] in names]:
+        for error in ("ENOSPC", "EIO"):
+            vault = Vault()
+            status = vault.run("save", "a", "new", wrapper=inject(call, f"error={error}"))[-1]
+            assert status in ("OK", "IO"), f"{error} at {call}: {status}"
+            vault.expect("a", *(("new",) if status == "OK" else ("NOT_FOUND", "new")))
+            assert vault.run("save", "b", "after") == ["OK"], f"{error} at {call}"
+            vault.expect("b", "after")
+
+
+@case
+def everything_is_durable_before_it_is_acknowledged():
+    """Power may go at any moment after the call: a file is synced before it gets its name, and its directory after."""
+    for prepared in (False, True):
+        vault = Vault()
+        if prepared:
+            assert vault.run("save", "a", "old") == ["OK"]
+        log = os.path.join(WORK, "order.log")
+        vault.run("save", "a", "new", wrapper=("strace", "-f", "-y", "-o", log))
+        pending, renamed = {}, set()
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                target = re.search(r"\((\d+)<([^>]*)>", line)
+                path = target.group(2) if target else ""
+                if " write(" in line and vault.path in path:
+                    pending[path] = "written"
+                elif "fdatasync(" in line and path in pending:
+                    pending[path] = "synced"
+                elif "renameat(" in line:
+                    old, new = re.findall(r'<([^>]*)>, "([^"]*)"', line)
+                    assert pending.pop("/".join(old)) == "synced", f"renamed before it was synced: {line}"
+                    renamed.add(new[0])
+                elif "mkdir" in line and line.rstrip().endswith("= 0"):
+                    made = re.search(r'"([^"]*)"', line).group(1)
+                    renamed.add(os.path.dirname(made) if made.startswith("/") else vault.path)
+                elif " fsync(" in line:
+                    renamed.discard(path)
+        assert not pending and not renamed, f"not durable: {pending} {renamed}"
+
+
+@case
+def interrupted_calls_are_repeated():
+    names = {"write", "fdatasync", "fsync", "rename", "renameat", "renameat2", "openat", "pread64", "read"}
+    failing(["EINTR"], names, ("save", "a", "new"), {"EINTR": ("OK",)})
+
+
+@case
+def opening_fails():
+    allowed = {"EMFILE": ("IO", "OK"), "ENOMEM": ("IO", "OK"), "EIO": ("IO", "OK")}
+    failing(list(allowed), {"openat", "fstat", "newfstatat", "pread64"}, ("save", "a", "new"), allowed)
+
+
+# Disks and permissions
+
+
+def mounted(size, body):
+    if os.geteuid() != 0:
+        raise Skip("only root can mount")
+    folder = tempfile.mkdtemp(prefix="disk-", dir=WORK)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True).returncode != 0:
+        raise Skip("no tmpfs can be mounted here")
+    try:
+        body(folder)
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@case
+def full_disk():
+    def body(folder):
+        vault = Vault(folder + "/vault")
+        fill = folder + "/fill"
+
+        def fill_up():
+            descriptor = os.open(fill, os.O_WRONLY | os.O_CREAT)
+            try:
+                while True:
+                    os.write(descriptor, b"x" * 4096)
+            except OSError:
+                os.close(descriptor)
+
+        fill_up()
+        assert vault.run("save", "a", "x")[-1] == "IO"
+        os.remove(fill)
+        assert vault.run("save", "a", "old") == ["OK"]
+        fill_up()
+        assert vault.run("save", "a", "n" * 9000)[-1] == "IO"
+        vault.expect("a", "old")
+        os.remove(fill)
+        assert vault.run("save", "a", "new") == ["OK"]
+        vault.expect("a", "new")
+    mounted("256k", body)
+
+
+@case
+def read_only_disk():
+    def body(folder):
+        vault = Vault(folder + "/vault")
+        assert vault.run("save", "a", "old") == ["OK"]
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        vault.expect("a", "old")
+        assert vault.run("save", "a", "new")[-1] == "IO"
+        assert vault.run("clear", "a")[-1] == "IO"
+        vault.expect("a", "old")
+    mounted("256k", body)
+
+
+@case
+def directory_without_permission_to_write():
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("needs root and setpriv")
+    os.chmod(WORK, 0o755)
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    home = tempfile.mkdtemp(prefix="case-", dir=WORK)
+    os.chown(home, 65534, 65534)
+    vault = Vault(home + "/vault")
+    assert vault.run("save", "a", "old", wrapper=nobody) == ["OK"]
+    os.chmod(vault.path + "/records", 0o500)
+    assert vault.run("save", "a", "new", wrapper=nobody)[-1] == "DENIED"
+    assert vault.run("load", "a", wrapper=nobody) == ["old", "OK"]
+    # Another user, root included, is told whose it is.
+    assert vault.run("load", "a")[-1] == "DENIED"
+    os.chmod(vault.path, 0o755)
+    assert vault.run("load", "a", wrapper=nobody)[-1] == "DENIED"
+
+
+# Many processes
+
+
+@case
+def four_processes_save_different_items():
+    vault = Vault()
+    processes = [vault.start("saves", f"item-{number}", 100) for number in range(4)]
+    for process in processes:
+        assert process.communicate(timeout=120)[0].endswith("100\nOK\n")
+    for number in range(4):
+        vault.expect(f"item-{number}", "100")
+    assert vault.run("count") == ["4", "OK"]
+
+
+@case
+def four_processes_save_one_item_and_nobody_reads_a_torn_one():
+    vault = Vault()
+    assert vault.run("save", "a", "x") == ["OK"]
+    writers = [vault.start("pattern", "a", 100, letter) for letter in "abcd"]
+    readers = [vault.start("watch", "a", 500) for _ in range(2)]
+    for process in writers + readers:
+        assert process.communicate(timeout=120)[0] == "OK\n"
+
+
+@case
+def processes_make_the_vault_at_once():
+    for _ in range(15):
+        vault = Vault()
+        processes = [vault.start("save", number, number) for number in range(4)]
+        for process in processes:
+            assert process.communicate(timeout=60)[0] == "OK\n"
+        for number in range(4):
+            vault.expect(str(number), str(number))
+
+
+@case
+def eight_processes_on_one_item_all_get_their_turn():
+    vault = Vault()
+    processes = [vault.start("saves", "a", 40) for _ in range(8)]
+    for process in processes:
+        output, errors = process.communicate(timeout=120)
+        assert output.endswith("40\nOK\n"), output[-200:] + errors
+    vault.expect("a", "40")
+
+
+@case
+def a_held_lock_is_busy_at_the_deadline():
+    vault = Vault()
+    assert vault.run("save", "a", "old") == ["OK"]
+    descriptor = os.open(vault.path + "/lock", os.O_RDWR)
+    everything = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    fcntl.fcntl(descriptor, 37, everything)  # F_OFD_SETLK
+    start = time.monotonic()
+    waiting = [vault.start("save", "a", "new", 400) for _ in range(8)]
+    assert [process.communicate(timeout=30)[0] for process in waiting] == ["BUSY\n"] * 8
+    assert 0.4 <= time.monotonic() - start < 5
+    vault.expect("a", "old")
+    patient = vault.start("save", "a", "new", 20000)
+    while "FLOCK" not in waits_on(patient.pid) and patient.poll() is None:
+        pass
+    os.close(descriptor)
+    assert patient.communicate(timeout=30)[0] == "OK\n"
+    vault.expect("a", "new")
+
+
+def waits_on(pid):
+    """FLOCK once a thread of the process waits for a lock."""
+    with open("/proc/locks", encoding="ascii") as locks:
+        return "FLOCK" if any("->" in line for line in locks) else ""
+
+
+@case
+def a_frozen_writer_delays_nobody_past_the_deadline():
+    vault = Vault()
+    assert vault.run("save", "a", "old") == ["OK"]
+    frozen = vault.start("pattern", "a", 1000000, "f")
+    try:
+        while vault.load("a") == "old":
+            pass
+        os.kill(frozen.pid, signal.SIGSTOP)
+        status = vault.run("save", "a", "new", 300)[-1]
+        assert status in ("OK", "BUSY"), status
+        assert vault.run("save", "b", "free", 300) == ["OK"]
+        assert set(vault.load("a")) <= {"f"} or vault.load("a") == "new"
+    finally:
+        frozen.kill()
+        frozen.communicate()
+    assert vault.run("save", "a", "after") == ["OK"]
+
+
+def main():
+    passed = failed = skipped = 0
+    only = sys.argv[2:]
+    try:
+        build_probe()
+        for function in CASES:
+            name = function.__name__
+            if only and name not in only:
+                continue
+            start = time.monotonic()
+            try:
+                function()
+                passed += 1
+                print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            except Skip as reason:
+                skipped += 1
+                print(f"skipped {name}: {reason}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+sys.exit(main())

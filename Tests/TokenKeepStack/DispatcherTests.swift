@@ -1,0 +1,229 @@
+import Synchronization
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepStack
+
+/// A module that does as it is told: it fails with a status, or keeps items in memory.
+private final class ScriptedModule: Module {
+    let name: String
+    private let memory = MemoryModule(arena: SecretArena())
+    private let failures: Mutex<[StackLine.Operation: Status]>
+    private let asked = Mutex<[String]>([])
+
+    init(_ name: String, failing failures: [StackLine.Operation: Status] = [:]) {
+        self.name = name
+        self.failures = Mutex(failures)
+    }
+
+    var calls: [String] { asked.withLock { $0 } }
+
+    func fail(_ operation: StackLine.Operation, with status: Status?) {
+        failures.withLock { $0[operation] = status }
+    }
+
+    private func enter(_ operation: StackLine.Operation) throws(TokenKeepError) {
+        asked.withLock { $0.append(operation.rawValue) }
+        let status = failures.withLock { $0[operation] ?? $0[.any] }
+        if let status { throw TokenKeepError(status, "told to", module: name) }
+    }
+
+    func load(_ item: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try enter(.load)
+        let found = try memory.load(item, call)
+        var details = found.details
+        details.module = name
+        return TokenItem(details: details, secret: found.secret)
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try enter(.save)
+        return try memory.save(request, call)
+    }
+
+    func clear(
+        _ item: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        try enter(.clear)
+        return try memory.clear(item, ifVersion: version, call)
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try enter(.list)
+        return try memory.list(namespace: namespace, service: service, call)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "here") }
+}
+
+@Suite struct DispatcherTests {
+    private let call = CallContext(deadline: Deadline(milliseconds: 1000))
+    private let item: ItemName
+    private let first = ScriptedModule("first")
+    private let second = ScriptedModule("second")
+
+    init() throws { item = try ItemName(service: "s", account: "a") }
+
+    private func stack(_ text: String = "any sufficient first\nany required second") throws -> Dispatcher {
+        let modules: [String: any Module] = ["first": first, "second": second]
+        let places = try StackParser.parse(text, source: "test").compactMap { line in
+            modules[line.module].map { Dispatcher.Place(line: line, module: $0) }
+        }
+        return Dispatcher(places: places, memory: MemoryModule(arena: SecretArena()))
+    }
+
+    private func request(
+        _ secret: String = "x", level: AccessLevel? = .afterFirstUnlock,
+        if precondition: SaveRequest.Precondition = .none
+    ) throws -> SaveRequest {
+        try SaveRequest(
+            name: item, secret: SecretBytes(secret), accessLevel: level, precondition: precondition)
+    }
+
+    @Test func theFirstThatHasTheItemAnswers() throws {
+        _ = try second.save(request("below"), call)
+        #expect(try stack().load(item, call).details.module == "second")
+        _ = try first.save(request("above"), call)
+        #expect(try stack().load(item, call).details.module == "first")
+    }
+
+    /// A locked or absent place never looks like "no token".
+    @Test(arguments: [
+        (Status.notFound, Status.notFound, Status.notFound),
+        (.locked, .notFound, .locked), (.notFound, .locked, .locked),
+        (.corrupt, .notFound, .corrupt), (.corrupt, .unavailable, .unavailable),
+        (.unavailable, .timedOut, .timedOut), (.timedOut, .locked, .locked), (.io, .corrupt, .io),
+        (.denied, .unavailable, .unavailable),
+    ])
+    func theWorstFailureIsTheAnswer(one: Status, two: Status, answer: Status) throws {
+        first.fail(.load, with: one)
+        second.fail(.load, with: two)
+        let stack = try stack()
+        #expect(throws: TokenKeepError(answer, "")) { try stack.load(item, call) }
+    }
+
+    @Test func aFailureAboveDoesNotHideTheItemBelow() throws {
+        _ = try second.save(request(), call)
+        first.fail(.load, with: .locked)
+        #expect(try stack().load(item, call).details.module == "second")
+        let requisite = try stack("any requisite first\nany required second")
+        #expect(throws: TokenKeepError(.locked, "")) { try requisite.load(item, call) }
+    }
+
+    @Test func anOptionalModulesFailureDoesNotCount() throws {
+        first.fail(.any, with: .unavailable)
+        let stack = try stack("any optional first\nany required second")
+        #expect(throws: TokenKeepError(.notFound, "")) { try stack.load(item, call) }
+        _ = try stack.save(request(), call)
+        #expect(second.calls.contains("save"))
+        #expect(try stack.clear(item, ifVersion: nil, call))
+    }
+
+    @Test(arguments: [Status.locked, .denied, .policy, .cancelled, .unavailable])
+    func aSaveDoesNotPassAModuleThatRefuses(status: Status) throws {
+        first.fail(.save, with: status)
+        let stack = try stack()
+        #expect(throws: TokenKeepError(status, "")) { try stack.save(request(), call) }
+        #expect(!second.calls.contains("save"))
+    }
+
+    @Test func copiesFurtherDownGo() throws {
+        _ = try second.save(request("old"), call)
+        let stack = try stack()
+        _ = try stack.save(request("new"), call)
+        #expect(throws: TokenKeepError(.notFound, "")) { try second.load(item, call) }
+        second.fail(.clear, with: .unavailable)
+        #expect {
+            try stack.save(request("newer"), call)
+        } throws: { error in
+            (error as? TokenKeepError)?.message.contains("older copy in second") == true
+        }
+    }
+
+    @Test func clearingVisitsEveryModuleAndReportsTheWorst() throws {
+        _ = try first.save(request(), call)
+        _ = try second.save(request(), call)
+        first.fail(.clear, with: .unavailable)
+        let stack = try stack()
+        #expect(throws: TokenKeepError(.unavailable, "")) { try stack.clear(item, ifVersion: nil, call) }
+        #expect(throws: TokenKeepError(.notFound, "")) { try second.load(item, call) }
+        first.fail(.clear, with: nil)
+        #expect(try stack.clear(item, ifVersion: nil, call))
+        #expect(try !stack.clear(item, ifVersion: nil, call))
+    }
+
+    @Test func listsTheUnionAndNamesTheProblem() throws {
+        _ = try first.save(request(), call)
+        _ = try second.save(request(), call)
+        _ = try second.save(
+            SaveRequest(name: ItemName(service: "r", account: "b"), secret: SecretBytes("x")), call)
+        let stack = try stack()
+        #expect(try stack.list(namespace: "", service: nil, call).items.map(\.name.service) == ["r", "s"])
+        #expect(try stack.list(namespace: "other", service: nil, call).items.isEmpty)
+        first.fail(.list, with: .locked)
+        let partial = try stack.list(namespace: "", service: nil, call)
+        #expect(partial.items.count == 2)
+        #expect(partial.problem?.status == .locked)
+        second.fail(.list, with: .unavailable)
+        #expect(throws: TokenKeepError(.locked, "")) { try stack.list(namespace: "", service: nil, call) }
+    }
+
+    @Test func conditionsSeeTheItemWhereverItIs() throws {
+        let version = try second.save(request("old"), call)
+        let stack = try stack()
+        #expect(throws: TokenKeepError(.duplicate, "")) { try stack.save(request("new", if: .absent), call) }
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            try stack.save(request("new", if: .version(version &+ 1)), call)
+        }
+        _ = try stack.save(request("new", if: .version(version)), call)
+        #expect(try stack.load(item, call).secret.utf8String == "new")
+        #expect(throws: TokenKeepError(.conflict, "")) { try stack.clear(item, ifVersion: version, call) }
+    }
+
+    /// What cannot be asked may hold the item: a condition fails rather than passes.
+    @Test func conditionsDoNotPassAModuleThatCannotBeAsked() throws {
+        second.fail(.load, with: .unavailable)
+        let stack = try stack()
+        #expect(throws: TokenKeepError(.unavailable, "")) { try stack.save(request("x", if: .absent), call) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try stack.clear(item, ifVersion: 1, call) }
+    }
+
+    @Test func savingWithDefaultsKeepsTheLevelOfTheItemBelow() throws {
+        _ = try second.save(request("old", level: .whenUnlocked), call)
+        let stack = try stack()
+        _ = try stack.save(request("new", level: nil), call)
+        #expect(try stack.load(item, call).details.accessLevel == .whenUnlocked)
+    }
+
+    // MARK: Memory-only items
+
+    @Test func memoryOnlyItemsStandBeforeTheStackAndRemoveNothingBelow() throws {
+        let stack = try stack()
+        _ = try stack.save(request("kept"), call)
+        _ = try stack.save(request("123456", level: .memoryOnly), call)
+        #expect(try stack.load(item, call).secret.utf8String == "123456")
+        #expect(try first.load(item, call).secret.utf8String == "kept")
+        // Defaults keep the level, another level replaces it.
+        _ = try stack.save(request("654321", level: nil), call)
+        #expect(try stack.load(item, call).details.accessLevel == .memoryOnly)
+        #expect(try first.load(item, call).secret.utf8String == "kept")
+        _ = try stack.save(request("public"), call)
+        #expect(try stack.load(item, call).secret.utf8String == "public")
+        #expect(try stack.load(item, call).details.module == "first")
+    }
+
+    @Test func memoryOnlyItemsAreListedComparedAndCleared() throws {
+        let stack = try stack()
+        let version = try stack.save(request("1", level: .memoryOnly), call)
+        #expect(try stack.list(namespace: "", service: "s", call).items.map(\.module) == ["memory"])
+        #expect(throws: TokenKeepError(.duplicate, "")) {
+            try stack.save(request("2", level: .memoryOnly, if: .absent), call)
+        }
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            try stack.save(request("2", if: .version(version &+ 1)), call)
+        }
+        #expect(throws: TokenKeepError(.conflict, "")) { try stack.clear(item, ifVersion: version &+ 1, call) }
+        #expect(try stack.clear(item, ifVersion: version, call))
+        #expect(throws: TokenKeepError(.notFound, "")) { try stack.load(item, call) }
+    }
+}

@@ -1,0 +1,167 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepVault
+
+/// Every file of a vault, cut short or altered at every byte: a typed error or the right value, the other item as it
+/// was, nothing deleted, no trap.
+@Suite struct DamageTests {
+    private let directory = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+
+    private func module() -> VaultModule {
+        VaultModule(vault: Vault(arena: SecretArena(), path: directory.path + "/vault"))
+    }
+
+    private func save(_ account: String, _ secret: String) throws {
+        let name = try ItemName(service: "s", account: account)
+        _ = try module().save(SaveRequest(name: name, secret: SecretBytes(secret)), call)
+    }
+
+    private func load(_ account: String) throws -> String? {
+        try module().load(ItemName(service: "s", account: account), call).secret.utf8String
+    }
+
+    /// The record file of an account that was just saved beside the others.
+    private func saveAndFind(_ account: String, _ secret: String) throws -> String {
+        let before = Set(directory.names(in: "vault/records"))
+        try save(account, secret)
+        return "vault/records/" + (try #require(Set(directory.names(in: "vault/records")).subtracting(before).first))
+    }
+
+    private static let typed: Set<Status> = [.corrupt, .unsupported]
+
+    /// Loads `account`: its secret, or nil after a typed error.
+    private func loadOrTypedError(_ account: String) throws -> String? {
+        do {
+            return try load(account)
+        } catch let error as TokenKeepError {
+            #expect(DamageTests.typed.contains(error.status), "\(error)")
+            return nil
+        }
+    }
+
+    @Test(arguments: ["keyfile", "header", "header.2", "record"])
+    func survivesEveryAlteredByte(which: String) throws {
+        let record = try saveAndFind("ann", "token-of-ann")
+        try save("bob", "token-of-bob")
+        let file = which == "record" ? record : "vault/" + which
+        let original = try #require(directory.read(file))
+        let before = directory.names(in: "vault") + directory.names(in: "vault/records")
+        for index in original.indices {
+            for mask in [UInt8(0x01), 0x80, 0xFF] {
+                var altered = original
+                altered[index] ^= mask
+                directory.write(altered, to: file)
+                let ann = try loadOrTypedError("ann")
+                #expect(ann == nil || ann == "token-of-ann", "byte \(index)")
+                #expect(which.hasPrefix("header") == (ann != nil) || which == "keyfile", "byte \(index) of \(which)")
+                if which != "keyfile" { #expect(try load("bob") == "token-of-bob", "byte \(index)") }
+            }
+        }
+        #expect(directory.names(in: "vault") + directory.names(in: "vault/records") == before)
+        directory.write(original, to: file)
+        #expect(try load("ann") == "token-of-ann")
+    }
+
+    @Test(arguments: ["keyfile", "header", "header.2", "record"])
+    func survivesEveryLength(which: String) throws {
+        let record = try saveAndFind("ann", "token-of-ann")
+        try save("bob", "token-of-bob")
+        let file = which == "record" ? record : "vault/" + which
+        let original = try #require(directory.read(file))
+        for length in original.indices {
+            directory.write(Array(original[..<length]), to: file)
+            let ann = try loadOrTypedError("ann")
+            #expect(ann == nil || ann == "token-of-ann")
+            if which != "keyfile" { #expect(try load("bob") == "token-of-bob") }
+        }
+        directory.write(original + [0], to: file)
+        _ = try loadOrTypedError("ann")
+    }
+
+    @Test func bothHeadersDamagedIsCorruptAndWritesNothing() throws {
+        try save("ann", "token")
+        for file in ["vault/header", "vault/header.2"] {
+            var bytes = try #require(directory.read(file))
+            bytes[40] ^= 1
+            directory.write(bytes, to: file)
+        }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("ann", "new") }
+    }
+
+    @Test(arguments: [["header", "header.2"], ["keyfile"], ["keyfile", "header", "header.2"]])
+    func makesNoNewVaultOverAnOldOne(lost: [String]) throws {
+        try save("ann", "token")
+        for file in lost { unlink("\(directory.path)/vault/\(file)") }
+        let before = directory.names(in: "vault")
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("ann", "new") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("other", "new") }
+        #expect(directory.names(in: "vault") == before)
+    }
+
+    @Test func lostRecordsDirectoryIsNotAnEmptyVault() throws {
+        try save("ann", "token")
+        rename("\(directory.path)/vault/records", "\(directory.path)/vault/elsewhere")
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("ann", "new") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().list(namespace: "", service: nil, call) }
+    }
+
+    @Test func setsADamagedRecordAsideBeforeItIsReplaced() throws {
+        let record = try saveAndFind("ann", "old")
+        for number in 1...2 {
+            var bytes = try #require(directory.read(record))
+            bytes[bytes.count - 1] ^= 1
+            directory.write(bytes, to: record)
+            // Conditions about an item that cannot be read fail rather than pass.
+            let name = try ItemName(service: "s", account: "ann")
+            for precondition in [SaveRequest.Precondition.absent, .version(1)] {
+                let request = try SaveRequest(name: name, secret: SecretBytes("new"), precondition: precondition)
+                #expect(throws: TokenKeepError(.corrupt, "")) { try module().save(request, call) }
+            }
+            #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
+            try save("ann", "new \(number)")
+            #expect(try load("ann") == "new \(number)")
+            #expect(directory.read("\(record).corrupt-\(number)") == bytes)
+        }
+        #expect(try module().list(namespace: "", service: nil, call).items.count == 1)
+    }
+
+    @Test func setsADamagedRecordAsideWhenItIsCleared() throws {
+        let record = try saveAndFind("ann", "old")
+        var bytes = try #require(directory.read(record))
+        bytes[100] ^= 1
+        directory.write(bytes, to: record)
+        #expect(try module().clear(ItemName(service: "s", account: "ann"), ifVersion: nil, call))
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("ann") }
+        #expect(directory.read("\(record).corrupt-1") == bytes)
+    }
+
+    /// A record that a later version wrote is nobody's to replace or clear.
+    @Test func leavesARecordOfALaterVersionAlone() throws {
+        let record = try saveAndFind("ann", "old")
+        var bytes = try #require(directory.read(record))
+        bytes[8] = 2
+        directory.write(bytes, to: record)
+        #expect(throws: TokenKeepError(.unsupported, "")) { try load("ann") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try save("ann", "new") }
+        #expect(throws: TokenKeepError(.unsupported, "")) {
+            try module().clear(ItemName(service: "s", account: "ann"), ifVersion: nil, call)
+        }
+        #expect(directory.read(record) == bytes)
+    }
+
+    @Test func listsWhatCanBeReadAndNamesTheRest() throws {
+        let record = try saveAndFind("ann", "old")
+        try save("bob", "token")
+        directory.write([1, 2, 3], to: record)
+        let listing = try module().list(namespace: "", service: nil, call)
+        #expect(listing.items.map(\.name.account) == ["bob"])
+        #expect(listing.problem?.status == .corrupt)
+    }
+}

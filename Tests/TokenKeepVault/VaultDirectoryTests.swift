@@ -1,0 +1,159 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepVault
+
+@Suite struct VaultDirectoryTests {
+    private let directory = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+    private var vault: String { directory.path + "/vault" }
+
+    private func module(path: String? = nil) -> VaultModule {
+        VaultModule(vault: Vault(arena: SecretArena(), path: path ?? vault))
+    }
+
+    private func save(_ account: String, in module: VaultModule) throws {
+        _ = try module.save(
+            SaveRequest(name: ItemName(service: "s", account: account), secret: SecretBytes(account)), call)
+    }
+
+    private func load(_ account: String, from module: VaultModule) throws -> String? {
+        try module.load(ItemName(service: "s", account: account), call).secret.utf8String
+    }
+
+    @Test func makesEverythingForTheUserAlone() throws {
+        let path = directory.path + "/a/b/vault"
+        try save("a", in: module(path: path))
+        for name in ["a", "a/b", "a/b/vault", "a/b/vault/records"] {
+            #expect(try mode(name) == 0o700)
+        }
+        for name in directory.names(in: "a/b/vault") where name != "records" {
+            #expect(try mode("a/b/vault/\(name)") == 0o600)
+        }
+        for name in directory.names(in: "a/b/vault/records") {
+            #expect(try mode("a/b/vault/records/\(name)") == 0o600)
+        }
+    }
+
+    private func mode(_ name: String) throws -> UInt32 {
+        try #require(try SystemCall.status(of: "\(directory.path)/\(name)", in: AT_FDCWD)).permissions
+    }
+
+    @Test func refusesADirectoryThatIsOpenToOthers() throws {
+        try save("a", in: module())
+        chmod(vault, 0o755)
+        #expect {
+            try load("a", from: module())
+        } throws: { error in
+            (error as? TokenKeepError)?.status == .denied && (error as? TokenKeepError)?.hint == "chmod 700 '\(vault)'"
+        }
+        #expect(throws: TokenKeepError(.denied, "")) { try save("b", in: module()) }
+        chmod(vault, 0o700)
+        #expect(try load("a", from: module()) == "a")
+    }
+
+    @Test func refusesALinkAndAFile() throws {
+        try save("a", in: module(path: directory.path + "/real"))
+        symlink(directory.path + "/real", vault)
+        #expect(throws: TokenKeepError(.denied, "")) { try load("a", from: module()) }
+        #expect(throws: TokenKeepError(.denied, "")) { try save("a", in: module()) }
+        unlink(vault)
+        directory.write([], to: "vault")
+        #expect(throws: TokenKeepError(.denied, "")) { try load("a", from: module()) }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
+    func refusesADirectoryOfAnotherUser() throws {
+        try save("a", in: module())
+        chown(vault, 12345, 12345)
+        #expect(throws: TokenKeepError(.denied, "")) { try load("a", from: module()) }
+    }
+
+    @Test func isNotMadeAmongOtherFiles() throws {
+        directory.write([1], to: "vault/letter.txt")
+        #expect(throws: TokenKeepError(.invalid, "")) { try save("a", in: module()) }
+        #expect(directory.names(in: "vault") == ["letter.txt"])
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
+    }
+
+    @Test func reportsWhatIsMissing() throws {
+        #expect(module().report(call).notes == ["not made yet: the first save makes it"])
+        try save("a", in: module())
+        #expect(module().report(call).problem == nil)
+        unlink(vault + "/header.2")
+        directory.write([], to: "vault/records/\(String(repeating: "a", count: 32)).corrupt-1")
+        let notes = module().report(call).notes
+        #expect(notes.contains { $0.hasPrefix("header.2") })
+        #expect(notes.contains("unreadable records that were set aside: 1"))
+        rename(vault + "/records", vault + "/lost")
+        #expect(module().report(call).problem?.status == .corrupt)
+    }
+
+    /// A pipe in a file's place must not make anybody wait, and a link in a record's place must not be followed.
+    @Test func refusesWhatIsNoFile() throws {
+        try save("a", in: module())
+        let record = "vault/records/" + (try #require(directory.names(in: "vault/records").first))
+        let bytes = try #require(directory.read(record))
+        unlink("\(directory.path)/\(record)")
+        mkfifo("\(directory.path)/\(record)", 0o600)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("a", from: module()) }
+        unlink("\(directory.path)/\(record)")
+        directory.write(bytes, to: "elsewhere")
+        symlink(directory.path + "/elsewhere", "\(directory.path)/\(record)")
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("a", from: module()) }
+    }
+
+    /// A vault that is removed and made anew, or restored from a copy, is seen as it is by a store that is open.
+    @Test func seesAnotherVaultInItsPlace() throws {
+        let module = module()
+        try save("a", in: module)
+        rename(vault, directory.path + "/backup")
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module) }
+        try save("b", in: module)
+        #expect(try load("b", from: module) == "b")
+        rename(vault, directory.path + "/second")
+        rename(directory.path + "/backup", vault)
+        #expect(try load("a", from: module) == "a")
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("b", from: module) }
+    }
+
+    /// A crash while the vault was made leaves a beginning that the next save completes.
+    @Test(arguments: [[], ["header"], ["header", "header.2"], ["header", "header.2", "keyfile"]])
+    func completesAnInterruptedMaking(missing: [String]) throws {
+        try save("a", in: module())
+        for name in directory.names(in: "vault/records") { unlink("\(vault)/records/\(name)") }
+        for name in missing { unlink("\(vault)/\(name)") }
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
+        try save("b", in: module())
+        #expect(try load("b", from: module()) == "b")
+    }
+
+    @Test func passesOverWhatIsNoRecord() throws {
+        try save("a", in: module())
+        let name = try #require(directory.names(in: "vault/records").first)
+        for junk in ["\(name).tmp", "\(name).corrupt-1", "README", name.uppercased() + "0", "x" + name.dropFirst()] {
+            directory.write([0], to: "vault/records/\(junk)")
+        }
+        let listing = try module().list(namespace: "", service: nil, call)
+        #expect(listing.items.count == 1)
+        #expect(listing.problem == nil)
+        try save("a", in: module())
+        #expect(try load("a", from: module()) == "a")
+    }
+
+    @Test func waitsForALockUntilItsDeadlineAndNoLonger() throws {
+        try save("a", in: module())
+        let opened = try #require(try Vault(arena: SecretArena(), path: vault).open())
+        let lock = try VaultLock(.whole, of: opened.directory, call)
+        let short = CallContext(deadline: Deadline(milliseconds: 50))
+        let request = try SaveRequest(name: ItemName(service: "s", account: "a"), secret: SecretBytes("new"))
+        #expect(throws: TokenKeepError(.busy, "")) { try module().save(request, short) }
+        #expect(try load("a", from: module()) == "a")  // readers take no lock
+        lock.release()
+        // The wait that was given up must not hold the lock now that it was granted.
+        _ = try module().save(request, call)
+        #expect(try load("a", from: module()) == "new")
+    }
+}

@@ -1,0 +1,225 @@
+"""One fault in what the state and metadata boxes hold, correctly sealed."""
+
+import struct
+
+from cases_common import ANNA, VAULT, record_case
+from vault_format import HOME, OWED
+from vault_writer import (
+    CREATED_AT,
+    ItemPlan,
+    RecordPlan,
+    attribute,
+    debt,
+    encode_fields,
+    reversioned,
+    seeded,
+    state_pairs,
+)
+
+
+def cases():
+    yield from metadata_structure_cases()
+    yield from metadata_value_cases()
+    yield from label_cases()
+    yield from attribute_cases()
+    yield from state_structure_cases()
+    yield from debt_cases()
+
+
+def metadata_case(word, pairs, comment, raw_end=b""):
+    """The version fits the metadata, unless the case is about the version."""
+    if not word.startswith("version"):
+        pairs = reversioned(VAULT, ANNA, pairs)
+    data = RecordPlan(VAULT, ANNA, metadata=encode_fields(pairs) + raw_end).data()
+    return record_case("metadata-" + word, data, comment)
+
+
+def replaced(tag, value):
+    return [(t, value if t == tag else v) for t, v in ANNA.metadata_pairs(VAULT)]
+
+
+def metadata_structure_cases():
+    pairs = ANNA.metadata_pairs(VAULT)
+    yield metadata_case("empty", [], "The metadata box holds nothing.")
+    for tag, word in {
+        1: "namespace",
+        2: "service",
+        3: "account",
+        4: "label",
+        5: "created-at",
+        6: "modified-at",
+        8: "version",
+    }.items():
+        yield metadata_case(
+            f"{word}-missing", [p for p in pairs if p[0] != tag], f"The metadata lack the {word.replace('-', ' ')}."
+        )
+    for place in range(len(pairs)):
+        tag = pairs[place][0]
+        yield metadata_case(
+            f"field-{tag}-twice", pairs[: place + 1] + pairs[place:], f"Field {tag} of the metadata stands twice."
+        )
+    yield metadata_case(
+        "fields-out-of-order",
+        [*pairs[:4], pairs[5], pairs[4], *pairs[6:]],
+        "Two fields of the metadata have changed places.",
+    )
+    optional = [(0x8001, b""), (0x8000, b"")]
+    yield metadata_case(
+        "optional-fields-out-of-order", pairs + optional, "Unknown optional fields are not in ascending order."
+    )
+    yield metadata_case("optional-field-twice", pairs + [(0x8000, b"")] * 2, "An unknown optional field stands twice.")
+    for tag in (0, 10, 0x7FFF):
+        yield metadata_case(
+            f"unknown-critical-field-{tag}",
+            sorted([*pairs, (tag, b"x")]),
+            f"The metadata hold the unknown field {tag}.",
+        )
+    endings = {
+        "tag-cut": b"\0",
+        "length-cut": b"\0\x80\0\0\0",
+        "length-maximum": struct.pack("<HI", 0x8000, 0xFFFFFFFF),
+        "value-cut": struct.pack("<HI", 0x8000, 2) + b"x",
+    }
+    for word, end in endings.items():
+        yield metadata_case("last-field-" + word, pairs, "The last field does not fit into the metadata box.", end)
+
+
+def metadata_value_cases():
+    for tag, word in {5: "created-at", 6: "modified-at", 8: "version"}.items():
+        for size in (0, 4, 7, 9):
+            if tag == 8 or size == 4:
+                yield metadata_case(
+                    f"{word}-of-{size}-bytes",
+                    replaced(tag, b"\1" * size),
+                    f"The {word.replace('-', ' ')} has {size} bytes.",
+                )
+    pairs = ANNA.metadata_pairs(VAULT)
+    expires = sorted([*pairs, (7, struct.pack("<I", CREATED_AT))])
+    yield metadata_case("expires-at-of-4-bytes", expires, "The end of the secret has 4 bytes.")
+    yield metadata_case("version-0", replaced(8, bytes(8)), "The version is 0.")
+    yield metadata_case("version-not-the-hash", replaced(8, b"\1" * 8), "The version is not the hash of the item.")
+    for tag, word, value in (
+        (1, "namespace", b"x"),
+        (2, "service", b"mail.example.org"),
+        (3, "account", b"anne"),
+        (2, "service-case", b"Mail.example"),
+    ):
+        yield metadata_case(
+            f"{word}-does-not-give-name", replaced(tag, value), "The names in the metadata do not give NAME."
+        )
+    moved = ItemPlan("mail.exampl", "eanna", ANNA.secret, label=ANNA.label)
+    yield metadata_case(
+        "border-of-names-shifted",
+        moved.metadata_pairs(VAULT),
+        "Service and account hold the same bytes with another border.",
+    )
+    yield metadata_case("service-empty", replaced(2, b""), "The service is empty.")
+
+
+def label_cases():
+    labels = {
+        "with-bell": b"a\x07b",
+        "with-newline": b"a\n",
+        "with-nul": b"a\0b",
+        "with-delete": b"a\x7f",
+        "with-c1-control": "a\u0085".encode(),
+        "with-last-control": "a\u009f".encode(),
+        "too-long": b"l" * 1025,
+        "invalid-utf8": b"a\xff",
+        "overlong-utf8": b"\xc0\xaf",
+        "surrogate": b"\xed\xa0\x80",
+        "cut-utf8": "é".encode()[:1],
+        "above-unicode": b"\xf4\x90\x80\x80",
+    }
+    for word, value in labels.items():
+        yield metadata_case("label-" + word, replaced(4, value), f"The label is bad: {word.replace('-', ' ')}.")
+
+
+def attribute_cases():
+    pairs = ANNA.metadata_pairs(VAULT)
+    lists = {
+        "out-of-order": [attribute(b"b", b"1"), attribute(b"a", b"2")],
+        "twice": [attribute(b"a", b"1"), attribute(b"a", b"1")],
+        "twice-other-value": [attribute(b"a", b"1"), attribute(b"a", b"2")],
+        "longer-first": [attribute(b"ab", b""), attribute(b"a", b"")],
+        "33": [attribute(b"%02d" % number, b"") for number in range(33)],
+        "name-empty": [attribute(b"", b"x")],
+        "name-65-bytes": [attribute(b"n" * 65, b"")],
+        "name-upper-case": [attribute(b"Name", b"")],
+        "name-with-space": [attribute(b"a b", b"")],
+        "name-not-ascii": [attribute("ä".encode(), b"")],
+        "name-overruns": [b"\5name"],
+        "name-length-255": [b"\xffname"],
+        "without-bytes": [b""],
+        "value-1025-bytes": [attribute(b"a", b"v" * 1025)],
+        "value-with-control": [attribute(b"a", b"\x1b[0m")],
+        "value-invalid-utf8": [attribute(b"a", b"\xfe")],
+    }
+    for word, values in lists.items():
+        yield metadata_case(
+            "attribute-" + word,
+            pairs + [(9, value) for value in values],
+            f"Attributes are bad: {word.replace('-', ' ')}.",
+        )
+
+
+def state_case(word, pairs, comment, raw_end=b""):
+    plan = RecordPlan(VAULT, ANNA)
+    plan.state_plain = encode_fields(pairs) + raw_end
+    return record_case("state-" + word, plan.data(), comment)
+
+
+def state_structure_cases():
+    pairs = state_pairs()
+    yield state_case("empty", [], "The state box holds nothing.")
+    yield state_case("missing", pairs[1:], "The state box lacks the state.")
+    yield state_case("changed-at-missing", pairs[:1], "The state box lacks the time of the change.")
+    for value in (0, 4, 255):
+        yield state_case(str(value), state_pairs(value), f"The state is {value}.")
+    yield state_case("of-2-bytes", [(1, b"\1\0"), pairs[1]], "The state has two bytes.")
+    yield state_case("of-no-bytes", [(1, b""), pairs[1]], "The state has no byte.")
+    yield state_case("changed-at-of-4-bytes", [pairs[0], (2, bytes(4))], "The time of the change has 4 bytes.")
+    for tag, word in ((1, ""), (2, "changed-at-"), (16, "pending-"), (17, "outbox-")):
+        value = {1: pairs[0][1], 2: pairs[1][1]}.get(tag, bytes(4))
+        twice = sorted([*(p for p in pairs if p[0] != tag), (tag, value), (tag, value)], key=lambda pair: pair[0])
+        yield state_case(word + "twice", twice, f"Field {tag} of the state stands twice.")
+    yield state_case("fields-out-of-order", pairs[::-1], "The fields of the state are in the wrong order.")
+    for tag in (0, 4, 18, 0x7FFF):
+        yield state_case(
+            f"unknown-critical-field-{tag}", sorted([*pairs, (tag, b"x")]), f"The state holds the unknown field {tag}."
+        )
+    yield state_case("outbox-flags-of-3-bytes", [*pairs, (17, bytes(3))], "The outbox flags have 3 bytes.")
+    pending = state_pairs(HOME, (16, bytes(32769)))
+    yield state_case("pending-of-32769-bytes", pending, "The pending refresh has one byte too many.")
+    yield state_case("last-field-cut", pairs, "The last field does not fit into the state box.", b"\0\x80\1")
+
+
+def debt_cases():
+    fingerprint = seeded("fingerprint", 16)
+    good = debt(1)
+    yield state_case("home-with-debt", state_pairs(HOME, (3, good)), "A home has a debt.")
+    many = [(3, debt(1, b"module-%02d" % number)) for number in range(65)]
+    yield state_case("65-debts", state_pairs(OWED, *many), "There are 65 debts.")
+    debts = {
+        "kind-0": debt(0),
+        "kind-3": debt(3),
+        "module-empty": debt(1, b""),
+        "module-65-bytes": debt(1, b"m" * 65),
+        "module-upper-case": debt(1, b"Module"),
+        "module-with-slash": debt(1, b"../module"),
+        "module-length-overruns": debt(1, b"module", module_length=64),
+        "two-base-fingerprints": debt(1, base=[fingerprint] * 2),
+        "17-in-flight": debt(1, in_flight=[fingerprint] * 17),
+        "base-cut": debt(1, base=[fingerprint])[:-2],
+        "in-flight-cut": debt(1, in_flight=[fingerprint])[:-1],
+        "byte-behind": good + b"\0",
+        "without-bytes": b"",
+        "cut-before-machine-id": good[:1],
+        "cut-before-since": good[:17],
+        "cut-before-module-length": good[:25],
+        "cut-before-module": good[:26],
+        "cut-before-base-count": good[:-2],
+        "cut-before-in-flight-count": good[:-1],
+    }
+    for word, value in debts.items():
+        yield state_case("debt-" + word, state_pairs(OWED, (3, value)), f"A debt is bad: {word.replace('-', ' ')}.")

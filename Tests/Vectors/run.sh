@@ -1,0 +1,39 @@
+#!/bin/sh
+# The second reader, in Python, and this program understand each other. Usage: run.sh PREFIX
+#
+# 1. The vectors are what their generator makes, and the Python reader reads them as they say. (The Swift tests do too.)
+# 2. A vault that the installed program wrote is read by the Python reader, which checks all that the format promises.
+set -eu
+here=$(dirname "$0")
+tokenkeep=$1/bin/tokenkeep
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+/usr/bin/python3 "$here/make_vectors.py" --check
+/usr/bin/python3 "$here/test_vectors.py"
+
+export TOKENKEEP_VAULT="$work/vault"
+printf 'token' | "$tokenkeep" save example.com ann --label Work --attribute b=2 --attribute a=1 --expires @2000000000
+/usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >"$work/large"
+"$tokenkeep" save --namespace team --level when-unlocked --synchronizable café "" <"$work/large"
+printf '' | "$tokenkeep" save empty x
+printf 'gone' | "$tokenkeep" save cleared x
+"$tokenkeep" clear cleared x
+
+/usr/bin/python3 "$here/read_vault.py" "$TOKENKEEP_VAULT" --json >"$work/items.json"
+/usr/bin/python3 - "$work/items.json" "$work/large" <<'CHECK'
+import base64, json, sys
+
+listed = json.load(open(sys.argv[1]))
+assert listed["problems"] == [], listed["problems"]
+items = {(item["namespace"], item["service"], item["account"]): item for item in listed["items"]}
+assert set(items) == {("", "example.com", "ann"), ("team", "café", ""), ("", "empty", "x")}, set(items)
+secret = lambda item: base64.b64decode(item["secret"])
+ann = items["", "example.com", "ann"]
+assert secret(ann) == b"token" and ann["label"] == "Work" and ann["expires_at"] == 2000000000, ann
+assert ann["attributes"] == {"a": "1", "b": "2"} and ann["state"] == "home" and ann["level"] == 2, ann
+large = items["team", "café", ""]
+assert secret(large) == open(sys.argv[2], "rb").read() and large["flags"] == 4 and large["level"] == 1
+assert secret(items["", "empty", "x"]) == b""
+print("The second reader reads what tokenkeep wrote.")
+CHECK

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""Runs the second reader over every vector, and the audit over the valid ones. Prints `N passed, N failed`."""
+
+import os
+import sys
+import tempfile
+
+from make_vectors import read_vectors
+from read_vault import audit
+from vault_format import VaultReader
+from vault_primitives import VaultError
+from vector_file import decode, unpack
+
+STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED"}
+
+
+def load(directory, names):
+    """(status, secret or message)"""
+    try:
+        return "OK", VaultReader(directory).load(*names).secret
+    except VaultError as error:
+        return error.status, str(error)
+
+
+def failures(vector, directory):
+    before = snapshot(directory)
+    status, answer = load(directory, vector.item)
+    if vector.expect not in STATUSES:
+        yield f"expects {vector.expect}"
+    if status != vector.expect or (status == "OK" and answer != vector.secret):
+        yield f"{status} instead of {vector.expect} ({answer})"
+    if vector.also:
+        service, account, secret = vector.also
+        if load(directory, (vector.item[0], service, account)) != ("OK", secret):
+            yield "the other item is not readable"
+    problems = audit(directory)["problems"]
+    if vector.name.startswith("valid-") and problems:
+        yield f"the audit finds {problems}"
+    if vector.expect == "CORRUPT" and not problems:
+        yield "the audit finds nothing"
+    if snapshot(directory) != before:
+        yield "the reader changed the vault"
+
+
+def snapshot(directory):
+    return {
+        os.path.join(parent, name): open(os.path.join(parent, name), "rb").read()
+        for parent, _, names in os.walk(directory)
+        for name in names
+    }
+
+
+def main():
+    passed = failed = 0
+    for file_name, data in read_vectors().items():
+        vector = decode(file_name.removesuffix(".vector"), data)
+        with tempfile.TemporaryDirectory() as directory:
+            unpack(vector, directory)
+            found = list(failures(vector, directory))
+        for failure in found:
+            print(f"{file_name}: {failure}")
+        passed, failed = passed + (not found), failed + bool(found)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

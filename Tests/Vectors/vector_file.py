@@ -1,0 +1,65 @@
+"""The file format of a vector: a text header, an empty line, then the vault's files with their bytes.
+
+Each file stands behind a line `--- PATH LENGTH`: exactly LENGTH bytes and a newline. Whoever unpacks a vector makes the
+directory `records` even where no record is in it; directories have mode 0700, files 0600.
+"""
+
+import base64
+import os
+from dataclasses import dataclass
+
+
+@dataclass
+class Vector:
+    """`item` is (namespace, service, account); `also` is (service, account, secret) in the same namespace, or None."""
+
+    name: str
+    expect: str
+    comment: str
+    item: tuple
+    files: dict
+    secret: bytes | None = None
+    also: tuple | None = None
+
+    def encode(self):
+        lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
+        if self.expect == "OK":
+            lines.append(("secret-base64: " + base64.b64encode(self.secret).decode("ascii")).rstrip())
+        if self.also:
+            service, account, secret = self.also
+            lines.append(f"also: {service}|{account} " + base64.b64encode(secret).decode("ascii"))
+        lines.append("comment: " + self.comment)
+        data = ("\n".join(lines) + "\n\n").encode("utf-8")
+        for path, content in sorted(self.files.items()):
+            data += f"--- {path} {len(content)}\n".encode("ascii") + content + b"\n"
+        return data
+
+
+def decode(name, data):
+    head, rest = data.split(b"\n\n", 1)
+    words = dict(line.split(":", 1) for line in head.decode("utf-8").split("\n"))
+    words = {key: value.strip() for key, value in words.items()}
+    secret = base64.b64decode(words["secret-base64"], validate=True) if "secret-base64" in words else None
+    also = None
+    if "also" in words:
+        names, encoded = words["also"].rsplit(" ", 1)
+        also = (*names.split("|"), base64.b64decode(encoded, validate=True))
+    files = {}
+    while rest:
+        line, rest = rest.split(b"\n", 1)
+        dashes, path, length = line.decode("ascii").split(" ")
+        if dashes != "---" or rest[int(length) : int(length) + 1] != b"\n":
+            raise ValueError(f"{name}: bad file line {line!r}")
+        files[path], rest = rest[: int(length)], rest[int(length) + 1 :]
+    item = tuple(words["item"].split("|"))
+    return Vector(name, words["expect"], words["comment"], item, files, secret, also)
+
+
+def unpack(vector, directory):
+    """Writes the vault into `directory`, which exists and is empty."""
+    os.chmod(directory, 0o700)
+    os.mkdir(os.path.join(directory, "records"), 0o700)
+    for path, content in vector.files.items():
+        descriptor = os.open(os.path.join(directory, path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)

@@ -1,0 +1,11 @@
+# Finds swift, swiftc, and the llvm-objcopy and lld that come with them: another version's may not read the objects.
+find_program(SWIFT swift REQUIRED)
+execute_process(COMMAND ${SWIFT} -print-target-info
+    OUTPUT_VARIABLE target_info COMMAND_ERROR_IS_FATAL ANY)
+# swift may be a launcher that picks a toolchain: the resource path (…/usr/lib/swift) is the toolchain's own.
+string(JSON swift_resources GET "${target_info}" paths runtimeResourcePath)
+get_filename_component(toolchain "${swift_resources}/../../bin" ABSOLUTE)
+
+find_program(SWIFTC swiftc HINTS ${toolchain} REQUIRED)
+find_program(LLVM_OBJCOPY llvm-objcopy HINTS ${toolchain} REQUIRED)
+find_program(LLD ld.lld HINTS ${toolchain} REQUIRED)

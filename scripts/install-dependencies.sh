@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs with apt what is missing for building and testing. Asks for nothing, changes nothing that is there.
+set -eu
+
+build="libsodium-dev pkg-config cmake make gcc g++ lld llvm"
+tests="clang-format python3 python3-nacl strace util-linux gdb sudo libsecret-1-dev libglib2.0-dev"
+
+missing=""
+for package in $build $tests; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then as_root=""; else as_root="sudo"; fi
+echo "Installing:$missing"
+$as_root apt-get update -qq
+# shellcheck disable=SC2086
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
