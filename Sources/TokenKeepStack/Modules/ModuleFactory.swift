@@ -24,7 +24,9 @@ struct ModuleFactory {
                 versionKey: { () throws(TokenKeepError) in try keys.current() })
         default:
             throw TokenKeepError(
-                .invalid, "there is no module \"\(line.module)\"", hint: "the modules are: secret-service, vault, memory")
+                .invalid, "there is no module \"\(line.module)\"",
+                hint: "the modules are: secret-service, vault, memory",
+                isAbsence: true)
         }
         try arguments.end()
         return module
