@@ -20,11 +20,14 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Write a JSON array of objects, with everything that is known of an item.")
     var json = false
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
-        let listing = try storeOptions.open().list(service: service)
+        let listing = try storeOptions.open(explainOptions).list(service: service)
         if json {
             try Terminal.write(JSONOutput.text(listing.items.map(JSONOutput.Item.init)))
         } else {

@@ -72,6 +72,9 @@ struct SaveCommand: ParsableCommand {
     @Flag(help: "Allow copies on the user's other machines.")
     var synchronizable = false
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
@@ -79,7 +82,7 @@ struct SaveCommand: ParsableCommand {
         guard surplus.isEmpty else {
             throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
         }
-        let store = try storeOptions.open()
+        let store = try storeOptions.open(explainOptions)
         let name = try storeOptions.name(service, account)
         // Everything is checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })

@@ -16,8 +16,9 @@ struct StoreOptions: ParsableArguments {
     var timeout: String?
 
     /// Opens the store. Nothing is asked or made yet.
-    func open() throws(TokenKeepError) -> Store {
+    func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
         var configuration = StoreConfiguration(namespace: namespace)
+        configuration.trace = explainOptions?.handler
         if let stack {
             // A name has no white space, a stack in place has some between its words.
             if stack.contains(where: \.isWhitespace) {
