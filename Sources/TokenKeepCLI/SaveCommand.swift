@@ -86,7 +86,12 @@ struct SaveCommand: ParsableCommand {
         let name = try storeOptions.name(service, account)
         // Everything is checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
-        _ = try store.save(request(name, secret: SecretInput.read(for: name)))
+        let outcome = try store.save(request(name, secret: SecretInput.read(for: name)))
+        if !outcome.owedTo.isEmpty {
+            let modules = outcome.owedTo.joined(separator: " and ")
+            Terminal.explain(
+                "\(modules) cannot be reached: the item is kept in the \(outcome.module) and goes there later")
+        }
     }
 
     private func request(_ name: ItemName, secret: SecretBytes) throws(TokenKeepError) -> SaveRequest {

@@ -218,7 +218,7 @@ private final class ScriptedModule: Module {
 
     @Test func memoryOnlyItemsAreListedComparedAndCleared() throws {
         let stack = try stack()
-        let version = try stack.save(request("1", level: .memoryOnly), call)
+        let version = try stack.save(request("1", level: .memoryOnly), call).version
         #expect(try stack.list(namespace: "", service: "s", call).items.map(\.module) == ["memory"])
         #expect(throws: TokenKeepError(.duplicate, "")) {
             try stack.save(request("2", level: .memoryOnly, if: .absent), call)
