@@ -1,4 +1,3 @@
-import Synchronization
 public import TokenKeepCore
 
 /// Items in the desktop's Secret Service: gnome-keyring, KWallet, KeePassXC, oo7, whatever owns
@@ -26,7 +25,7 @@ public final class SecretServiceModule: Module {
     private let address: String?
     private let breaker = Breaker()
     private let gate = WriteGate()
-    private let links = Mutex(Links())
+    private let links = Guarded(Links())
 
     /// A module that has done nothing yet.
     ///

@@ -53,6 +53,7 @@ if [ -z "$sanitize" ]; then
     group "headers" "$here/check-headers.sh" "$headers"
     group "exports" "$here/check-exports.sh" "$library" "$headers"
     group "library" "$here/check-library.sh" "$library"
+    group "libsecret" "$here/check-libsecret.sh"
 fi
 
 for program in null_pointers structures limits items versions_and_lists damage processes_and_threads; do
