@@ -156,10 +156,10 @@ private enum WalkTable {
     }
 
     @Test(arguments: [
-        ("any [ok=1] vault", "test:1: expected no jump, and not over 1: lines for load end"),
+        ("any [ok=1] vault", "test:1: expected no jump: no line follows for load"),
         (
             "load [locked=3] a\nsave required x\nload required b",
-            "test:1: expected a jump over at most 1, and not over 3"
+            "test:1: expected a jump over at most 1, not 3: no further line follows for load"
         ),
         ("any required a\nlist [default=1] b", "test:2: expected no jump"),
     ])
