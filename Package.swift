@@ -60,7 +60,10 @@ let package = Package(
 
         .target(
             name: "TestSupport", path: "Tests/Support",
-            sources: ["TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift"],
+            sources: [
+                "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
+                "PrivateKeyring.swift",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",

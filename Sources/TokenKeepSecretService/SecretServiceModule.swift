@@ -61,13 +61,9 @@ public final class SecretServiceModule: Module {
 
     /// Saves an item, over another program's of the same name where there is none of ours.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        let mark = WriteMark()
-        return try converse(call, unless: { request.precondition != .none && mark.hasWritten }) {
-            conversation throws(TokenKeepError) in
-            let key = try versionKey()
-            return try gate.withLock(request.name, until: conversation.deadline) { () throws(TokenKeepError) in
-                try conversation.save(request, key, mark)
-            }
+        try change(request.name, call, isConditional: request.precondition != .none) {
+            conversation, key, mark throws(TokenKeepError) in
+            try conversation.save(request, key, mark)
         }
     }
 
@@ -75,13 +71,8 @@ public final class SecretServiceModule: Module {
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        let mark = WriteMark()
-        return try converse(call, unless: { version != nil && mark.hasWritten }) {
-            conversation throws(TokenKeepError) in
-            let key = try versionKey()
-            return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
-                try conversation.clear(name, ifVersion: version, key, mark)
-            }
+        try change(name, call, isConditional: version != nil) { conversation, key, mark throws(TokenKeepError) in
+            try conversation.clear(name, ifVersion: version, key, mark)
         }
     }
 
@@ -109,13 +100,37 @@ public final class SecretServiceModule: Module {
         }
     }
 
+    /// Changes an item while no other thread does. A prompt is shown outside of that: nobody waits for a person.
+    private func change<Result>(
+        _ name: ItemName, _ call: CallContext, isConditional: Bool,
+        _ body: (Conversation, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let mark = WriteMark()
+        let isFinal = { isConditional && mark.hasWritten }
+        let silent = CallContext(deadline: call.deadline)
+        do throws(TokenKeepError) {
+            return try converse(silent, unless: isFinal) { conversation throws(TokenKeepError) in
+                let key = try versionKey()
+                return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
+                    try body(conversation, key, mark)
+                }
+            }
+        } catch {
+            let mayHelp = error.status == .locked || error.status == .unavailable && error.isAbsence
+            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error }
+        }
+        return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
+            try body(conversation, try versionKey(), mark)
+        }
+    }
+
     /// Holds a conversation over the present link, and once more over another where the service went away meanwhile.
     private func converse<Result>(
         _ call: CallContext, unless isFinal: () -> Bool = { false },
         _ body: (Conversation) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
-            try ForkGuard.enter()
+            try ForkGuard.check()
             try GLibrary.load()
             let first = try link(until: call)
             do throws(TokenKeepError) {
@@ -146,6 +161,7 @@ public final class SecretServiceModule: Module {
             usable = connection
         } else {
             let address = if let address { address } else { try BusAddress.find() }
+            try ForkGuard.enter()
             usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
             links.withLock { $0.connection = usable }
         }

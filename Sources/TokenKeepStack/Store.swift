@@ -39,9 +39,9 @@ public final class Store: Sendable {
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
     ///   module cannot do.
-    public func save(_ request: SaveRequest) throws(TokenKeepError) -> UInt64 {
-        let call = try begin()
-        guard request.name.namespace == namespace else {
+    public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> UInt64 {
+        let call = try begin(.save, until: deadline)
+        guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
         try LevelPolicy.check(request)
@@ -52,8 +52,10 @@ public final class Store: Sendable {
     ///
     /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
     ///   failure met.
-    public func load(service: String, account: String) throws(TokenKeepError) -> TokenItem {
-        let call = try begin()
+    public func load(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> TokenItem {
+        let call = try begin(.load, until: deadline)
         return try dispatcher.load(name(service, account), call)
     }
 
@@ -61,16 +63,20 @@ public final class Store: Sendable {
     ///
     /// - Returns: whether there was one.
     @discardableResult
-    public func clear(service: String, account: String) throws(TokenKeepError) -> Bool {
-        let call = try begin()
+    public func clear(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> Bool {
+        let call = try begin(.clear, until: deadline)
         return try dispatcher.clear(name(service, account), ifVersion: nil, call)
     }
 
     /// Clears an item if it still has `version`.
     ///
     /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
-    public func clear(service: String, account: String, ifVersion version: UInt64) throws(TokenKeepError) {
-        let call = try begin()
+    public func clear(
+        service: String, account: String, ifVersion version: UInt64, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) {
+        let call = try begin(.clear, until: deadline)
         guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
         _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
     }
@@ -78,23 +84,29 @@ public final class Store: Sendable {
     /// Clears every item of a service and returns how many there were.
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
-    public func clear(service: String) throws(TokenKeepError) -> Int {
-        let call = try begin()
+    public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
+        let deadline = deadline ?? self.deadline
+        _ = try begin(.list, until: deadline)
+        let call = try begin(.clear, until: deadline)
         _ = try name(service, "")
         let listing = try dispatcher.list(namespace: namespace, service: service, call)
         var cleared = 0
         var problem = listing.problem
         for item in listing.items {
             do throws(TokenKeepError) {
+                guard !call.deadline.hasPassed else {
+                    throw TokenKeepError(.timedOut, "the deadline passed before the others", hint: "clear it again")
+                }
                 if try dispatcher.clear(item.name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
+                if error.status == .timedOut { break }
             }
         }
         if let problem {
+            let items = cleared == 1 ? "1 item of \(service) was" : "\(cleared) items of \(service) were"
             throw TokenKeepError(
-                problem.status, "\(cleared) items of \(service) were cleared, but \(problem.message)",
-                module: problem.module, hint: problem.hint)
+                problem.status, "\(items) cleared, but \(problem.message)", module: problem.module, hint: problem.hint)
         }
         return cleared
     }
@@ -102,15 +114,17 @@ public final class Store: Sendable {
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
     /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
-    public func list(service: String? = nil) throws(TokenKeepError) -> ItemListing {
-        let call = try begin()
+    public func list(
+        service: String? = nil, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> ItemListing {
+        let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
         return try dispatcher.list(namespace: namespace, service: service, call)
     }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
-        let call = try begin()
+        let call = try begin(.any)
         var seen: Set<String> = []
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
@@ -121,15 +135,26 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
+    /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
+    public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds) }
+
     /// Whether this is the process that opened the store, and not a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    private func begin() throws(TokenKeepError) -> CallContext {
+    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
+    private func begin(
+        _ operation: StackLine.Operation, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
         }
-        return CallContext(deadline: Deadline(milliseconds: timeoutMilliseconds), promptsAllowed: promptsAllowed)
+        guard operation == .any || !dispatcher.places(for: operation).isEmpty else {
+            throw TokenKeepError(
+                .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
+                hint: "add a line for the operation, or one for: any")
+        }
+        return CallContext(deadline: deadline ?? self.deadline, promptsAllowed: promptsAllowed)
     }
 }
 

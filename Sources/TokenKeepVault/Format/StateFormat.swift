@@ -9,7 +9,7 @@ struct StateFields: Equatable {
         static let pendingRefresh: UInt16 = 16
         static let outbox: UInt16 = 17
     }
-    private static let maximumDebts = 64
+    fileprivate static let maximumDebts = 64
     private static let maximumPendingRefresh = 32_768
 
     var state: RecordState
@@ -18,7 +18,7 @@ struct StateFields: Equatable {
     /// A session's own fields, 16 and 17, and optional ones: kept as they are.
     var kept: [KeptField] = []
 
-    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
+    static func parse(_ bytes: UnsafeRawBufferPointer, in arena: SecretArena) throws(FormatFault) -> StateFields {
         var fields = Fields(bytes, repeating: [Tag.debt])
         var state: RecordState?
         var changedAt: UnixTime?
@@ -37,7 +37,7 @@ struct StateFields: Equatable {
                 debts.append(try DebtFormat.parse(value))
             case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
                 Fields.firstOptional...:
-                kept.append(KeptField(tag: tag, value: Array(value)))
+                kept.append(try KeptField(tag: tag, copying: value, in: arena))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }
@@ -48,20 +48,40 @@ struct StateFields: Equatable {
         return StateFields(state: state, changedAt: changedAt, debts: debts, kept: kept)
     }
 
+    /// The fields' bytes, in memory that was made once and is the caller's to wipe.
     func serialized() -> [UInt8] {
-        var writer = ByteWriter()
+        let debtLength = debts.reduce(0) { $0 + DebtFormat.maximumLength(of: $1) + 6 }
+        var writer = ByteWriter(capacity: 32 + debtLength + kept.reduce(0) { $0 + $1.value.count + 6 })
         writer.append(field: Tag.state, integer: state.rawValue)
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for debt in debts { writer.append(field: Tag.debt, DebtFormat.serialized(debt)) }
-        for field in kept { writer.append(field: field.tag, field.value) }
+        for field in kept { field.write(to: &writer) }
         return writer.bytes
+    }
+
+    /// Whether a reader would take these fields.
+    func check() throws(FormatFault) {
+        guard debts.count <= StateFields.maximumDebts, debts.allSatisfy(DebtFormat.isValid),
+            state != .home || debts.isEmpty
+        else { throw .malformed("its debts do not fit the format") }
     }
 }
 
-/// A field that this version keeps without knowing what it means.
+/// A field that this version keeps without knowing what it means: it may hold a token.
 struct KeptField: Equatable {
     let tag: UInt16
-    let value: [UInt8]
+    let value: SecretBytes
+
+    init(tag: UInt16, copying value: UnsafeRawBufferPointer, in arena: SecretArena) throws(FormatFault) {
+        self.tag = tag
+        self.value = try FormatFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(copying: value, in: arena)
+        }
+    }
+
+    func write(to writer: inout ByteWriter) {
+        value.withUnsafeBytes { writer.append(field: tag, $0) }
+    }
 }
 
 /// A debt as a field's value.
@@ -107,6 +127,10 @@ enum DebtFormat {
         writer.append(integer: UInt8(debt.inFlight.count))
         for fingerprint in debt.inFlight { writer.append(fingerprint) }
         return writer.bytes
+    }
+
+    static func maximumLength(of debt: Debt) -> Int {
+        64 + debt.module.utf8.count + (debt.inFlight.count + 1) * fingerprintLength
     }
 
     /// Whether a debt fits the format.
