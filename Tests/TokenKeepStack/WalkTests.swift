@@ -51,10 +51,10 @@ private enum WalkTable {
 
     /// Walks over modules that answer with a status each, and says who was asked and what counts.
     private func walk(
-        _ text: String, _ operation: StackLine.Operation, _ answers: [String: Status],
-        passes: Bool = true
+        files: [String: String] = [:], _ text: String, _ answers: [String: Status] = [:],
+        _ operation: StackLine.Operation = .load, passes: Bool = true
     ) throws -> (asked: [String], counted: [String], failure: Status?) {
-        let stack = try Stack(text: text, source: "test", directories: .none)
+        let stack = try StackDirectory(files).stack(text)
         let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in NamedModule(name: line.module)
         }
         let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
@@ -73,7 +73,7 @@ private enum WalkTable {
         let parsed = try #require(StackLine.Operation(rawValue: operation))
         for status in Status.allCases {
             let result = try walk(
-                "\(operation) \(control) first\n\(operation) required second", parsed, ["first": status, "second": .ok])
+                "\(operation) \(control) first\n\(operation) required second", ["first": status, "second": .ok], parsed)
             let outcome = WalkTable.outcome(operation, control, status)
             let note = Comment(rawValue: "\(operation) \(control) \(status)")
             #expect(result.asked == (outcome == .ends ? ["first"] : ["first", "second"]), note)
@@ -95,7 +95,7 @@ private enum WalkTable {
                 any [\(actions)] first
                 any [ok=ok] second
                 any [ok=ok] third
-                """, parsed, ["first": status, "second": .ok, "third": .ok])
+                """, ["first": status, "second": .ok, "third": .ok], parsed)
         }
         for status in Status.allCases where !WalkTable.always.contains(status) {
             let word = status.word
@@ -133,12 +133,12 @@ private enum WalkTable {
             for better in order.dropFirst(index) {
                 for pair in [(worse, better), (better, worse)] {
                     let result = try walk(
-                        "load required a\nload required b", .load, ["a": pair.0, "b": pair.1])
+                        "load required a\nload required b", ["a": pair.0, "b": pair.1])
                     #expect(result.failure == worse, "\(pair)")
                 }
             }
         }
-        let cancelled = try walk("load required a\nload required b", .load, ["a": .locked, "b": .cancelled])
+        let cancelled = try walk("load required a\nload required b", ["a": .locked, "b": .cancelled])
         #expect(cancelled.failure == .cancelled)
     }
 
@@ -150,9 +150,9 @@ private enum WalkTable {
             load required c
             load required d
             """
-        #expect(try walk(text, .load, [:]).asked == ["a", "d"])
+        #expect(try walk(text).asked == ["a", "d"])
         let toTheEnd = "any [not_found=1] a\nany required b"
-        #expect(try walk(toTheEnd, .load, [:]).asked == ["a"])
+        #expect(try walk(toTheEnd).asked == ["a"])
     }
 
     @Test(arguments: [
@@ -165,7 +165,7 @@ private enum WalkTable {
     ])
     func refusesJumpsOutOfTheStack(text: String, words: String) {
         #expect {
-            try walk(text, .load, [:])
+            try walk(text)
         } throws: { error in
             (error as? TokenKeepError)?.status == .invalid && "\(error)".contains(words)
         }
@@ -173,10 +173,13 @@ private enum WalkTable {
 
     /// A save must not pass what nothing can be owed to, whatever confines the end.
     @Test func heldBackWalksEnd() throws {
-        let result = try walk(
-            "save [default=ignore] a\nsave required b", .save, ["a": .unavailable, "b": .ok], passes: false)
-        #expect(result.asked == ["a"])
-        #expect(result.failure == .unavailable)
+        let files = ["sub": "save [default=ignore] a\n"]
+        for line in ["substack sub", "include sub"] {
+            let result = try walk(
+                files: files, line + "\nsave required b", ["a": .unavailable, "b": .ok], .save, passes: false)
+            #expect(result.asked == ["a"])
+            #expect(result.failure == .unavailable)
+        }
     }
 }
 
@@ -197,23 +200,6 @@ private struct NamedModule: Module {
 }
 
 extension WalkTests {
-    private func walk(
-        files: [String: String], _ text: String, _ answers: [String: Status], _ operation: StackLine.Operation = .load
-    ) throws -> (asked: [String], counted: [String], failure: Status?) {
-        let stack = try StackDirectory(files).stack(text)
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in NamedModule(name: line.module)
-        }
-        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
-        var asked: [String] = []
-        let walk = dispatcher.walk(operation, "item") { place throws(TokenKeepError) in
-            asked.append(place.module.name)
-            let status = answers[place.module.name] ?? .notFound
-            guard status == .ok else { throw TokenKeepError(status, "told to") }
-            return Answered(value: place.module.name)
-        }
-        return (asked, walk.answers, walk.failure?.status)
-    }
-
     @Test func anIncludedStackEndsTheWhole() throws {
         let files = ["sub": "any required a\nany required b\n"]
         let result = try walk(files: files, "any include sub\nany required c", ["a": .ok])
