@@ -28,5 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/TokenKeepConfig.cmake ${PROJECT_BINARY_DIR}/
 
 file(GLOB documents CONFIGURE_DEPENDS *.md LICENSE docs/*.md)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Examples: nothing below share is read when a store is opened.
+install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")
 file(GLOB manual_pages CONFIGURE_DEPENDS data/man/*.1)
 install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

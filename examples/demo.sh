@@ -5,7 +5,7 @@ prefix=$1
 here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TOKENKEEP_VAULT="$work/vault" PATH="$prefix/bin:$PATH"
+export TOKENKEEP_VAULT="$work/vault" XDG_CONFIG_HOME="$work/config" PATH="$prefix/bin:$PATH"
 PKG_CONFIG_PATH="$(dirname "$(find "$prefix" -name tokenkeep.pc)")"
 LD_LIBRARY_PATH="$(dirname "$(find "$prefix" -name libtokenkeep.so)")"
 export PKG_CONFIG_PATH LD_LIBRARY_PATH

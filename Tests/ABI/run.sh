@@ -21,9 +21,9 @@ headers=$root/include
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export HOME="$work/home"
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
 mkdir "$HOME"
-unset TOKENKEEP_TEST_STACK XDG_CONFIG_HOME XDG_DATA_HOME
+unset TOKENKEEP_TEST_STACK TOKENKEEP_DEBUG XDG_DATA_HOME
 : >"$work/results"
 
 # Runs a command whose lines are test results. A death without a FAIL line is a failure of its own.

@@ -5,7 +5,7 @@ import TokenKeepCore
 @testable import TokenKeepStack
 
 /// A module that does as it is told: it fails with a status, or keeps items in memory.
-private final class ScriptedModule: Module {
+final class ScriptedModule: Module {
     let name: String
     private let memory = MemoryModule(arena: SecretArena())
     private let failures: Mutex<[StackLine.Operation: Status]>

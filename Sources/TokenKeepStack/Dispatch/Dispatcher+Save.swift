@@ -108,7 +108,10 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        for other in below where !taken.contains(other.module.name) {
+        // Where the stack clears nothing, nothing is removed.
+        let clearable = Set(places(for: .clear).map(\.module.name))
+        var visited = taken
+        for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {
             do throws(TokenKeepError) {
                 _ = try other.module.clear(name, ifVersion: nil, call)
                 trace?(.aside(.clear, name, other.module, .ok, "an older copy goes"))
