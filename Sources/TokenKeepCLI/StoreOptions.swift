@@ -16,7 +16,21 @@ struct StoreOptions: ParsableArguments {
     var timeout: String?
 
     /// Opens the store. Nothing is asked or made yet.
-    func open() throws(TokenKeepError) -> Store {
+    func open() throws(TokenKeepError) -> Store { try Store(configuration()) }
+
+    /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
+    /// the copy in a place further down.
+    func refuseSavingInMemory() throws(TokenKeepError) {
+        guard let text = try configuration().stackText else { return }
+        let lines = try StackParser.parse(text, source: "stack_text")
+        guard !lines.contains(where: { $0.applies(to: .save) && $0.module == "memory" }) else {
+            throw TokenKeepError(
+                .invalid, "an item that the stack saves in memory would end with this command",
+                hint: "leave the module memory out of the stack's lines for save and any")
+        }
+    }
+
+    private func configuration() throws(TokenKeepError) -> StoreConfiguration {
         var configuration = StoreConfiguration(namespace: namespace)
         if let stack {
             // A name has no white space, a stack in place has some between its words.
@@ -27,7 +41,7 @@ struct StoreOptions: ParsableArguments {
             }
         }
         if let timeout { configuration.timeoutMilliseconds = try Durations.timeout(timeout) }
-        return try Store(configuration)
+        return configuration
     }
 
     /// Names an item in the namespace.

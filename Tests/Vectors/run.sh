@@ -16,7 +16,7 @@ export TOKENKEEP_VAULT="$work/vault"
 printf 'token' | "$tokenkeep" save example.com ann --label Work --attribute b=2 --attribute a=1 --expires @2000000000
 /usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >"$work/large"
 "$tokenkeep" save --namespace team --level when-unlocked --synchronizable café "" <"$work/large"
-printf '' | "$tokenkeep" save empty x
+printf '' | "$tokenkeep" save empty x --allow-empty
 printf 'gone' | "$tokenkeep" save cleared x
 "$tokenkeep" clear cleared x
 
