@@ -1,3 +1,4 @@
+import ArgumentParser
 import TokenKeepCore
 
 /// Puts what the argument parser says into the form of every other error.
@@ -26,6 +27,25 @@ enum UsageError {
         let rest = parts.dropFirst().joined(separator: " ")
         let help = "see tokenkeep \(name.map { $0 + " " } ?? "")--help"
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
+    }
+
+    /// The parser answers `help` for an unknown command with the program's own help and success, and calls the word an
+    /// argument elsewhere.
+    static func refuseUnknownCommand(_ arguments: [String]) throws(TokenKeepError) {
+        let isHelp = arguments.first == "help"
+        let words = arguments.dropFirst(isHelp ? 1 : 0).prefix { !$0.hasPrefix("-") }
+        var command: any ParsableCommand.Type = TokenKeepCommand.self
+        var known: [String] = []
+        for word in words {
+            let subcommands = command.configuration.subcommands
+            guard isHelp || !subcommands.isEmpty else { return }  // what follows are arguments
+            known.append(word)
+            guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
+                throw TokenKeepError(
+                    .invalid, "there is no command '\(known.joined(separator: " "))'", hint: "see tokenkeep --help")
+            }
+            command = next
+        }
     }
 
     private static func sentence(_ text: String) -> String {

@@ -128,6 +128,9 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
+    /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
+    public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
+
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)

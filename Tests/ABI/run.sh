@@ -23,6 +23,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
 mkdir "$HOME"
+# The vault alone, whatever the machine has.
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR
 unset TOKENKEEP_TEST_STACK TOKENKEEP_DEBUG XDG_DATA_HOME
 : >"$work/results"
 
