@@ -42,7 +42,8 @@ let package = Package(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService"],
+            name: "TokenKeepStack",
+            dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),

@@ -21,11 +21,14 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Write a JSON object: items, with everything that is known of each, and problem.")
     var json = false
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
-        let listing = try storeOptions.open().list(service: service)
+        let listing = try storeOptions.open(explainOptions).list(service: service)
         if json {
             try Terminal.write(JSONOutput.text(JSONOutput.Listing(listing)))
         } else {

@@ -82,6 +82,9 @@ struct SaveCommand: ParsableCommand {
     @Flag(help: "Allow copies on the user's other machines.")
     var synchronizable = false
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
@@ -89,7 +92,7 @@ struct SaveCommand: ParsableCommand {
         guard surplus.isEmpty else {
             throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
         }
-        let store = try storeOptions.open()
+        let store = try storeOptions.open(explainOptions)
         try storeOptions.refuseSavingInMemory()
         let name = try storeOptions.name(service, account)
         // Everything is checked before the user is asked for the secret.

@@ -16,13 +16,16 @@ struct StoreOptions: ParsableArguments {
     var timeout: String?
 
     /// Opens the store. Nothing is asked or made yet.
-    func open() throws(TokenKeepError) -> Store { try Store(configuration()) }
+    func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
+        var configuration = try configuration()
+        configuration.trace = explainOptions?.handler
+        return try Store(configuration)
+    }
 
     /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
     /// the copy in a place further down.
     func refuseSavingInMemory() throws(TokenKeepError) {
-        guard let text = try configuration().stackText else { return }
-        let lines = try StackParser.parse(text, source: "stack_text")
+        let lines = try configuration().readStack().lines
         guard !lines.contains(where: { $0.applies(to: .save) && $0.module == "memory" }) else {
             throw TokenKeepError(
                 .invalid, "an item that the stack saves in memory would end with this command",

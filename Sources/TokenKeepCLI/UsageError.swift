@@ -3,6 +3,12 @@ import TokenKeepCore
 
 /// Puts what the argument parser says into the form of every other error.
 enum UsageError {
+    /// No command, or none of a group of commands.
+    static func missingCommand(of group: String? = nil) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")
+    }
+
     /// One line in lower case, and where to read more.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
         let command = arguments.dropFirst().first.flatMap { word in

@@ -21,20 +21,16 @@ public final class Store: Sendable {
     /// - Throws: ``Status/invalid`` where an option or the stack is malformed.
     public init(_ configuration: StoreConfiguration = StoreConfiguration()) throws(TokenKeepError) {
         try Limits.check(configuration.namespace, field: "namespace", atMost: Limits.namespace)
-        let lines = try Store.stack(of: configuration)
+        let stack = try configuration.readStack()
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         let vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena))
-        var made: [String: any Module] = [:]
-        var places: [Dispatcher.Place] = []
-        for line in lines {
-            if made[line.module] == nil { made[line.module] = try factory.make(line) }
-            if let module = made[line.module] { places.append(Dispatcher.Place(line: line, module: module)) }
-        }
-        dispatcher = Dispatcher(places: places, memory: MemoryModule(arena: arena))
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in try factory.make(line) }
+        dispatcher = Dispatcher(
+            programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
     }
 
     /// Saves an item, replacing what is there, and returns its version. What returns has been made durable, a memory-only
@@ -130,7 +126,7 @@ public final class Store: Sendable {
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
         var seen: Set<String> = []
-        let modules = dispatcher.places.map(\.module).filter { seen.insert($0.name).inserted }
+        let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
     }
@@ -159,20 +155,6 @@ public final class Store: Sendable {
                 hint: "add a line for the operation, or one for: any")
         }
         return CallContext(deadline: deadline ?? self.deadline, promptsAllowed: promptsAllowed)
-    }
-
-    private static func stack(of configuration: StoreConfiguration) throws(TokenKeepError) -> [StackLine] {
-        switch (configuration.stack, configuration.stackText) {
-        case (_?, _?): throw TokenKeepError(.invalid, "both stack and stack_text are given")
-        case (let name?, nil):
-            guard name == "default" else {
-                throw TokenKeepError(
-                    .invalid, "no stack is configured under this name", hint: "the one stack is: default")
-            }
-            return try StackParser.parse(StackParser.builtInDefault, source: "default")
-        case (nil, let text?): return try StackParser.parse(text, source: "stack_text")
-        case (nil, nil): return try StackParser.parse(StackParser.builtInDefault, source: "default")
-        }
     }
 }
 

@@ -66,10 +66,14 @@ private final class ScriptedModule: Module {
 
     private func stack(_ text: String = "any sufficient first\nany required second") throws -> Dispatcher {
         let modules: [String: any Module] = ["first": first, "second": second]
-        let places = try StackParser.parse(text, source: "test").compactMap { line in
-            modules[line.module].map { Dispatcher.Place(line: line, module: $0) }
+        let stack = try Stack(text: text, source: "test", directories: .none)
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+            guard let module = modules[line.module] else {
+                throw TokenKeepError(.invalid, "no module", isAbsence: true)
+            }
+            return module
         }
-        return Dispatcher(places: places, memory: MemoryModule(arena: SecretArena()))
+        return Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
     }
 
     private func request(

@@ -46,10 +46,15 @@ import TokenKeepStack
         StoreConfiguration(namespace: String(repeating: "n", count: 65)), StoreConfiguration(namespace: "a\nb"),
     ])
     func refusesConfigurations(configuration: StoreConfiguration) {
-        #expect(throws: TokenKeepError(.invalid, "")) { try Store(configuration) }
+        var configuration = configuration
+        configuration.stackDirectories = .none
+        let isolated = configuration
+        #expect(throws: TokenKeepError(.invalid, "")) { try Store(isolated) }
     }
 
     @Test func opensTheDefaultByName() throws {
-        _ = try Store(StoreConfiguration(stack: "default"))
+        var configuration = StoreConfiguration(stack: "default")
+        configuration.stackDirectories = .none
+        _ = try Store(configuration)
     }
 }

@@ -10,6 +10,7 @@ import TokenKeepVault
     fileprivate func open(_ stack: String? = nil, namespace: String = "") throws -> Store {
         var configuration = StoreConfiguration(stackText: stack, namespace: namespace)
         configuration.vaultPath = directory.path + "/vault"
+        configuration.stackDirectories = .none
         return try Store(configuration)
     }
 

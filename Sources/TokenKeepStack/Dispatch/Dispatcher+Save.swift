@@ -39,18 +39,32 @@ extension Dispatcher {
     private func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let places = places(for: .save)
         let request = places.count > 1 ? try settled(request, for: places, call) : request
-        var walk = Walk()
-        for place in places {
-            do throws(TokenKeepError) {
-                let version = try place.module.save(request, call)
-                try removeCopies(of: request.name, below: place, call)
-                return version
-            } catch {
-                walk.met(error, as: .required)
-                guard place.line.control == .optional, !Walk.ends(with: error, as: .optional) else { throw error }
-            }
+        var taken: Set<String> = []
+        let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
+            place throws(TokenKeepError) in
+            var request = request
+            // Only the first that takes it can judge the condition.
+            if !taken.isEmpty { request.precondition = .none }
+            let version = try place.module.save(request, call)
+            taken.insert(place.module.name)
+            return Answered(value: (version: version, place: place))
         }
-        throw walk.worst ?? TokenKeepError(.unsupported, "no module of the stack saves items")
+        guard let saved = walk.answers.first else {
+            if places.isEmpty { throw Dispatcher.noModule("saves") }
+            throw walk.failure ?? TokenKeepError(.unavailable, "no module of the stack took the item \(request.name)")
+        }
+        try removeCopies(of: request.name, below: saved.place, except: taken, call)
+        return saved.version
+    }
+
+    /// A condition holds for the module that may have the item, and no other. A module that was out of reach must be owed
+    /// the value, or its older one would come back.
+    private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
+        guard request.precondition == .none else { return false }
+        switch error.status {
+        case .unavailable, .timedOut, .notFound: return canRecordDebts || action != .bad
+        default: return true
+        }
     }
 
     /// Settles what one module alone cannot know: whether the item is in another, with which version and level.
@@ -83,13 +97,15 @@ extension Dispatcher {
     }
 
     private func removeCopies(
-        of name: ItemName, below place: Place, _ call: CallContext
+        of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
-        let below = places.drop { $0.module.name != place.module.name }.dropFirst()
-        for other in below where other.module.name != place.module.name {
+        let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
+        for other in below where !taken.contains(other.module.name) {
             do throws(TokenKeepError) {
                 _ = try other.module.clear(name, ifVersion: nil, call)
+                trace?(.aside(.clear, name, other.module, .ok, "an older copy goes"))
             } catch {
+                trace?(.aside(.clear, name, other.module, error.status, "an older copy should go"))
                 throw TokenKeepError(
                     error.status,
                     "\(name) was saved in \(place.module.name), but its older copy in \(other.module.name) could not be removed: \(error.message)",

@@ -25,7 +25,7 @@ struct ModuleFactory {
         default:
             throw TokenKeepError(
                 .invalid, "there is no module \"\(line.module)\"",
-                hint: "the modules are: secret-service, vault, memory")
+                hint: "the modules are: secret-service, vault, memory", isAbsence: true)
         }
         try arguments.end()
         return module

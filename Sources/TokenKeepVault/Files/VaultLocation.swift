@@ -50,25 +50,11 @@ enum VaultLocation {
     }
 
     private static func home() throws(TokenKeepError) -> String {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var size = 1024
-        while true {
-            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
-            defer { buffer.deallocate() }
-            let error = getpwuid_r(geteuid(), &entry, buffer, size, &found)
-            if error == ERANGE, size < 1 << 20 {
-                size *= 4
-                continue
-            }
-            guard error == 0, found != nil, let home = entry.pw_dir, let path = String(validatingCString: home),
-                path.utf8.first == UInt8(ascii: "/")
-            else {
-                throw TokenKeepError(
-                    .io, "user \(geteuid()) has no home directory", module: "vault",
-                    hint: "set TOKENKEEP_VAULT to an absolute path")
-            }
-            return path
+        guard let path = HomeDirectory.path() else {
+            throw TokenKeepError(
+                .io, "user \(geteuid()) has no home directory", module: "vault",
+                hint: "set TOKENKEEP_VAULT to an absolute path")
         }
+        return path
     }
 }
