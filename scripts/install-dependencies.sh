@@ -2,8 +2,9 @@
 # Installs with apt what is missing for building and testing. Asks for nothing, changes nothing that is there.
 set -eu
 
-build="libsodium-dev pkg-config cmake make gcc g++ lld llvm"
-tests="clang-format python3 python3-nacl strace util-linux gdb sudo libsecret-1-dev libglib2.0-dev"
+build="libsodium-dev pkg-config cmake make gcc g++ git ca-certificates"
+tests="clang-format python3 python3-nacl strace util-linux gdb libsecret-1-dev libglib2.0-dev
+    dbus-daemon gnome-keyring python3-dbus python3-gi"
 
 missing=""
 for package in $build $tests; do
