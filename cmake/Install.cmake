@@ -36,3 +36,5 @@ install(FILES ${PROJECT_BINARY_DIR}/TokenKeepConfig.cmake ${PROJECT_BINARY_DIR}/
 install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
     PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+# Examples: nothing below share is read when a store is opened.
+install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

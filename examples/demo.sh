@@ -30,18 +30,55 @@ run_expecting() {
     [ "$code" -eq "$wanted" ] || { echo "demo.sh: the exit code is not $wanted" >&2; exit 1; }
 }
 
+# The user's own keyring is left alone: a bus and a keyring of the demo's own.
+start_desktop() {
+    cat >bus.conf <<END
+<busconfig><type>session</type><listen>unix:dir=$work</listen><policy context="default">
+<allow send_destination="*"/><allow own="*"/></policy></busconfig>
+END
+    dbus-daemon --config-file=bus.conf --fork --print-address=3 --print-pid=4 3>bus.address 4>bus.pid
+    DBUS_SESSION_BUS_ADDRESS=$(cat bus.address)
+    export DBUS_SESSION_BUS_ADDRESS
+    mkdir -p home
+    printf 'password' | HOME="$work/home" XDG_DATA_HOME="$work/home" XDG_RUNTIME_DIR="$work" \
+        gnome-keyring-daemon --unlock --components=secrets --foreground >keyring.log 2>&1 &
+    gdbus wait --session --timeout 20 org.freedesktop.secrets
+}
+
+stop_desktop() { [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true; }
+trap 'stop_desktop; rm -rf "$work"' EXIT
+
+unset XDG_RUNTIME_DIR
+start_desktop
+say "On a desktop: a real gnome-keyring, in a session of its own."
+run "printf 's3cr3t' | tokenkeep save example.com ann --label 'Work account'"
+run "secret-tool lookup service example.com username ann && echo"
+run "tokenkeep list"
 say "A C program saves, loads and clears a token."
 run "cc -o example save-load-clear.c \$(pkg-config --cflags --libs tokenkeep)"
 run "./example"
 
-say "The same from the shell. The secret comes from standard input, never from an argument."
-run "printf 's3cr3t' | tokenkeep save example.com ann --label 'Work account'"
-record=$(find vault/records -type f)
-run "printf 'other' | tokenkeep save example.com bob --expires +30d"
-run "tokenkeep list"
+say "No bus at all, as over ssh: nothing is lost, and nothing looks absent that is only out of reach."
+desktop=$DBUS_SESSION_BUS_ADDRESS
+unset DBUS_SESSION_BUS_ADDRESS
+run_expecting 4 "tokenkeep load example.com ann"
+run "printf 'newer' | tokenkeep save example.com ann"
 run "tokenkeep load example.com ann && echo"
 
-say "What lies on the disk: encrypted records under names that tell nothing."
+say "The desktop is back: what was saved meanwhile goes there."
+export DBUS_SESSION_BUS_ADDRESS="$desktop"
+run "tokenkeep load example.com ann && echo"
+run "secret-tool lookup service example.com username ann && echo"
+run "tokenkeep clear example.com ann"
+unset DBUS_SESSION_BUS_ADDRESS
+
+say "A machine without any service keeps everything in the vault: encrypted records under names that tell nothing."
+mkdir -p config/tokenkeep/stack.d
+echo "any required vault" >config/tokenkeep/stack.d/default.conf
+run "printf 's3cr3t' | tokenkeep save example.com ann"
+record=$(find vault/records -type f)
+run "printf 'other' | tokenkeep save example.com bob --expires +30d"
+run "./example"
 run "ls -l vault vault/records"
 run "! grep -rq s3cr3t vault && echo 'No file of the vault shows the secret.'"
 

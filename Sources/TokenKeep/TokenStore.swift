@@ -116,7 +116,7 @@ public final class TokenStore: Sendable {
                 accessLevel: options.accessLevel, flags: options.flags, label: options.label,
                 attributes: ItemAttributes(options.attributes.map { ($0.key, $0.value) }),
                 expiresAt: options.expiresAt, precondition: options.precondition)
-            return try engine.save(request, until: deadline)
+            return try engine.save(request, until: deadline).version
         }
     }
 

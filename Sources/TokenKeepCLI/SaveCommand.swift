@@ -93,11 +93,26 @@ struct SaveCommand: ParsableCommand {
             throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
         }
         let store = try storeOptions.open(explainOptions)
-        try storeOptions.refuseSavingInMemory()
+        try SaveCommand.refuseSavingInMemory(store)
         let name = try storeOptions.name(service, account)
         // Everything is checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
-        _ = try store.save(request(name, secret: secret(for: name)))
+        let outcome = try store.save(request(name, secret: secret(for: name)))
+        if !outcome.owedTo.isEmpty {
+            let modules = outcome.owedTo.joined(separator: " and ")
+            Terminal.explain(
+                "\(modules) cannot be reached: the item is kept in the \(outcome.module) and goes there later")
+        }
+    }
+
+    /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
+    /// the copy in a place further down.
+    private static func refuseSavingInMemory(_ store: Store) throws(TokenKeepError) {
+        guard !store.savingModules.contains("memory") else {
+            throw TokenKeepError(
+                .invalid, "an item that the stack saves in memory would end with this command",
+                hint: "leave the module memory out of the stack's lines for save and any")
+        }
     }
 
     private func secret(for name: ItemName) throws(TokenKeepError) -> SecretBytes {

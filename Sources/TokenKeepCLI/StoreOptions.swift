@@ -17,24 +17,8 @@ struct StoreOptions: ParsableArguments {
 
     /// Opens the store. Nothing is asked or made yet.
     func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
-        var configuration = try configuration()
-        configuration.trace = explainOptions?.handler
-        return try Store(configuration)
-    }
-
-    /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
-    /// the copy in a place further down.
-    func refuseSavingInMemory() throws(TokenKeepError) {
-        let lines = try configuration().readStack().lines
-        guard !lines.contains(where: { $0.applies(to: .save) && $0.module == "memory" }) else {
-            throw TokenKeepError(
-                .invalid, "an item that the stack saves in memory would end with this command",
-                hint: "leave the module memory out of the stack's lines for save and any")
-        }
-    }
-
-    private func configuration() throws(TokenKeepError) -> StoreConfiguration {
         var configuration = StoreConfiguration(namespace: namespace)
+        configuration.trace = explainOptions?.handler
         if let stack {
             // A name has no white space, a stack in place has some between its words.
             if stack.contains(where: \.isWhitespace) {
@@ -44,7 +28,7 @@ struct StoreOptions: ParsableArguments {
             }
         }
         if let timeout { configuration.timeoutMilliseconds = try Durations.timeout(timeout) }
-        return configuration
+        return try Store(configuration)
     }
 
     /// Names an item in the namespace.

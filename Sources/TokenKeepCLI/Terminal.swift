@@ -41,7 +41,7 @@ enum Terminal {
         say("tokenkeep: warning: \(words(of: error))", hint: error.hint)
     }
 
-    /// Says what happens meanwhile.
+    /// Says what happens meanwhile, or otherwise than a user may expect, though it goes well.
     static func explain(_ text: String) {
         say("tokenkeep: \(text)", hint: nil)
     }

@@ -1,4 +1,3 @@
-import Synchronization
 public import TokenKeepCore
 
 /// Items in the desktop's Secret Service: gnome-keyring, KWallet, KeePassXC, oo7, whatever owns
@@ -26,7 +25,7 @@ public final class SecretServiceModule: Module {
     private let address: String?
     private let breaker = Breaker()
     private let gate = WriteGate()
-    private let links = Mutex(Links())
+    private let links = Guarded(Links())
 
     /// A module that has done nothing yet.
     ///
@@ -42,7 +41,7 @@ public final class SecretServiceModule: Module {
     }
 
     /// - Parameter address: the bus to use instead of the session bus.
-    init(
+    package init(
         arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
@@ -50,6 +49,20 @@ public final class SecretServiceModule: Module {
         self.timeout = timeoutMilliseconds
         self.address = address
         self.versionKey = versionKey
+    }
+
+    /// Yes: what the service missed is given to it when it is back.
+    public let acceptsDebts = true
+
+    /// False while the service is known not to answer.
+    public var mayAnswer: Bool { (try? breaker.check()) != nil }
+
+    /// Opens the default collection, which may ask the user.
+    public func prepare(_ call: CallContext) throws(TokenKeepError) {
+        try converse(call) { conversation throws(TokenKeepError) in
+            guard try conversation.isDefaultCollectionLocked(for: "the default keyring") else { return }
+            try conversation.unlock([.defaultCollection], subject: "the default keyring")
+        }
     }
 
     /// The item with its secret; in the common namespace also another program's.

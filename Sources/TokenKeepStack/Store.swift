@@ -11,6 +11,8 @@ public final class Store: Sendable {
     /// The namespace that every call means.
     public let namespace: String
     private let dispatcher: Dispatcher
+    /// nil where nothing can be owed to any module of the stack.
+    private let reconciler: Reconciler?
     private let arena = SecretArena()
     private let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
@@ -27,24 +29,26 @@ public final class Store: Sendable {
         promptsAllowed = configuration.isInteractive
         let vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
-            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena))
+            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
+            busAddress: configuration.busAddress)
         let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in try factory.make(line) }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
+        reconciler = Reconciler(dispatcher, vault: vault)
     }
 
-    /// Saves an item, replacing what is there, and returns its version. What returns has been made durable, a memory-only
-    /// item excepted.
+    /// Saves an item, replacing what is there. What returns has been made durable, a memory-only item excepted.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
     ///   module cannot do.
-    public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> UInt64 {
+    public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
         let call = try begin(.save, until: deadline)
         guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
         try LevelPolicy.check(request)
+        if let reconciler { return try reconciler.save(request, call) }
         return try dispatcher.save(request, call)
     }
 
@@ -56,7 +60,9 @@ public final class Store: Sendable {
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline)
-        return try dispatcher.load(name(service, account), call)
+        let name = try name(service, account)
+        if let reconciler { return try reconciler.load(name, call) }
+        return try dispatcher.load(name, call)
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
@@ -67,7 +73,7 @@ public final class Store: Sendable {
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> Bool {
         let call = try begin(.clear, until: deadline)
-        return try dispatcher.clear(name(service, account), ifVersion: nil, call)
+        return try clear(name(service, account), ifVersion: nil, call)
     }
 
     /// Clears an item if it still has `version`.
@@ -78,7 +84,7 @@ public final class Store: Sendable {
     ) throws(TokenKeepError) {
         let call = try begin(.clear, until: deadline)
         guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
-        _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
+        _ = try clear(name(service, account), ifVersion: version, call)
     }
 
     /// Clears every item of a service and returns how many there were.
@@ -89,7 +95,7 @@ public final class Store: Sendable {
         _ = try begin(.list, until: deadline)
         let call = try begin(.clear, until: deadline)
         _ = try name(service, "")
-        let listing = try dispatcher.list(namespace: namespace, service: service, call)
+        let listing = try list(service, call)
         var cleared = 0
         var problem = listing.problem
         for item in listing.items {
@@ -97,7 +103,7 @@ public final class Store: Sendable {
                 guard !call.deadline.hasPassed else {
                     throw TokenKeepError(.timedOut, "the deadline passed before the others", hint: "clear it again")
                 }
-                if try dispatcher.clear(item.name, ifVersion: nil, call) { cleared += 1 }
+                if try clear(item.name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
                 if error.status == .timedOut { break }
@@ -119,8 +125,11 @@ public final class Store: Sendable {
     ) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
-        return try dispatcher.list(namespace: namespace, service: service, call)
+        return try list(service, call)
     }
+
+    /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
+    public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
@@ -129,6 +138,18 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+    }
+
+    private func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        if let reconciler { return try reconciler.clear(name, ifVersion: version, call) }
+        return try dispatcher.clear(name, ifVersion: version, call)
+    }
+
+    private func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        if let reconciler { return try reconciler.list(namespace: namespace, service: service, call) }
+        return try dispatcher.list(namespace: namespace, service: service, call)
     }
 
     private func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {

@@ -14,6 +14,8 @@ public struct StoreConfiguration: Sendable {
     public var isInteractive: Bool
     /// Where the vault is, for tests; nil for the user's.
     package var vaultPath: String?
+    /// The message bus instead of the session's, for tests.
+    package var busAddress: String?
     /// Where the files of stacks are.
     package var stackDirectories = StackDirectories.standard
     /// The file of a stack, checked like one in the directories; nil for one by name.

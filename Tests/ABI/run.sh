@@ -22,9 +22,13 @@ headers=$root/include
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export HOME="$work/home"
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
 mkdir "$HOME"
-unset TOKENKEEP_TEST_STACK XDG_CONFIG_HOME XDG_DATA_HOME
+# The vault alone, whatever the machine has.
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR
+unset TOKENKEEP_TEST_STACK TOKENKEEP_DEBUG XDG_DATA_HOME
 : >"$work/results"
 
 # Runs a command whose lines are test results. A death without a FAIL line is a failure of its own.
@@ -54,6 +58,7 @@ if [ -z "$sanitize" ]; then
     group "headers" "$here/check-headers.sh" "$headers"
     group "exports" "$here/check-exports.sh" "$library" "$headers"
     group "library" "$here/check-library.sh" "$library"
+    group "libsecret" "$here/check-libsecret.sh"
 fi
 
 for program in null_pointers structures limits items versions_and_lists damage processes_and_threads; do

@@ -10,8 +10,11 @@ examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
-export HOME="$work/home" TOKENKEEP_VAULT="$work/vault"
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config" TOKENKEEP_VAULT="$work/vault"
 mkdir "$HOME"
+# The vault alone, whatever the machine has.
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
 libraries=$(dirname "$(find "$prefix" -name libtokenkeep.so -print -quit)")
 export PKG_CONFIG_PATH="$libraries/pkgconfig"
 

@@ -42,7 +42,9 @@ class Vault:
         library = subprocess.run(
             ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
         ).stdout.strip()
-        self.environment = {"PATH": os.environ["PATH"], "HOME": WORK, "TOKENKEEP_VAULT": self.path, "LD_LIBRARY_PATH": library}
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": WORK, "XDG_CONFIG_HOME": WORK + "/config", "TOKENKEEP_VAULT": self.path,
+            "LD_LIBRARY_PATH": library}
 
     def start(self, *arguments, wrapper=(), **options):
         return subprocess.Popen(

@@ -6,7 +6,10 @@ import TokenKeep
     private let directory = TemporaryDirectory()
 
     private func open(_ options: TokenStore.Options = .init()) throws -> TokenStore {
-        try TokenStore(options, vaultPath: directory.path + "/vault")
+        var options = options
+        // Never the user's own keyring.
+        options.stackText = options.stackText ?? "any required vault"
+        return try TokenStore(options, vaultPath: directory.path + "/vault")
     }
 
     @Test func savesLoadsAndClears() async throws {

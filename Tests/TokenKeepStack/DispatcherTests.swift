@@ -5,7 +5,7 @@ import TokenKeepCore
 @testable import TokenKeepStack
 
 /// A module that does as it is told: it fails with a status, or keeps items in memory.
-private final class ScriptedModule: Module {
+final class ScriptedModule: Module {
     let name: String
     private let memory = MemoryModule(arena: SecretArena())
     private let failures: Mutex<[StackLine.Operation: Status]>
@@ -218,7 +218,7 @@ private final class ScriptedModule: Module {
 
     @Test func memoryOnlyItemsAreListedComparedAndCleared() throws {
         let stack = try stack()
-        let version = try stack.save(request("1", level: .memoryOnly), call)
+        let version = try stack.save(request("1", level: .memoryOnly), call).version
         #expect(try stack.list(namespace: "", service: "s", call).items.map(\.module) == ["memory"])
         #expect(throws: TokenKeepError(.duplicate, "")) {
             try stack.save(request("2", level: .memoryOnly, if: .absent), call)

@@ -8,7 +8,7 @@ import TokenKeepVault
     fileprivate let directory = TemporaryDirectory()
 
     fileprivate func open(_ stack: String? = nil, namespace: String = "") throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack, namespace: namespace)
+        var configuration = StoreConfiguration(stackText: stack ?? "any required vault", namespace: namespace)
         configuration.vaultPath = directory.path + "/vault"
         configuration.stackDirectories = .none
         return try Store(configuration)
@@ -21,7 +21,8 @@ import TokenKeepVault
         try store.save(
             SaveRequest(
                 name: ItemName(namespace: store.namespace, service: service, account: account),
-                secret: SecretBytes(secret), accessLevel: level, precondition: precondition))
+                secret: SecretBytes(secret), accessLevel: level, precondition: precondition)
+        ).version
     }
 
     @Test(arguments: ["any required vault", "any required memory"])
@@ -210,7 +211,7 @@ extension StoreTests {
 
     @Test func listingKeepsTheDeadline() throws {
         for number in 0..<300 { _ = try save(open(), "\(number)", "x") }
-        var configuration = StoreConfiguration(timeoutMilliseconds: 1)
+        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 1)
         configuration.vaultPath = directory.path + "/vault"
         #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).list() }
         #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).clear(service: "example.com") }

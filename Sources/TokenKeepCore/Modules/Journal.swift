@@ -66,18 +66,21 @@ public struct JournalRecord: Sendable {
     public var debts: [Debt]
     /// The item's details; nil in a tombstone.
     public var details: ItemDetails?
+    /// The item's name, where the record holds it: a tombstone of an earlier version need not.
+    public var name: ItemName?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
     /// A record in `state`.
     ///
     /// - Parameter item: opens the item with its secret; nil in a tombstone.
     public init(
-        state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil,
+        state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil, name: ItemName? = nil,
         item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
     ) {
         self.state = state
         self.debts = debts
         self.details = details
+        self.name = name ?? details?.name
         self.openItem = item
     }
 

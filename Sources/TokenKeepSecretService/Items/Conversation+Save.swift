@@ -60,7 +60,9 @@ extension Conversation {
             : ItemCoding.attributes(of: details, over: target)
         var changes: [MethodCall] = []
         if !target.hasExactly(attributes) { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
-        if !details.label.utf8.elementsEqual(target.label.utf8) { changes.append(set("Label", .string(details.label), of: target.path)) }
+        if !details.label.utf8.elementsEqual(target.label.utf8) {
+            changes.append(set("Label", .string(details.label), of: target.path))
+        }
         guard !changes.isEmpty else { return }
         for reply in try exchange(changes) {
             guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }

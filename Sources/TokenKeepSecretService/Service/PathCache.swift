@@ -1,4 +1,3 @@
-import Synchronization
 import TokenKeepCore
 
 /// Where items were found and what was read there, for as long as one service runs: hints that are verified whenever
@@ -15,7 +14,7 @@ final class PathCache: Sendable {
     }
 
     private static let limit = 1024
-    private let entries = Mutex<[ItemName: Entry]>([:])
+    private let entries = Guarded<[ItemName: Entry]>([:])
 
     subscript(name: ItemName) -> Entry? {
         get { entries.withLock { $0[name] } }

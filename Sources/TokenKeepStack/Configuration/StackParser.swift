@@ -10,7 +10,11 @@ public import TokenKeepCore
 /// `docs/stack.md` describes the language.
 public enum StackParser {
     /// The stack of a program that names none, where no file says otherwise.
-    public static let builtInDefault = "any required vault\n"
+    public static let builtInDefault = """
+        any sufficient secret-service
+        any required   vault
+
+        """
 
     /// Longer texts are refused before they are read, in bytes.
     public static let maximumLength = 64 * 1024

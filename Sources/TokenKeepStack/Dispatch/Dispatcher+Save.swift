@@ -1,42 +1,50 @@
 import TokenKeepCore
 
 extension Dispatcher {
+    /// How the places of the stack save what is no memory-only item.
+    typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
+
     /// Saves in the first place that takes it; copies further down go.
-    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    func save(
+        _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
+    ) throws(TokenKeepError) -> SaveOutcome {
+        let inPlaces = inPlaces ?? saveInPlaces
         if let item = memory.item(request.name) {
-            return try save(request, over: item, call)
+            return try save(request, over: item, call, inPlaces)
         }
         if request.accessLevel == .memoryOnly {
             return try saveInMemory(request, call)
         }
-        return try saveInPlaces(request, call)
+        return try inPlaces(request, call)
     }
 
     /// A memory-only item is what the caller sees: its level is kept and its version counts, until a save with another
     /// level replaces it.
     private func save(
-        _ request: SaveRequest, over item: TokenItem, _ call: CallContext
-    ) throws(TokenKeepError) -> UInt64 {
-        guard let level = request.accessLevel, level != .memoryOnly else { return try memory.save(request, call) }
+        _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
+    ) throws(TokenKeepError) -> SaveOutcome {
+        guard let level = request.accessLevel, level != .memoryOnly else {
+            return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+        }
         try request.check(present: item.details)
         var request = request
         request.precondition = .none
-        let version = try saveInPlaces(request, call)
+        let outcome = try inPlaces(request, call)
         _ = try memory.clear(request.name, ifVersion: nil, call)
-        return version
+        return outcome
     }
 
     /// Saving a memory-only item removes nothing from the places below.
-    private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         var request = request
         if request.precondition != .none {
             try request.check(present: loadIfThere(request.name, call)?.details)
             request.precondition = .none
         }
-        return try memory.save(request, call)
+        return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
-    private func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let places = places(for: .save)
         let request = places.count > 1 ? try settled(request, for: places, call) : request
         var taken: Set<String> = []
@@ -54,7 +62,7 @@ extension Dispatcher {
             throw walk.failure ?? TokenKeepError(.unavailable, "no module of the stack took the item \(request.name)")
         }
         try removeCopies(of: request.name, below: saved.place, except: taken, call)
-        return saved.version
+        return SaveOutcome(version: saved.version, module: saved.place.module.name)
     }
 
     /// A condition holds for the module that may have the item, and no other. A module that was out of reach must be owed
@@ -70,7 +78,7 @@ extension Dispatcher {
     /// Settles what one module alone cannot know: whether the item is in another, with which version and level.
     ///
     /// An item that another module may hold but cannot be asked for fails a precondition rather than passing it.
-    private func settled(
+    func settled(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
         var request = request
@@ -100,7 +108,10 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        for other in below where !taken.contains(other.module.name) {
+        // Where the stack clears nothing, nothing is removed.
+        let clearable = Set(places(for: .clear).map(\.module.name))
+        var visited = taken
+        for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {
             do throws(TokenKeepError) {
                 _ = try other.module.clear(name, ifVersion: nil, call)
                 trace?(.aside(.clear, name, other.module, .ok, "an older copy goes"))

@@ -71,9 +71,10 @@ struct StackProgram: Sendable {
         _ actions: StackActions, of line: StackLine, for operation: StackLine.Operation, following: Int
     ) throws(TokenKeepError) {
         for case .jump(let lines) in actions.named.map(\.action) + [actions.others] where lines > following {
-            let most = following == 0 ? "no jump" : "a jump over at most \(following)"
+            let what = following == 0 ? "no jump" : "a jump over at most \(following), not \(lines)"
             throw TokenKeepError(
-                .invalid, "\(line.place): expected \(most), and not over \(lines): lines for \(operation.rawValue) end",
+                .invalid,
+                "\(line.place): expected \(what): \(following == 0 ? "no" : "no further") line follows for \(operation.rawValue)",
                 hint: "a jump counts the lines that follow in the same stack and apply to the same operation")
         }
     }

@@ -37,6 +37,9 @@ struct RecordFile {
         guard (state.state == .tombstone) == (prefix.level == nil) else {
             throw .malformed("its state does not fit its boxes")
         }
+        if let name = state.name, keys.fileName(of: name) != prefix.name {
+            throw .malformed("its state names another item")
+        }
         return state
     }
 

@@ -13,18 +13,23 @@ extension Vault {
 
     /// The records that owe something.
     public struct OwingRecords: Sendable {
-        /// Records with values.
-        public var values: [JournalRecord] = []
-        /// The file names, in binary, of tombstones, with what they owe.
-        public var tombstones: [[UInt8]: [Debt]] = [:]
+        /// Records with values, and tombstones, by their file names in binary.
+        public var records: [[UInt8]: JournalRecord] = [:]
         /// The first record that could not be read.
         public var problem: TokenKeepError?
+        fileprivate var keys: KeyHierarchy?
+
+        /// The record of an item, where it owes something.
+        public func record(of name: ItemName) -> JournalRecord? {
+            keys.flatMap { records[$0.fileName(of: name)] }
+        }
     }
 
     /// Every record that owes something.
     public func owingRecords() throws(TokenKeepError) -> OwingRecords {
         var found = OwingRecords()
         guard var opened = try open() else { return found }
+        found.keys = opened.keys
         let records = try records(of: opened.directory)
         for name in try OwedHints(opened.directory).all() {
             let reader = RecordReader(vault: self, records: records, fileName: name)
@@ -32,16 +37,19 @@ extension Vault {
             case nil: continue
             case .failure(let fault): found.problem = found.problem ?? reader.error(fault)
             case .success(let record) where record.debts.isEmpty: continue
-            case .success(let record) where record.state == .tombstone: found.tombstones[name] = record.debts
-            case .success(let record): found.values.append(record)
+            case .success(let record): found.records[name] = record
             }
         }
         return found
     }
 
-    /// The file name of an item's record, in binary; nil where there is no vault.
-    public func recordName(of name: ItemName) throws(TokenKeepError) -> [UInt8]? {
-        try open()?.keys.fileName(of: name)
+    /// Whether there is a vault.
+    public func exists() throws(TokenKeepError) -> Bool { try open() != nil }
+
+    /// Changes before and after every change of a record: an absence counts only if it stayed the same meanwhile.
+    public func generation() throws(TokenKeepError) -> UInt64 {
+        guard let directory = try VaultDirectory.open(try path()) else { return 0 }
+        return try Generation.read(in: directory)
     }
 
     /// Notes, durably, that items are about to be written to a module on a machine.

@@ -32,6 +32,9 @@ extension Vault: Journal {
         let records = try records(of: opened.directory)
         let reader = RecordReader(vault: self, records: records, fileName: fileName)
         let present = try present(reader, &opened)
+        let generation = try Generation(opened.directory)
+        generation.advance()
+        defer { generation.advance() }
         let (change, result) = try body(present.entry, opened.keys.journal)
         if case .keep = change { return result }
         if case .unreadable = present.entry {
@@ -40,7 +43,7 @@ extension Vault: Journal {
         // A hint stands before its record owes, and goes after: without one nobody looks.
         let hints = OwedHints(opened.directory)
         if change.owes { try hints.add(fileName) }
-        try apply(change, over: present, to: fileName, in: records, keys: opened.keys)
+        try apply(change, to: name, over: present, in: records, keys: opened.keys)
         if !change.owes { try hints.remove(fileName) }
         return result
     }
@@ -70,9 +73,10 @@ extension Vault: Journal {
     }
 
     private func apply(
-        _ change: JournalChange, over present: Present, to fileName: [UInt8], in records: OwnedDescriptor,
+        _ change: JournalChange, to name: ItemName, over present: Present, in records: OwnedDescriptor,
         keys: KeyHierarchy
     ) throws(TokenKeepError) {
+        let fileName = keys.fileName(of: name)
         let shown = RecordNames.fileName(fileName)
         let bytes: [UInt8]
         do throws(FormatFault) {
@@ -80,7 +84,8 @@ extension Vault: Journal {
             case .keep: return
             case .remove: bytes = []
             case .tombstone(let debts):
-                let state = StateFields(state: .tombstone, changedAt: .now, debts: debts, kept: present.keptState)
+                let state = StateFields(
+                    state: .tombstone, changedAt: .now, debts: debts, name: name, kept: present.keptState)
                 bytes = try RecordSealing.tombstone(name: fileName, state: state, keys: keys)
             case .value(let recordState, let details, let secret, let debts):
                 let state = StateFields(state: recordState, changedAt: .now, debts: debts, kept: present.keptState)
@@ -105,7 +110,7 @@ extension Vault: Journal {
         let arena = arena
         return JournalRecord(
             state: state.state, debts: state.debts,
-            details: isTombstone ? nil : try file.openMetadata(in: arena).details
+            details: isTombstone ? nil : try file.openMetadata(in: arena).details, name: state.name
         ) { () throws(TokenKeepError) in
             guard !isTombstone else { return nil }
             do throws(FormatFault) {
