@@ -73,7 +73,9 @@ extension Reconciler {
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
         do throws(TokenKeepError) {
-            let version = try top.save(request, call)
+            let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
+                () throws(TokenKeepError) in try top.save(request, call)
+            }
             return (.keep, .sent(version: version))
         } catch {
             guard error.status == .unavailable || error.status == .timedOut, request.precondition == .none else {
@@ -98,6 +100,7 @@ extension Reconciler {
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
         }
         let state: RecordState = owed.isEmpty ? .home : .owed
+        note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")
         return (
             .value(state, details: details, secret: request.secret, debts: owed), .recorded(version: details.version)
         )
