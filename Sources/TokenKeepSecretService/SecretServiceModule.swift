@@ -115,8 +115,7 @@ public final class SecretServiceModule: Module {
         _ body: (Conversation) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
-            try ForkGuard.enter()
-            try GLibrary.load()
+            try ForkGuard.check()
             let first = try link(until: call)
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call))
@@ -146,6 +145,8 @@ public final class SecretServiceModule: Module {
             usable = connection
         } else {
             let address = if let address { address } else { try BusAddress.find() }
+            ForkGuard.enter()
+            try GLibrary.load()
             usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
             links.withLock { $0.connection = usable }
         }
