@@ -13,6 +13,8 @@ public final class Store: Sendable {
     private let dispatcher: Dispatcher
     /// nil where nothing can be owed to any module of the stack.
     private let reconciler: Reconciler?
+    /// Keeps the journal; watched for changes.
+    let vault: Vault
     private let arena = SecretArena()
     private let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
@@ -27,7 +29,7 @@ public final class Store: Sendable {
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
-        let vault = Vault(arena: arena, path: configuration.vaultPath)
+        vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
             busAddress: configuration.busAddress)
@@ -130,6 +132,9 @@ public final class Store: Sendable {
 
     /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
+
+    /// Whether other programs may change items without this one being told.
+    var hasForeignWriters: Bool { reconciler != nil }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
