@@ -37,7 +37,8 @@ struct DebtorModule: Module {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         defer { vault.announceChange() }
-        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") { () throws(TokenKeepError) in
+        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") {
+            () throws(TokenKeepError) in
             try base.clear(name, ifVersion: version, share(of: call))
         }
     }
