@@ -34,7 +34,7 @@ run_expecting() {
 start_desktop() {
     cat >bus.conf <<END
 <busconfig><type>session</type><listen>unix:dir=$(printf %s "$work" | sed "s/ /%20/g")</listen><policy context="default">
-<allow send_destination="*"/><allow own="*"/></policy></busconfig>
+<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
 END
     dbus-daemon --config-file=bus.conf --fork --print-address=3 --print-pid=4 3>bus.address 4>bus.pid
     DBUS_SESSION_BUS_ADDRESS=$(cat bus.address)
@@ -42,10 +42,15 @@ END
     mkdir -p home
     printf 'password' | HOME="$work/home" XDG_DATA_HOME="$work/home" XDG_RUNTIME_DIR="$work" \
         gnome-keyring-daemon --unlock --components=secrets --foreground >keyring.log 2>&1 &
-    gdbus wait --session --timeout 20 org.freedesktop.secrets
+    keyring=$!
+    gdbus wait --session --timeout 20 org.freedesktop.secrets || { cat bus.address keyring.log >&2; exit 1; }
 }
 
-stop_desktop() { [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true; }
+keyring=
+stop_desktop() {
+    [ -z "$keyring" ] || kill "$keyring" 2>/dev/null || true
+    [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true
+}
 trap 'stop_desktop; rm -rf "$work"' EXIT
 
 unset XDG_RUNTIME_DIR
