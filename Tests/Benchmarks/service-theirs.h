@@ -11,8 +11,8 @@ static const SecretSchema theirs_schema = {
 
 static inline int theirs_save_as(const char *user) {
     static const char token[] = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl";
-    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, token, NULL, NULL, "site",
-                                       "bench.example", "user", user, NULL);
+    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, token, NULL, NULL,
+                                       "site", "bench.example", "user", user, NULL);
 }
 
 static inline int theirs_save(void) {
@@ -20,8 +20,8 @@ static inline int theirs_save(void) {
 }
 
 static inline int theirs_load(void) {
-    gchar *found =
-        secret_password_lookup_sync(&theirs_schema, NULL, NULL, "site", "bench.example", "user", "theirs", NULL);
+    gchar *found = secret_password_lookup_sync(&theirs_schema, NULL, NULL, "site", "bench.example", "user",
+                                               "theirs", NULL);
     secret_password_free(found);
     return found == NULL;
 }

@@ -1,10 +1,10 @@
-/* A token on the Secret Service by TokenKeep and by libsecret in turns, so that what the machine does meanwhile
- * hits both.
+/* A token on the Secret Service by TokenKeep and by libsecret in turns, so that what the machine does
+ * meanwhile hits both.
  *
  * service fill FROM TO           puts numbered items of libsecret's into the keyring
  * service measure ITEMS ROUNDS   prints medians; ITEMS is only printed
- * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the arguments
- *                                are the programs for whole processes */
+ * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the
+ * arguments are the programs for whole processes */
 #include "service-ours.h"
 #include "service-theirs.h"
 #include "stopwatch.h"
@@ -78,10 +78,11 @@ static int mark(const char *whose, const char *operation) {
     char path[64];
     GDBusConnection *bus = g_bus_get_sync(G_BUS_TYPE_SESSION, NULL, NULL);
     snprintf(path, sizeof path, "/mark/%s/%s", whose, operation);
-    GVariant *answer = bus == NULL ? NULL
-                                   : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path,
-                                                                 "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                                                 G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    GVariant *answer =
+        bus == NULL
+            ? NULL
+            : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path, "org.freedesktop.DBus.Peer",
+                                          "Ping", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
     g_clear_pointer(&answer, g_variant_unref);
     g_clear_object(&bus);
     return 0;
@@ -97,7 +98,8 @@ static int count(const char *ours, const char *theirs) {
     for (size_t index = 0; index < sizeof operations / sizeof operations[0]; index++) {
         const struct operation *operation = &operations[index];
         if (operation->prepare() != 0 || mark("ours", operation->name) != 0 || operation->ours() != 0 ||
-            mark("theirs", operation->name) != 0 || operation->theirs() != 0 || mark("nobody", "nothing") != 0)
+            mark("theirs", operation->name) != 0 || operation->theirs() != 0 ||
+            mark("nobody", "nothing") != 0)
             return 1;
     }
     return mark("ours", "process_save") || run(ours, "save") || mark("ours", "process_load") ||
