@@ -56,11 +56,12 @@ import TokenKeepStack
                 // What a move does: there first, then away.
                 try inVault.put("1", account)
                 #expect(try watch.all() == [], "round \(round), into the vault")
-                try open(stack: "any required secret-service").clear(service: "example.com", account: account)
-                #expect(try watch.all() == [], "round \(round), out of the service")
+                _ = try keyring.bus.secretTool("clear", "service", "example.com", "username", account)
             }
+            try inVault.put("\(round)", "other")
+            #expect(try watch.all() == [.saved(name("other"))], "round \(round), out of the service")
         }
-        #expect(try both.list().items.map(\.module) == ["vault", "vault"])
+        #expect(try both.list().items.map(\.module) == ["vault", "vault", "vault"])
     }
 
     /// While another thread moves items to and fro nothing is cleared.
