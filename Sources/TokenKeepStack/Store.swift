@@ -62,9 +62,7 @@ public final class Store: Sendable {
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline)
-        let name = try name(service, account)
-        if let reconciler { return try reconciler.load(name, call) }
-        return try dispatcher.load(name, call)
+        return try load(name(service, account), call)
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
@@ -143,6 +141,23 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+    }
+
+    /// What a watch asks by itself prompts nobody.
+    func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
+        let call = try begin(.list, until: deadline).withoutPrompts
+        if let service { _ = try name(service, "") }
+        return try list(service, call)
+    }
+
+    /// What a watch asks by itself prompts nobody.
+    func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
+        try load(name, begin(.load, until: deadline).withoutPrompts)
+    }
+
+    private func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        if let reconciler { return try reconciler.load(name, call) }
+        return try dispatcher.load(name, call)
     }
 
     private func clear(

@@ -271,6 +271,56 @@ static void a_watch_outlives_its_store(void) {
     tokenkeep_event_free(event);
 }
 
+static int only_read_again_is_next(tokenkeep_watch *watch) {
+    tokenkeep_event *event = NULL;
+    int is_it = CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_next(watch, &event, NULL)) &&
+                CHECK_NUMBER(TOKENKEEP_EVENT_READ_AGAIN, tokenkeep_event_kind(event)) &&
+                CHECK_TEXT("", tokenkeep_event_namespace(event)) &&
+                CHECK(tokenkeep_event_service(event) == NULL && tokenkeep_event_account(event) == NULL);
+    tokenkeep_event_free(event);
+    return is_it && nothing_is_next(watch);
+}
+
+static int open_signal(const char *vault) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/changed", vault);
+    return open(path, O_WRONLY);
+}
+
+/* More notices than the kernel keeps. The same one twice counts once: hence two vaults in turn. */
+static void what_was_lost_is_read_again(void) {
+    const char *vault = getenv("TOKENKEEP_VAULT");
+    char here[2048], elsewhere[4000];
+    long limit = 0;
+    FILE *limits = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    if (!CHECK(limits != NULL && fscanf(limits, "%ld", &limit) == 1 && vault != NULL))
+        return;
+    fclose(limits);
+    snprintf(here, sizeof here, "%s", vault);
+    snprintf(elsewhere, sizeof elsewhere, "%s-elsewhere", here);
+    setenv("TOKENKEEP_VAULT", elsewhere, 1);
+    tokenkeep_store *other = open_store();
+    tokenkeep_watch *there = NULL, *watch = open_watch("watch");
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(other, "watch", "a", "1", NULL));
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_open(other, "watch", &there, NULL));
+    setenv("TOKENKEEP_VAULT", here, 1);
+    int signals[2] = {open_signal(here), open_signal(elsewhere)};
+    for (long number = 0; number <= limit; number++) {
+        CHECK(pwrite(signals[number % 2], "x", 1, 0) == 1);
+    }
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "watch", "unseen", "1", NULL));
+    CHECK(only_read_again_is_next(watch));
+    CHECK(only_read_again_is_next(there));
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "watch", "seen", "1", NULL));
+    CHECK(next_is(watch, TOKENKEEP_EVENT_SAVED, "seen"));
+    CHECK(nothing_is_next(watch) && nothing_is_next(there));
+    close(signals[0]);
+    close(signals[1]);
+    tokenkeep_watch_close(there);
+    tokenkeep_watch_close(watch);
+    tokenkeep_close(other);
+}
+
 static tokenkeep_watch *shared;
 static atomic_int told_to_threads;
 static atomic_int stop;
@@ -324,6 +374,7 @@ int main(void) {
     RUN(a_child_watches_for_itself);
     RUN(a_closed_watch_leaves_no_descriptor);
     RUN(a_watch_outlives_its_store);
+    RUN(what_was_lost_is_read_again);
     RUN(each_event_is_told_to_one_thread);
     tokenkeep_close(store);
     return check_result();

@@ -120,24 +120,6 @@ import TokenKeepStack
         #expect(try elsewhere.all() == [])
     }
 
-    /// More notices than the kernel keeps.
-    @Test func whatWasLostIsReadAgain() throws {
-        let other = directory.path + "/other"
-        let watches = try [vault, other].map { path in
-            try open(vault: path).put("1", "ann")
-            return try StoreWatch(open(vault: path))
-        }
-        let files = [vault, other].map { Glibc.open($0 + "/changed", O_WRONLY) }
-        defer { files.forEach { close($0) } }
-        let limit = try #require(
-            directory.number(in: "/proc/sys/fs/inotify/max_queued_events"), "no limit on queued notices")
-        // In turn: the same notice twice is one.
-        for _ in 0...limit { for file in files { pwrite(file, "x", 1, 0) } }
-        for watch in watches { #expect(try watch.all() == [.readAgain]) }
-        try open(vault: other).put("2", "ann")
-        #expect(try watches[1].all() == [.saved(name("ann"))])
-    }
-
     /// A vault that cannot be read is said once, and what happened meanwhile is told once it can.
     @Test func aVaultThatCannotBeRead() throws {
         try open().put("1", "ann")
@@ -151,17 +133,6 @@ import TokenKeepStack
         try open().put("1", "bob")
         #expect(try watch.all() == [.saved(name("ann")), .readAgain])
         #expect(watch.lookAgainMilliseconds == -1)
-    }
-}
-
-extension TemporaryDirectory {
-    fileprivate func number(in path: String) -> Int? {
-        let file = open(path, O_RDONLY)
-        defer { close(file) }
-        var text = [UInt8](repeating: 0, count: 32)
-        let count = Glibc.read(file, &text, text.count)
-        guard count > 0 else { return nil }
-        return Int(String(decoding: text[..<count].filter { $0 > 0x20 }, as: UTF8.self))
     }
 }
 

@@ -50,7 +50,7 @@ struct ItemView {
     private mutating func read(_ store: Store, _ service: String?) throws(TokenKeepError) -> [ItemChange] {
         let deadline = store.deadline
         let now = UnixTime.now
-        let listing = try store.list(service: service, until: deadline)
+        let listing = try store.listQuietly(service: service, until: deadline)
         var changes: [ItemChange] = []
         var isUncertain = false
         var found: [ItemName: Entry] = [:]
@@ -68,7 +68,7 @@ struct ItemView {
         for (name, before) in entries.sorted(by: { $0.key < $1.key }) where found[name] == nil {
             // A list may miss what moves while it is made; a load looks again.
             do throws(TokenKeepError) {
-                let item = try store.load(service: name.service, account: name.account, until: deadline).details
+                let item = try store.loadQuietly(name, until: deadline).details
                 found[name] = item.module == ItemView.memory ? before : ItemView.entry(item, now)
                 if item.module != ItemView.memory, before.version != 0, item.version != before.version {
                     changes.append(.saved(name))
@@ -90,9 +90,7 @@ struct ItemView {
         guard entry.version == 0 else { return entry }
         if let before, before.isSettled, before.module == item.module, before.modifiedAt == item.modifiedAt {
             entry.version = before.version
-        } else if let loaded = try? store.load(
-            service: item.name.service, account: item.name.account, until: deadline)
-        {
+        } else if let loaded = try? store.loadQuietly(item.name, until: deadline) {
             entry.version = loaded.details.version
         }
         return entry
