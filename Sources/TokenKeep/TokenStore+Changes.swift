@@ -23,9 +23,9 @@ extension TokenStore {
     ///
     /// The first element is always ``ItemChange/readAgain``: from then on nothing is missed, so that what is read after it
     /// is the present. Then an element comes for each difference to what was there before: an item that only moves to
-    /// another module, or is saved as it was, has not changed, and several changes of one item may be one element. Other
-    /// programs that change the Secret Service tell nobody; what they do is seen within half a minute. Memory-only items are
-    /// not watched.
+    /// another module, or is saved as it was, has not changed, and several changes of one item may be one element. What
+    /// other programs do in the Secret Service is seen when the service signals it, else within half a minute. Memory-only
+    /// items are not watched.
     ///
     /// Each iterator watches for itself, on a thread of its own while it is waited for. It ends when its task is cancelled.
     public struct Changes: AsyncSequence, Sendable {

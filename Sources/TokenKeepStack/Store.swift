@@ -143,6 +143,14 @@ public final class Store: Sendable {
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
     }
 
+    /// Calls `observer` when a module tells that items may have changed, until it answers false.
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
+        var seen: Set<String> = []
+        for place in dispatcher.places(for: .list) where seen.insert(place.module.name).inserted {
+            place.module.whenChanged(observer)
+        }
+    }
+
     /// What a watch asks by itself prompts nobody.
     func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts

@@ -164,7 +164,7 @@ static int save_many(void) {
     for (int number = 0; number < changes; number++) {
         char account[32];
         snprintf(account, sizeof account, "%d", number);
-        if (save_text(own, "watch", account, "x", NULL) != TOKENKEEP_OK)
+        if (save_text(own, "many", account, "x", NULL) != TOKENKEEP_OK)
             return 1;
     }
     tokenkeep_close(own);
@@ -173,7 +173,7 @@ static int save_many(void) {
 
 static void a_thousand_items_by_another_process_are_told(void) {
     static char told[changes];
-    tokenkeep_watch *watch = open_watch(NULL);
+    tokenkeep_watch *watch = open_watch("many");
     tokenkeep_event *event = NULL;
     int missing = 0, twice = 0, read_again = 0;
     CHECK(ended_well(start_child(save_many)));
@@ -192,7 +192,6 @@ static void a_thousand_items_by_another_process_are_told(void) {
     }
     CHECK_NUMBER(0, read_again ? 0 : missing);
     CHECK_NUMBER(0, twice);
-    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_clear_service(store, "watch", NULL, NULL));
     tokenkeep_watch_close(watch);
 }
 

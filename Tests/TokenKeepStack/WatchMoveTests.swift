@@ -105,18 +105,58 @@ import TokenKeepStack
         #expect(try watch.all() == [])
     }
 
-    /// Another program tells nobody; what it did is told with the next change.
-    @Test func whatAnotherProgramDoesIsToldLater() throws {
+    /// The service tells what other programs make and remove, and nothing of what they change.
+    @Test func whatAnotherProgramDoesIsTold() throws {
         let store = try open()
         try store.put("1", "ann")
         try store.put("1", "bob")
         let watch = try StoreWatch(open())
-        let outcome = try keyring.bus.secretTool("clear", "service", "example.com", "username", "bob")
-        #expect(outcome.status == 0)
         #expect(try watch.all() == [])
+        #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "bob").status == 0)
+        #expect(try watch.wait() == [.cleared(name("bob"))])
+        #expect(try saveElsewhere("1", "carl").status == 0)
+        #expect(try watch.wait() == [.saved(name("carl"))])
+        #expect(try saveElsewhere("2", "ann").status == 0)
+        try store.put("1", "dora")
+        #expect(try watch.all() == [.saved(name("ann")), .saved(name("dora"))])
         #expect(watch.lookAgainMilliseconds > 0)
-        try store.put("2", "ann")
-        #expect(Set(try watch.all()) == [.saved(try name("ann")), .cleared(try name("bob"))])
+    }
+
+    @Test func aServiceThatComesBackIsLookedAt() throws {
+        try open().put("1", "ann")
+        try keyring.restart(unlocked: true)
+        let watch = try StoreWatch(open())
+        keyring.stop()
+        #expect(watch.waits())
+        #expect(try watch.all() == [])
+        try keyring.restart()
+        #expect(watch.waits())
+        #expect(try watch.all() == [])
+        #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "ann").status == 0)
+        #expect(try watch.wait() == [.cleared(name("ann"))])
+    }
+
+    private func saveElsewhere(_ secret: String, _ account: String) throws -> (output: String, status: Int32) {
+        try keyring.bus.secretTool(
+            "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", account,
+            "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: secret)
+    }
+}
+
+extension StoreWatch {
+    /// Waits until there may be something to tell; false where that takes too long.
+    fileprivate func waits() -> Bool {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&poller, 1, 20_000) == 1
+    }
+
+    /// Waits until there is something to tell.
+    fileprivate func wait() throws(TokenKeepError) -> [ItemChange] {
+        while waits() {
+            let changes = try all()
+            if !changes.isEmpty { return changes }
+        }
+        return []
     }
 }
 

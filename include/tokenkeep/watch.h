@@ -16,9 +16,10 @@
  * - An item that only moves from one module to another, or is saved as it was, has not changed. Several changes of one
  *   item may be told as one. An item that was saved and cleared between two questions may not be told of at all.
  * - Where a change cannot be told by name the event is TOKENKEEP_EVENT_READ_AGAIN: read what matters again.
- * - TokenKeep wakes the watches of all processes that use the same vault. Other programs that change the Secret Service
- *   wake nobody: what they do is told with the next change, or by a tokenkeep_watch_next half a minute or more after
- *   the last reading. Hence the timeout of poll above.
+ * - TokenKeep wakes the watches of all processes that use the same vault. What other programs make and remove in the
+ *   Secret Service is told as far as the service signals it; what they change it need not signal (gnome-keyring does
+ *   not): that is told with the next change, or by a tokenkeep_watch_next half a minute or more after the last reading.
+ *   Hence the timeout of poll above.
  * - Memory-only items are not watched.
  */
 /* clang-format on */

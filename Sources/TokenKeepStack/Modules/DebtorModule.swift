@@ -17,6 +17,8 @@ struct DebtorModule: Module {
     var acceptsDebts: Bool { true }
     var mayAnswer: Bool { base.mayAnswer }
 
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
+
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

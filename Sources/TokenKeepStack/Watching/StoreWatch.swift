@@ -9,8 +9,8 @@ import TokenKeepVault
 /// one module to another has not changed, nor has one that is saved as it was, and several changes of an item may be told as
 /// one. Memory-only items are not watched.
 ///
-/// Other programs that change the Secret Service tell nobody; what they do is seen when something else changes, and every
-/// ``lookAgainMilliseconds`` while the watch is asked.
+/// What other programs do in the Secret Service is seen as far as the service signals it; besides, when something else changes,
+/// and every ``lookAgainMilliseconds`` while the watch is asked.
 ///
 /// Safe from any thread. In a child made by `fork()` it answers ``Status/forked``.
 public final class StoreWatch: Sendable {
@@ -38,6 +38,10 @@ public final class StoreWatch: Sendable {
     public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
         try StoreWatch.check(store)
         let signal = try VaultWatch(store.vault)  // before the first reading: nothing falls between
+        store.whenChanged { [weak signal] in
+            signal?.note()
+            return signal != nil
+        }
         let (view, isRead) = try ItemView.first(of: store, service: service)
         self.store = store
         self.service = service

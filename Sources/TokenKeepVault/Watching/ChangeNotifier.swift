@@ -29,8 +29,8 @@ final class ChangeNotifier: Sendable {
 
     /// The address of the instance in use. A child made by `fork()` gets one of its own: it would take its parent's notices.
     private static let current = Atomic<UInt>(0)
-    /// So many reads at once are enough; the descriptor stays readable.
-    private static let readsAtOnce = 64
+    /// Enough for a full queue of the usual length; the descriptor stays readable where there is more.
+    private static let readsAtOnce = 256
 
     let descriptor: Int32
     let owner = getpid()
@@ -95,6 +95,9 @@ final class ChangeNotifier: Sendable {
             return notice
         }
     }
+
+    /// Tells an observer that something happened.
+    func note(_ number: Int) { state.withLock { $0.observers[number]?.note() } }
 
     /// Raises an observer's flag, or lowers it unless there is something he has not been told.
     func setFlag(_ isRaised: Bool, of number: Int) {

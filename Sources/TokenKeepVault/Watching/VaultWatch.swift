@@ -58,6 +58,9 @@ public final class VaultWatch: Sendable {
     /// What happened since it was last asked. Does not wait.
     public func take() -> ChangeNotice { notifier.take(number) }
 
+    /// Notes that something else told of a change.
+    public func note() { notifier.note(number) }
+
     /// Keeps the descriptor readable, or lets it be what the notices make it.
     public func keepReadable(_ isReadable: Bool) { notifier.setFlag(isReadable, of: number) }
 }
