@@ -65,7 +65,7 @@ struct ItemView {
             case .different, .unknown: isUncertain = true
             }
         }
-        for (name, before) in entries.sorted(by: { $0.key < $1.key }) where found[name] == nil {
+        for (name, before) in entries.filter({ found[$0.key] == nil }).sorted(by: { $0.key < $1.key }) {
             // A list may miss what moves while it is made; a load looks again.
             do throws(TokenKeepError) {
                 let item = try store.loadQuietly(name, until: deadline).details
@@ -79,6 +79,7 @@ struct ItemView {
         }
         entries = found
         isWhole = listing.problem == nil
+        if deadline.hasPassed { isUncertain = true }  // some of it was not looked at
         return isUncertain ? changes + [.readAgain] : changes
     }
 
