@@ -11,8 +11,8 @@ static const SecretSchema theirs_schema = {
 
 static inline int theirs_save_as(const char *user) {
     static const char token[] = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl";
-    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, token, NULL, NULL, "site",
-                                       "bench.example", "user", user, NULL);
+    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, token, NULL, NULL,
+                                       "site", "bench.example", "user", user, NULL);
 }
 
 static inline int theirs_save(void) {
@@ -20,10 +20,24 @@ static inline int theirs_save(void) {
 }
 
 static inline int theirs_load(void) {
-    gchar *found =
-        secret_password_lookup_sync(&theirs_schema, NULL, NULL, "site", "bench.example", "user", "theirs", NULL);
+    gchar *found = secret_password_lookup_sync(&theirs_schema, NULL, NULL, "site", "bench.example", "user",
+                                               "theirs", NULL);
     secret_password_free(found);
     return found == NULL;
+}
+
+/* With the label, the dates and the attributes, which a load of ours always has. */
+static inline int theirs_load_whole(void) {
+    GHashTable *attributes =
+        secret_attributes_build(&theirs_schema, "site", "bench.example", "user", "theirs", NULL);
+    GList *found = secret_service_search_sync(NULL, &theirs_schema, attributes,
+                                              SECRET_SEARCH_UNLOCK | SECRET_SEARCH_LOAD_SECRETS, NULL, NULL);
+    SecretValue *value = found == NULL ? NULL : secret_item_get_secret(found->data);
+    int result = value == NULL;
+    g_clear_pointer(&value, secret_value_unref);
+    g_list_free_full(found, g_object_unref);
+    g_hash_table_unref(attributes);
+    return result;
 }
 
 #endif

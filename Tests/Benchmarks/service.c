@@ -1,10 +1,10 @@
-/* A token on the Secret Service by TokenKeep and by libsecret in turns, so that what the machine does meanwhile
- * hits both.
+/* A token on the Secret Service by TokenKeep and by libsecret in turns, so that what the machine does
+ * meanwhile hits both.
  *
  * service fill FROM TO           puts numbered items of libsecret's into the keyring
  * service measure ITEMS ROUNDS   prints medians; ITEMS is only printed
- * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the arguments
- *                                are the programs for whole processes */
+ * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the
+ * arguments are the programs for whole processes */
 #include "service-ours.h"
 #include "service-theirs.h"
 #include "stopwatch.h"
@@ -39,7 +39,9 @@ static const struct operation {
 } operations[] = {
     {"save", nothing, save, theirs_save},
     {"load_again", nothing, load, theirs_load},
+    {"load_known", save, load, theirs_load},
     {"load_first", forget_paths, load, theirs_load},
+    {"load_whole", forget_paths, load, theirs_load_whole},
 };
 
 static int fill(int from, int to) {
@@ -59,13 +61,21 @@ static int timed(stopwatch *watch, int (*action)(void)) {
     return result;
 }
 
+/* A load of theirs that nobody times comes between: the service has then done all that the preparation left
+ * to do. */
+static int prepare(const struct operation *operation) {
+    return operation->prepare() || theirs_load();
+}
+
 static int measure(const struct operation *operation, int items, int rounds) {
     static stopwatch ours, theirs;
     char what[64];
-    for (int round = 0; round < rounds; round++)
-        if (operation->prepare() != 0 || timed(&ours, operation->ours) != 0 ||
-            timed(&theirs, operation->theirs) != 0)
+    for (int round = 0; round < rounds; round++) {
+        int ours_first = round % 2;
+        if (prepare(operation) || (ours_first && timed(&ours, operation->ours)) ||
+            timed(&theirs, operation->theirs) || (!ours_first && timed(&ours, operation->ours)))
             return 1;
+    }
     snprintf(what, sizeof what, "ours:%s", operation->name);
     stopwatch_print(&ours, what, items);
     snprintf(what, sizeof what, "theirs:%s", operation->name);
@@ -78,10 +88,11 @@ static int mark(const char *whose, const char *operation) {
     char path[64];
     GDBusConnection *bus = g_bus_get_sync(G_BUS_TYPE_SESSION, NULL, NULL);
     snprintf(path, sizeof path, "/mark/%s/%s", whose, operation);
-    GVariant *answer = bus == NULL ? NULL
-                                   : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path,
-                                                                 "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                                                 G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    GVariant *answer =
+        bus == NULL
+            ? NULL
+            : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path, "org.freedesktop.DBus.Peer",
+                                          "Ping", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
     g_clear_pointer(&answer, g_variant_unref);
     g_clear_object(&bus);
     return 0;
@@ -96,8 +107,9 @@ static int run(const char *program, const char *argument) {
 static int count(const char *ours, const char *theirs) {
     for (size_t index = 0; index < sizeof operations / sizeof operations[0]; index++) {
         const struct operation *operation = &operations[index];
-        if (operation->prepare() != 0 || mark("ours", operation->name) != 0 || operation->ours() != 0 ||
-            mark("theirs", operation->name) != 0 || operation->theirs() != 0 || mark("nobody", "nothing") != 0)
+        if (prepare(operation) != 0 || mark("ours", operation->name) != 0 || operation->ours() != 0 ||
+            mark("theirs", operation->name) != 0 || operation->theirs() != 0 ||
+            mark("nobody", "nothing") != 0)
             return 1;
     }
     return mark("ours", "process_save") || run(ours, "save") || mark("ours", "process_load") ||

@@ -6,8 +6,10 @@ SIZES = [1, 100, 1000]
 ROUNDS = 60
 TURNS = 5
 OPERATIONS = {
-    "load_again": "load, path known",
+    "load_again": "load, loaded just now",
+    "load_known": "load, path known",
     "load_first": "load, path not known",
+    "load_whole": "the same with label and dates",
     "save": "save over an item",
     "process_load": "a process that loads",
     "process_save": "a process that saves",
