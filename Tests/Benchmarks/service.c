@@ -2,7 +2,7 @@
  * meanwhile hits both.
  *
  * service fill FROM TO           puts numbered items of libsecret's into the keyring
- * service measure ITEMS ROUNDS   prints medians; ITEMS is only printed
+ * service measure ITEMS ROUNDS   prints medians, also of the ratios of a round; ITEMS is only printed
  * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the
  * arguments are the programs for whole processes */
 #include "service-ours.h"
@@ -54,11 +54,10 @@ static int fill(int from, int to) {
     return 0;
 }
 
-static int timed(stopwatch *watch, int (*action)(void)) {
+/* How long an action takes, in microseconds; negative where it failed. */
+static double timed(int (*action)(void)) {
     double start = stopwatch_now();
-    int result = action();
-    stopwatch_add(watch, stopwatch_now() - start);
-    return result;
+    return action() == 0 ? stopwatch_now() - start : -1;
 }
 
 /* A load of theirs that nobody times comes between: the service has then done all that the preparation left
@@ -67,19 +66,34 @@ static int prepare(const struct operation *operation) {
     return operation->prepare() || theirs_load();
 }
 
-static int measure(const struct operation *operation, int items, int rounds) {
-    static stopwatch ours, theirs;
+static void print(stopwatch *watch, const char *whose, const struct operation *operation, int items) {
     char what[64];
+    snprintf(what, sizeof what, "%s:%s", whose, operation->name);
+    stopwatch_print(watch, what, items);
+}
+
+/* Each round gives a ratio of its own: what the machine does meanwhile hits both sides of it. */
+static int measure(const struct operation *operation, int items, int rounds) {
+    static stopwatch ours, theirs, ratio;
     for (int round = 0; round < rounds; round++) {
+        double our = 0, their = 0;
         int ours_first = round % 2;
-        if (prepare(operation) || (ours_first && timed(&ours, operation->ours)) ||
-            timed(&theirs, operation->theirs) || (!ours_first && timed(&ours, operation->ours)))
+        if (prepare(operation) != 0)
             return 1;
+        if (ours_first)
+            our = timed(operation->ours);
+        their = timed(operation->theirs);
+        if (!ours_first)
+            our = timed(operation->ours);
+        if (our < 0 || their < 0)
+            return 1;
+        stopwatch_add(&ours, our);
+        stopwatch_add(&theirs, their);
+        stopwatch_add(&ratio, our / their);
     }
-    snprintf(what, sizeof what, "ours:%s", operation->name);
-    stopwatch_print(&ours, what, items);
-    snprintf(what, sizeof what, "theirs:%s", operation->name);
-    stopwatch_print(&theirs, what, items);
+    print(&ours, "ours", operation, items);
+    print(&theirs, "theirs", operation, items);
+    print(&ratio, "ratio", operation, items);
     return 0;
 }
 
