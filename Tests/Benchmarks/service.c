@@ -107,9 +107,10 @@ static int mark(const char *whose, const char *operation) {
             ? NULL
             : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path, "org.freedesktop.DBus.Peer",
                                           "Ping", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    int result = answer == NULL;
     g_clear_pointer(&answer, g_variant_unref);
     g_clear_object(&bus);
-    return 0;
+    return result;
 }
 
 static int run(const char *program, const char *argument) {
