@@ -6,17 +6,19 @@ import Glibc
 /// ThreadSanitizer, which does not see it, reports a race.
 package final class Guarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private var value: Value
+    private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
     /// Guards `value`.
     package init(_ value: Value) {
-        self.value = value
+        self.value.initialize(to: value)
         pthread_mutex_init(mutex, nil)
     }
 
     deinit {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
+        value.deinitialize(count: 1)
+        value.deallocate()
     }
 
     /// Runs `body` while no other thread can; it must not lock the same value again.
@@ -25,6 +27,6 @@ package final class Guarded<Value>: @unchecked Sendable {
     {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }
