@@ -1,6 +1,5 @@
 import CSystemShims
 import Glibc
-import Synchronization
 import TokenKeepCore
 import TokenKeepStack
 
@@ -12,7 +11,7 @@ final class WatchThread: Sendable {
     /// Readable once the wait is to end.
     private let end: Int32
     /// Made by the first wait, on the thread.
-    private let watch = Mutex<StoreWatch?>(nil)
+    private let watch = Guarded<StoreWatch?>(nil)
 
     init(_ engine: Store, service: String?) throws(TokenKeepError) {
         end = tokenkeep_flag_open()

@@ -1,3 +1,5 @@
+import TokenKeepCore
+
 /// Who wants to be told when the service says that its items changed.
 final class ServiceObservers: Sendable {
     typealias Observer = @Sendable () -> Bool

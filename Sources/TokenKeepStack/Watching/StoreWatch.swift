@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 public import TokenKeepCore
 import TokenKeepVault
 
@@ -27,7 +26,7 @@ public final class StoreWatch: Sendable {
     private let store: Store
     private let service: String?
     private let signal: VaultWatch
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
     /// Begins to watch the items of a service, or of all services for nil: what changes from now on is told.
     ///
@@ -46,7 +45,7 @@ public final class StoreWatch: Sendable {
         self.store = store
         self.service = service
         self.signal = signal
-        state = Mutex(
+        state = Guarded(
             State(
                 view: view, mustRead: !isRead,
                 readAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))

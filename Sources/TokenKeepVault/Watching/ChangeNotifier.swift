@@ -34,7 +34,7 @@ final class ChangeNotifier: Sendable {
 
     let descriptor: Int32
     let owner = getpid()
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// The instance of this process. It stays until the process ends.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {
