@@ -172,6 +172,17 @@ public final class TokenStore: Sendable {
         try await run { engine, deadline throws(TokenKeepError) in try engine.list(service: service, until: deadline) }
     }
 
+    /// Settles what the store still owes to modules of its stack on this machine, for items of every namespace.
+    ///
+    /// A save or clear that could not reach a module is recorded and made good when the module answers again: by a load
+    /// or save of the item, or by this call for all. What cannot be settled within the store's timeout is left.
+    ///
+    /// - Throws: why the records cannot be read.
+    @discardableResult
+    public func sync() async throws(TokenKeepError) -> SyncOutcome {
+        try await run { engine, deadline throws(TokenKeepError) in try engine.sync(until: deadline) }
+    }
+
     private func run<Value: Sendable>(
         _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {

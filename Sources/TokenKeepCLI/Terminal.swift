@@ -46,6 +46,12 @@ enum Terminal {
         say("tokenkeep: \(text)", hint: nil)
     }
 
+    /// Asks a question, whose answer is typed behind it.
+    static func ask(_ question: String) {
+        var text = printable(question)
+        text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+    }
+
     /// The text with everything that could deceive a reader escaped as `\u{…}`. Always one line.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: mustBeEscaped) else { return text }

@@ -10,11 +10,12 @@ import TokenKeepVault
 public final class Store: Sendable {
     /// The namespace that every call means.
     public let namespace: String
-    private let dispatcher: Dispatcher
+    let dispatcher: Dispatcher
     /// nil where nothing can be owed to any module of the stack.
-    private let reconciler: Reconciler?
+    let reconciler: Reconciler?
+    let vault: Vault
     private let arena = SecretArena()
-    private let timeoutMilliseconds: UInt32
+    let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     private let owner = getpid()
 
@@ -27,7 +28,7 @@ public final class Store: Sendable {
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
-        let vault = Vault(arena: arena, path: configuration.vaultPath)
+        vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
             busAddress: configuration.busAddress)
@@ -137,7 +138,8 @@ public final class Store: Sendable {
         var seen: Set<String> = []
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
-            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
+            owed: OwedReport(vault))
     }
 
     private func clear(
@@ -163,7 +165,7 @@ public final class Store: Sendable {
     public var isUsable: Bool { getpid() == owner }
 
     /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
-    private func begin(
+    func begin(
         _ operation: StackLine.Operation, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
@@ -185,4 +187,6 @@ public struct StoreStatus: Sendable {
     public let modules: [ModuleReport]
     /// Whether the memory of its secrets could be locked, so that it is never swapped out.
     public let isMemoryLocked: Bool
+    /// What the journal owes.
+    public let owed: OwedReport
 }
