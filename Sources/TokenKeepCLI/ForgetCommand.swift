@@ -47,7 +47,9 @@ struct ForgetCommand: ParsableCommand {
         let items = Counts.items(owed.count { $0.debt.kind == .put })
         let removals = Counts.removals(owed.count { $0.debt.kind == .delete })
         Terminal.ask("forget \(module) on this machine, where it is owed \(items) and \(removals)? [y/N] ")
-        guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+        let answer = readLine()
+        if answer == nil { Terminal.writeError("\n") }
+        guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
             throw TokenKeepError(.cancelled, "nothing was forgotten")
         }
     }

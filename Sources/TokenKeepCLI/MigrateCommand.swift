@@ -8,9 +8,9 @@ struct MigrateCommand: ParsableCommand {
         commandName: "migrate",
         abstract: "Move items from one module of the stack to another.",
         discussion: """
-            Every item is at all times in one of the two, and is removed from the first when it was read back from the \
-            second. After an interruption, run the command again: it completes what was begun. An item that cannot be \
-            moved is named and stays. The exit code is that of the worst failure; the timeout is that of each item.
+            A load finds every item at every moment: the first module loses it when it was read back from the second. \
+            After an interruption, run the command again: it completes what was begun. An item that cannot be moved is \
+            named and stays. The exit code is that of the worst failure; the timeout is that of each item.
 
             A later save goes to the first module of the stack: change the order of its lines too.
 

@@ -13,19 +13,14 @@ final class ProgressBar {
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: ProgressBar.width - filled)
         let line = "[\(bar)] \(done)/\(total)"
         guard line != shown else { return }
-        write("\r" + line)
+        Terminal.writeError("\r" + line)
         shown = line
     }
 
     /// Takes the bar off the terminal.
     func end() {
         guard !shown.isEmpty else { return }
-        write("\r" + String(repeating: " ", count: shown.count) + "\r")
+        Terminal.writeError("\r" + String(repeating: " ", count: shown.count) + "\r")
         shown = ""
-    }
-
-    private func write(_ text: String) {
-        var text = text
-        text.withUTF8 { _ = Terminal.writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
     }
 }

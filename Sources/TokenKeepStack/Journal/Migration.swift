@@ -42,8 +42,10 @@ struct Migration {
         namespace: String, service: String?, isDryRun: Bool, _ call: CallContext, eachItem milliseconds: UInt32,
         progress: JournalProgress?
     ) throws(TokenKeepError) -> MigrationOutcome {
-        if call.promptsAllowed, !isDryRun {
-            for module in [source, target] { try module.prepare(call) }
+        for module in [source, target] {
+            // A module that was never used here would otherwise be empty where it is only absent.
+            if let problem = module.report(call.withoutPrompts).problem { throw problem.inModule(module.name) }
+            if call.promptsAllowed, !isDryRun { try module.prepare(call) }
         }
         var outcome = MigrationOutcome()
         let names = try candidates(namespace: namespace, service: service, call.withoutPrompts, &outcome)
@@ -122,16 +124,19 @@ struct Migration {
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
             let settlement = Settlement(debts: moving, name: name, record: record, keys: keys, call: call)
             let (change, left) = try settlement.settle()
-            guard !left.contains(where: moving.isOurs) else {
-                // As long as anybody must lose it, the record remembers that the item is the target's.
-                return (arrival.hasArrived ? .keep : change, .unpaid)
+            if let garbled = arrival.garbled, let item = try record.item() {
+                let owed = debtsBack(record, garbled: keys.fingerprint(of: garbled))
+                return (.value(.owed, details: item.details, secret: item.secret, debts: owed), .unpaid)
             }
+            guard !left.contains(where: moving.isOurs) else { return (change, .unpaid) }
             let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(change))
             return (change, isThere ? .moved : .superseded)
         }
         switch end {
         case .moved: return
-        case .unpaid: throw arrival.problem ?? unreachable(name)
+        case .unpaid:
+            if arrival.garbled != nil { _ = try? reconciler.settle(name, call) }
+            throw arrival.problem ?? unreachable(name)
         case .superseded:
             throw TokenKeepError(
                 .conflict, "\(name) was changed by another program meanwhile", hint: "its change stays; run this again")
@@ -145,7 +150,7 @@ struct Migration {
 
     private func unreachable(_ name: ItemName) -> TokenKeepError {
         TokenKeepError(
-            .unavailable, "\(name) is kept in the vault: a module cannot be reached now",
+            .unavailable, "\(name) is on its way, and the vault keeps it: a module does not answer any more",
             hint: "run this again, or: tokenkeep sync")
     }
 }

@@ -4,15 +4,26 @@ import TokenKeepCore
 /// Whether an item that is moved has arrived, as the modules of its settlement see it: what the source has is removed only
 /// when the target has given back what it was given.
 final class MigrationArrival: Sendable {
-    private let state: Mutex<(hasArrived: Bool, problem: TokenKeepError?)>
+    private struct State {
+        var hasArrived: Bool
+        var problem: TokenKeepError?
+        var garbled: SecretBytes?
+    }
 
-    init(hasArrived: Bool) { state = Mutex((hasArrived, nil)) }
+    private let state: Mutex<State>
+
+    init(hasArrived: Bool) { state = Mutex(State(hasArrived: hasArrived)) }
 
     /// Whether the item was read back where it belongs from now on.
     var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
     /// The first failure met; a settlement keeps it to itself.
     var problem: TokenKeepError? { state.withLock { $0.problem } }
+
+    /// What the target gave back instead of what it was given.
+    var garbled: SecretBytes? { state.withLock { $0.garbled } }
+
+    fileprivate func garble(_ secret: SecretBytes) { state.withLock { $0.garbled = secret } }
 
     fileprivate func arrive() { state.withLock { $0.hasArrived = true } }
 
@@ -54,9 +65,10 @@ struct MigrationModule: Module {
     private func readBack(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) {
         let read = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try base.load(request.name, call) }
         guard let read, read.secret == request.secret, read.details.hasSameMetadata(as: request) else {
+            if let read { arrival.garble(read.secret) }
             throw TokenKeepError(
                 .corrupt, "\(request.name) does not read back as it was saved", module: base.name,
-                hint: "the vault keeps it until it does")
+                hint: "it stays where it was; the module may be broken")
         }
     }
 

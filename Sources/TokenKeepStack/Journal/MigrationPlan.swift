@@ -91,4 +91,12 @@ extension Migration {
             return debt
         }
     }
+
+    /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
+    /// made of it, or a load would find that.
+    func debtsBack(_ record: JournalRecord, garbled: [UInt8]) -> [Debt] {
+        let holders = debts.debtors.filter { $0.name == target.name }
+        let owed = debts.afterSave(record.debts, to: source.acceptsDebts ? source : nil, holders: holders)
+        return owed.map { debts.isOurs($0) && $0.module == target.name ? $0.sending(garbled) : $0 }
+    }
 }
