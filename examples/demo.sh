@@ -42,10 +42,15 @@ END
     mkdir -p home
     printf 'password' | HOME="$work/home" XDG_DATA_HOME="$work/home" XDG_RUNTIME_DIR="$work" \
         gnome-keyring-daemon --unlock --components=secrets --foreground >keyring.log 2>&1 &
+    keyring=$!
     gdbus wait --session --timeout 20 org.freedesktop.secrets || { cat bus.address keyring.log >&2; exit 1; }
 }
 
-stop_desktop() { [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true; }
+keyring=
+stop_desktop() {
+    [ -z "$keyring" ] || kill "$keyring" 2>/dev/null || true
+    [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true
+}
 trap 'stop_desktop; rm -rf "$work"' EXIT
 
 unset XDG_RUNTIME_DIR

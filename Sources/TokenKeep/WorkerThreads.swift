@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// Threads for work that blocks, started when there is work and ended when there is none for a while.
 ///

@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import SystemPackage
 public import TokenKeepCore
 
@@ -10,7 +9,7 @@ public import TokenKeepCore
 public final class Vault: Sendable {
     let arena: SecretArena
     let cache: KeyCache
-    private let knownPath: Mutex<String?>
+    private let knownPath: Guarded<String?>
 
     /// The user's vault. Touches nothing yet.
     public convenience init(arena: SecretArena) { self.init(arena: arena, path: nil) }
@@ -19,7 +18,7 @@ public final class Vault: Sendable {
     package init(arena: SecretArena, path: String?) {
         self.arena = arena
         cache = KeyCache(arena: arena)
-        knownPath = Mutex(path)
+        knownPath = Guarded(path)
     }
 
     /// Where the vault is, or would be.

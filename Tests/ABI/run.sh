@@ -72,6 +72,9 @@ for program in null_pointers structures limits items versions_and_lists damage p
         fi
     done
 done
+compile without_glib "$sanitize"
+export TOKENKEEP_VAULT="$work/without_glib.vault"
+group "without_glib" "$work/without_glib"
 
 if [ -z "$sanitize" ]; then
     compile null_pointers -no-pie

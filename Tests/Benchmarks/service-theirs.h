@@ -26,4 +26,18 @@ static inline int theirs_load(void) {
     return found == NULL;
 }
 
+/* With the label, the dates and the attributes, which a load of ours always has. */
+static inline int theirs_load_whole(void) {
+    GHashTable *attributes =
+        secret_attributes_build(&theirs_schema, "site", "bench.example", "user", "theirs", NULL);
+    GList *found = secret_service_search_sync(NULL, &theirs_schema, attributes,
+                                              SECRET_SEARCH_UNLOCK | SECRET_SEARCH_LOAD_SECRETS, NULL, NULL);
+    SecretValue *value = found == NULL ? NULL : secret_item_get_secret(found->data);
+    int result = value == NULL;
+    g_clear_pointer(&value, secret_value_unref);
+    g_list_free_full(found, g_object_unref);
+    g_hash_table_unref(attributes);
+    return result;
+}
+
 #endif

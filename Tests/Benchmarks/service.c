@@ -2,7 +2,7 @@
  * meanwhile hits both.
  *
  * service fill FROM TO           puts numbered items of libsecret's into the keyring
- * service measure ITEMS ROUNDS   prints medians; ITEMS is only printed
+ * service measure ITEMS ROUNDS   prints medians, also of the ratios of a round; ITEMS is only printed
  * service count OURS THEIRS      does everything once between marks that a monitor of the bus sees; the
  * arguments are the programs for whole processes */
 #include "service-ours.h"
@@ -39,7 +39,9 @@ static const struct operation {
 } operations[] = {
     {"save", nothing, save, theirs_save},
     {"load_again", nothing, load, theirs_load},
+    {"load_known", save, load, theirs_load},
     {"load_first", forget_paths, load, theirs_load},
+    {"load_whole", forget_paths, load, theirs_load_whole},
 };
 
 static int fill(int from, int to) {
@@ -52,24 +54,46 @@ static int fill(int from, int to) {
     return 0;
 }
 
-static int timed(stopwatch *watch, int (*action)(void)) {
+/* How long an action takes, in microseconds; negative where it failed. */
+static double timed(int (*action)(void)) {
     double start = stopwatch_now();
-    int result = action();
-    stopwatch_add(watch, stopwatch_now() - start);
-    return result;
+    return action() == 0 ? stopwatch_now() - start : -1;
 }
 
-static int measure(const struct operation *operation, int items, int rounds) {
-    static stopwatch ours, theirs;
+/* A load of theirs that nobody times comes between: the service has then done all that the preparation left
+ * to do. */
+static int prepare(const struct operation *operation) {
+    return operation->prepare() || theirs_load();
+}
+
+static void print(stopwatch *watch, const char *whose, const struct operation *operation, int items) {
     char what[64];
-    for (int round = 0; round < rounds; round++)
-        if (operation->prepare() != 0 || timed(&ours, operation->ours) != 0 ||
-            timed(&theirs, operation->theirs) != 0)
+    snprintf(what, sizeof what, "%s:%s", whose, operation->name);
+    stopwatch_print(watch, what, items);
+}
+
+/* Each round gives a ratio of its own: what the machine does meanwhile hits both sides of it. */
+static int measure(const struct operation *operation, int items, int rounds) {
+    static stopwatch ours, theirs, ratio;
+    for (int round = 0; round < rounds; round++) {
+        double our = 0, their = 0;
+        int ours_first = round % 2;
+        if (prepare(operation) != 0)
             return 1;
-    snprintf(what, sizeof what, "ours:%s", operation->name);
-    stopwatch_print(&ours, what, items);
-    snprintf(what, sizeof what, "theirs:%s", operation->name);
-    stopwatch_print(&theirs, what, items);
+        if (ours_first)
+            our = timed(operation->ours);
+        their = timed(operation->theirs);
+        if (!ours_first)
+            our = timed(operation->ours);
+        if (our < 0 || their < 0)
+            return 1;
+        stopwatch_add(&ours, our);
+        stopwatch_add(&theirs, their);
+        stopwatch_add(&ratio, our / their);
+    }
+    print(&ours, "ours", operation, items);
+    print(&theirs, "theirs", operation, items);
+    print(&ratio, "ratio", operation, items);
     return 0;
 }
 
@@ -83,9 +107,10 @@ static int mark(const char *whose, const char *operation) {
             ? NULL
             : g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", path, "org.freedesktop.DBus.Peer",
                                           "Ping", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    int result = answer == NULL;
     g_clear_pointer(&answer, g_variant_unref);
     g_clear_object(&bus);
-    return 0;
+    return result;
 }
 
 static int run(const char *program, const char *argument) {
@@ -97,7 +122,7 @@ static int run(const char *program, const char *argument) {
 static int count(const char *ours, const char *theirs) {
     for (size_t index = 0; index < sizeof operations / sizeof operations[0]; index++) {
         const struct operation *operation = &operations[index];
-        if (operation->prepare() != 0 || mark("ours", operation->name) != 0 || operation->ours() != 0 ||
+        if (prepare(operation) != 0 || mark("ours", operation->name) != 0 || operation->ours() != 0 ||
             mark("theirs", operation->name) != 0 || operation->theirs() != 0 ||
             mark("nobody", "nothing") != 0)
             return 1;

@@ -1,13 +1,17 @@
 """The Secret Service by TokenKeep beside libsecret's own API."""
+from statistics import median
+
 from harness import WORK, build, run, table
 from private_keyring import PrivateKeyring, missing
 
 SIZES = [1, 100, 1000]
-ROUNDS = 60
-TURNS = 5
+ROUNDS = 80
+TURNS = 11
 OPERATIONS = {
-    "load_again": "load, path known",
+    "load_again": "load, loaded just now",
+    "load_known": "load, path known",
     "load_first": "load, path not known",
+    "load_whole": "the same with label and dates",
     "save": "save over an item",
     "process_load": "a process that loads",
     "process_save": "a process that saves",
@@ -15,13 +19,16 @@ OPERATIONS = {
 
 
 def processes(environment, spawn, programs, items):
-    """Medians of whole processes, in turns."""
-    figures = {(whose, operation): [] for whose in programs for operation in ("load", "save")}
-    for _ in range(TURNS):
-        for whose, operation in figures:
-            took = run(spawn, 8, programs[whose], operation, **environment)["start", 1]
-            figures[whose, operation].append(took)
-    return {(f"{whose}:process_{operation}", items): sorted(all)[TURNS // 2] for (whose, operation), all in figures.items()}
+    """Medians of whole processes, in turns, and of the ratios of a turn."""
+    figures = {}
+    for operation in ("load", "save"):
+        turns = [
+            {whose: run(spawn, 4, programs[whose], operation, **environment)["start", 1] for whose in ("ours", "theirs")}
+            for _ in range(TURNS)]
+        for whose in ("ours", "theirs"):
+            figures[f"{whose}:process_{operation}", items] = median(turn[whose] for turn in turns)
+        figures[f"ratio:process_{operation}", items] = median(turn["ours"] / turn["theirs"] for turn in turns)
+    return figures
 
 
 def count(keyring, environment, service, programs):
@@ -61,9 +68,10 @@ def measure():
     rows = []
     for operation, words in OPERATIONS.items():
         for items in SIZES:
-            our, their = figures[f"ours:{operation}", items], figures[f"theirs:{operation}", items]
-            rows.append([words, items, f"{our:.0f}", f"{their:.0f}", f"{our / their:.2f}"])
-    table("The Secret Service (gnome-keyring), medians in microseconds", ["", "items", "TokenKeep", "libsecret", "ratio"], rows)
+            our, their, ratio = (figures[f"{column}:{operation}", items] for column in ("ours", "theirs", "ratio"))
+            rows.append([words, items, f"{our:.0f}", f"{their:.0f}", f"{ratio:.2f}"])
+    table("The Secret Service (gnome-keyring): medians in microseconds, and of the ratios of a round",
+          ["", "items", "TokenKeep", "libsecret", "ratio"], rows)
     table("D-Bus messages of one operation: method calls, and all messages",
           ["", "TokenKeep", "all", "libsecret", "all"],
           [[words, *counts["ours", operation], *counts["theirs", operation]] for operation, words in OPERATIONS.items()])

@@ -135,7 +135,7 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         let calls = try fake.calls()
-        #expect(calls.suffix(2) == ["Get", "GetSecret"], "no search: \(calls)")
+        #expect(calls.suffix(2) == ["Get", "GetSecrets"], "no search: \(calls)")
         try fake.configure(
             "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}"
         )

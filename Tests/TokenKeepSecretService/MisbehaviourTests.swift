@@ -16,7 +16,7 @@ import TokenKeepCore
         #expect(try fake.client.clear("example.com", "ann"))
     }
 
-    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecret", "SetSecret", "CreateItem", "Delete"])
+    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecrets", "SetSecret", "CreateItem", "Delete"])
     func silenceEndsAtTheDeadline(member: String) throws {
         let fake = try FakeService(MisbehaviourTests.ours)
         try fake.configure(#"{"override": {"\#(member)": {"do": "hang"}}}"#)
@@ -50,14 +50,14 @@ import TokenKeepCore
     @Test func aLateAnswerClosesTheBreaker() throws {
         let fake = try FakeService(MisbehaviourTests.ours)
         #expect(try fake.client.load("example.com", "ann") == "token")
-        try fake.configure(#"{"override": {"GetSecret": {"do": "late", "ms": 400}}}"#)
+        try fake.configure(#"{"override": {"GetSecrets": {"do": "late", "ms": 400}}}"#)
         #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .timedOut)
         #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .unavailable)
         try fake.configure(#"{"override": {}}"#)
         try waitUntil { status { _ = try fake.client.load("example.com", "ann") } == .ok }
     }
 
-    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecret", "SetSecret"])
+    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecrets", "SetSecret"])
     func vanishingIsUnavailable(member: String) throws {
         let fake = try FakeService(MisbehaviourTests.ours)
         try fake.configure(#"{"override": {"\#(member)": {"do": "exit"}}}"#)
@@ -78,7 +78,7 @@ import TokenKeepCore
     ])
     func errorsAreTold(name: String, expected: Status) throws {
         let fake = try FakeService(MisbehaviourTests.ours)
-        for member in ["SearchItems", "GetSecret"] {
+        for member in ["SearchItems", "GetSecrets"] {
             try fake.configure(#"{"override": {"\#(member)": {"do": "error", "name": "\#(name)"}}}"#)
             #expect(status { _ = try fake.client.load("example.com", "ann") } == expected, "\(member)")
         }
@@ -91,11 +91,30 @@ import TokenKeepCore
         ("SearchItems", "", "[]"), ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": "x", "Label": "x", "Locked": false}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": {"a": "b"}, "Label": 7, "Locked": false}]"#),
-        ("GetSecret", "s", #"["x"]"#),
-        ("GetSecret", "", "[]"), ("GetSecret", "ay", "[[1, 2]]"),
-        ("GetSecret", "(oayays)", #"[["/another/session", [], [65], "text/plain"]]"#),
-        ("GetSecret", "(oayays)", #"[["/org/freedesktop/secrets/session/s1", [1], [65], "text/plain"]]"#),
+        ("GetSecrets", "s", #"["x"]"#),
+        ("GetSecrets", "", "[]"), ("GetSecrets", "ay", "[[1, 2]]"),
+        ("GetSecrets", "a{o(oayays)}", secret(of: "/another/session", parameters: "[]")),
+        ("GetSecrets", "a{o(oayays)}", secret(of: "/org/freedesktop/secrets/session/s1", parameters: "[1]")),
     ]
+
+    private static func secret(of session: String, parameters: String) -> String {
+        #"[{"/org/freedesktop/secrets/collection/c/1": ["\#(session)", \#(parameters), [65], "text/plain"]}]"#
+    }
+
+    /// An answer to GetSecrets leaves out what is locked or gone, and may leave out or add what it likes.
+    @Test(arguments: ["{}", #"{"/elsewhere": ["/org/freedesktop/secrets/session/s1", [], [65], "text/plain"]}"#])
+    func aSecretThatIsLeftOutIsAskedForAlone(secrets: String) throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        let reply = #""GetSecrets": {"do": "reply", "signature": "a{o(oayays)}", "values": [\#(secrets)]}"#
+        try fake.configure(#"{"override": {\#(reply)}}"#)
+        #expect(try fake.client.load("example.com", "ann") == "token")
+        try fake.configure(
+            #"{"override": {\#(reply), "GetSecret": {"do": "error", "name": "org.freedesktop.Secret.Error.IsLocked"}}}"#
+        )
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .locked)
+        try fake.configure(#"{"override": {\#(reply), "GetSecret": {"do": "reply", "signature": "", "values": []}}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
+    }
 
     @Test(arguments: 0..<13) func malformedAnswersAreCorrupt(index: Int) throws {
         let (member, signature, values) = MisbehaviourTests.malformed[index]
@@ -109,7 +128,7 @@ import TokenKeepCore
     @Test func aSecretBeyondTheLimitIsCorrupt() throws {
         let fake = try FakeService(MisbehaviourTests.ours)
         for (count, expected) in [(Limits.secret, Status.ok), (Limits.secret + 1, .corrupt), (8 << 20, .corrupt)] {
-            try fake.configure(#"{"override": {"GetSecret": {"do": "large", "count": \#(count)}}}"#)
+            try fake.configure(#"{"override": {"GetSecrets": {"do": "large", "count": \#(count)}}}"#)
             #expect(status { _ = try fake.client.load("example.com", "ann") } == expected, "\(count) bytes")
         }
     }

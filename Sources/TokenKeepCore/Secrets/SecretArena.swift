@@ -1,5 +1,4 @@
 import CSodium
-import Synchronization
 
 /// One guarded region for the many small secrets of a store: keys and opened boxes.
 ///
@@ -16,7 +15,7 @@ public final class SecretArena: Sendable {
         var used: [Bool] = []
     }
 
-    private let region = Mutex(Region())
+    private let region = Guarded(Region())
 
     /// An arena that takes no memory until it is used.
     public init() {}

@@ -1,4 +1,5 @@
 internal import CLibsecret
+import TokenKeepCore
 
 /// Sees every message that comes in, on the connection's own thread: late answers, and changes of the service's owner.
 final class BusWatch: Sendable {

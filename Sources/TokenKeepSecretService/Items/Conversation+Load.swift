@@ -26,7 +26,7 @@ extension Conversation {
         guard let entry = link.paths[name], var item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         let attributes = properties(
             entry.path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
-        let replies = try exchange([attributes, getSecret(entry.path)])
+        let replies = try exchange([attributes, getSecrets(entry.path)])
         guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
             return nil
         }
@@ -41,21 +41,32 @@ extension Conversation {
     func read(
         _ item: StoredItem, as name: ItemName, _ fetched: (path: ObjectPath, reply: Reply)?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
-        let reply: Reply
-        if let fetched, fetched.path == item.path {
-            reply = fetched.reply
-        } else {
-            reply = try exchange(getSecret(item.path))
-        }
-        if reply.isMissingObject { throw TokenKeepError(.notFound, "no item \(name)") }
-        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }
+        let encoded = try encodedSecret(of: item, as: name, fetched?.path == item.path ? fetched?.reply : nil)
         var details = try ItemCoding.details(of: item, name: name, module: module)
-        let secret = try plain(try link.decode(body[0], in: arena), of: item)
+        let secret = try plain(try link.decode(encoded, in: arena), of: item)
         guard secret.count <= Limits.secret else {
             throw TokenKeepError(.corrupt, "the secret of \(name) is larger than \(Limits.secret) bytes")
         }
         details.version = key.version(of: details, secret: secret)
         return TokenItem(details: details, secret: secret)
+    }
+
+    /// - Parameter fetched: the answer to ``getSecrets(_:)``; where the secret is not in it, it is asked for alone.
+    private func encodedSecret(
+        of item: StoredItem, as name: ItemName, _ fetched: Reply?
+    ) throws(TokenKeepError) -> Variant {
+        let reply: Reply
+        switch fetched {
+        case .answer(let body) where body[0].count == 1 && body[0][0][0].text == item.path.text:
+            return body[0][0][1]
+        case nil, .answer:
+            reply = try exchange(getSecret(item.path))
+        case .some(let failure):
+            reply = failure
+        }
+        if reply.isMissingObject { throw TokenKeepError(.notFound, "no item \(name)") }
+        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }
+        return body[0]
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {

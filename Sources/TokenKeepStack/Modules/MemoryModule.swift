@@ -1,12 +1,11 @@
-import Synchronization
 import TokenKeepCore
 
 /// Items in guarded memory, until the store is closed or the process ends.
 final class MemoryModule: Module {
     let name = "memory"
-    private let items = Mutex<[ItemName: TokenItem]>([:])
+    private let items = Guarded<[ItemName: TokenItem]>([:])
     private let arena: SecretArena
-    private let versionKey = Mutex<ItemVersionKey?>(nil)
+    private let versionKey = Guarded<ItemVersionKey?>(nil)
 
     init(arena: SecretArena) {
         self.arena = arena

@@ -1,4 +1,3 @@
-import Synchronization
 import TokenKeepCore
 import TokenKeepVault
 
@@ -7,7 +6,7 @@ import TokenKeepVault
 final class VersionKeys: Sendable {
     private let vault: Vault
     private let arena: SecretArena
-    private let own = Mutex<ItemVersionKey?>(nil)
+    private let own = Guarded<ItemVersionKey?>(nil)
 
     init(vault: Vault, arena: SecretArena) {
         self.vault = vault

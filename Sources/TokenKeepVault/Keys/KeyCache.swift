@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import SystemPackage
 import TokenKeepCore
 
@@ -11,7 +10,7 @@ final class KeyCache: Sendable {
     }
 
     private let arena: SecretArena
-    private let entry = Mutex<Entry?>(nil)
+    private let entry = Guarded<Entry?>(nil)
 
     init(arena: SecretArena) { self.arena = arena }
 

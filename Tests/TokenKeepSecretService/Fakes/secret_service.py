@@ -75,6 +75,12 @@ def secret_struct(item):
     return dbus.Struct((dbus.ObjectPath(SESSION), dbus.ByteArray(b""), value, "text/plain"), signature="oayays")
 
 
+def get_secrets(paths, _session):
+    there = {path: state["items"][path] for path in paths if path in state["items"]}
+    secrets = {dbus.ObjectPath(path): secret_struct(item) for path, item in there.items() if not is_locked(item)}
+    return "a{o(oayays)}", (dbus.Dictionary(secrets, signature="o(oayays)"),)
+
+
 def open_session(algorithm, _input):
     if algorithm != "plain":
         raise Failure("org.freedesktop.DBus.Error.NotSupported")
@@ -162,6 +168,7 @@ def answer(path, member, arguments):
         "OpenSession": lambda: open_session(*arguments),
         "SearchItems": lambda: search(*arguments),
         "CreateItem": lambda: create_item(*arguments),
+        "GetSecrets": lambda: get_secrets(*arguments),
         "GetSecret": lambda: ("(oayays)", (secret_struct(find_unlocked(path)),)),
         "SetSecret": lambda: set_secret(path, *arguments),
         "Delete": lambda: delete(path),
@@ -223,7 +230,8 @@ def handle(_connection, message):
         elif override["do"] == "large":
             value = dbus.ByteArray(b"x" * override["count"])
             secret = dbus.Struct((dbus.ObjectPath(SESSION), dbus.ByteArray(b""), value, "text/plain"), signature="oayays")
-            reply_to(message, "(oayays)", (secret,))
+            path = message.get_args_list()[0][0]
+            reply_to(message, "a{o(oayays)}", (dbus.Dictionary({path: secret}, signature="o(oayays)"),))
     return dbus.lowlevel.HANDLER_RESULT_HANDLED
 
 
