@@ -1,4 +1,3 @@
-import Synchronization
 import TokenKeepCore
 
 /// Whether an item that is moved has arrived, as the modules of its settlement see it: what the source has is removed only
@@ -10,9 +9,9 @@ final class MigrationArrival: Sendable {
         var garbled: SecretBytes?
     }
 
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
-    init(hasArrived: Bool) { state = Mutex(State(hasArrived: hasArrived)) }
+    init(hasArrived: Bool) { state = Guarded(State(hasArrived: hasArrived)) }
 
     /// Whether the item was read back where it belongs from now on.
     var hasArrived: Bool { state.withLock { $0.hasArrived } }
