@@ -90,12 +90,14 @@ public final class TokenStore: Sendable {
         try self.init(options, vaultPath: nil)
     }
 
-    /// Opens a store whose vault is in `vaultPath`, and that no file of a stack decides about: for tests.
-    package init(_ options: Options, vaultPath: String?) throws(TokenKeepError) {
+    /// Opens a store whose vault is in `vaultPath`, whose bus is at `busAddress` (nil: the session's), and that no file
+    /// of a stack decides about: for tests.
+    package init(_ options: Options, vaultPath: String?, busAddress: String? = nil) throws(TokenKeepError) {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
             timeoutMilliseconds: options.timeoutMilliseconds, isInteractive: options.isInteractive)
         configuration.vaultPath = vaultPath
+        configuration.busAddress = busAddress
         if vaultPath != nil { configuration.stackDirectories = .none }
         engine = try Store(configuration)
     }
