@@ -90,12 +90,14 @@ public final class TokenStore: Sendable {
         try self.init(options, vaultPath: nil)
     }
 
-    /// Opens a store whose vault is in `vaultPath`, and that no file of a stack decides about: for tests.
-    package init(_ options: Options, vaultPath: String?) throws(TokenKeepError) {
+    /// Opens a store whose vault is in `vaultPath`, whose bus is at `busAddress` (nil: the session's), and that no file
+    /// of a stack decides about: for tests.
+    package init(_ options: Options, vaultPath: String?, busAddress: String? = nil) throws(TokenKeepError) {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
             timeoutMilliseconds: options.timeoutMilliseconds, isInteractive: options.isInteractive)
         configuration.vaultPath = vaultPath
+        configuration.busAddress = busAddress
         if vaultPath != nil { configuration.stackDirectories = .none }
         engine = try Store(configuration)
     }
@@ -170,6 +172,17 @@ public final class TokenStore: Sendable {
     /// - Throws: where no module answered. What could not be asked or read is the listing's problem.
     public func list(service: String? = nil) async throws(TokenKeepError) -> ItemListing {
         try await run { engine, deadline throws(TokenKeepError) in try engine.list(service: service, until: deadline) }
+    }
+
+    /// Settles what the store still owes to modules of its stack on this machine, for items of every namespace.
+    ///
+    /// A save or clear that could not reach a module is recorded and made good when the module answers again: by a load
+    /// or save of the item, or by this call for all. What cannot be settled within the store's timeout is left.
+    ///
+    /// - Throws: why the records cannot be read.
+    @discardableResult
+    public func sync() async throws(TokenKeepError) -> SyncOutcome {
+        try await run { engine, deadline throws(TokenKeepError) in try engine.sync(until: deadline) }
     }
 
     private func run<Value: Sendable>(

@@ -112,6 +112,19 @@ public func tokenkeep_list(
     }
 }
 
+/// Settles what is owed and counts.
+@implementation @_cdecl("tokenkeep_sync")
+public func tokenkeep_sync(
+    _ handle: OpaquePointer?, _ drained: UnsafeMutablePointer<Int>?, _ left: UnsafeMutablePointer<Int>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let outcome = try store(handle).sync()
+        drained?.pointee = outcome.drained
+        left?.pointee = outcome.left
+    }
+}
+
 private func itemName(
     in store: Store, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?
 ) throws(TokenKeepError) -> ItemName {

@@ -79,18 +79,45 @@ enum JSONOutput {
     /// How the store is.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case version, modules
+            case version, modules, owed
+            case owedProblem = "owed_problem"
             case isMemoryLocked = "memory_locked"
         }
 
         private let version = TokenKeepVersion.string
         private let modules: [ModuleState]
         private let isMemoryLocked: Bool
+        private let owed: [Owed]
+        private let owedProblem: Nullable<Problem>
 
         /// Shows a status.
         init(_ status: StoreStatus) {
             modules = status.modules.map(ModuleState.init)
+            owed = status.owed.entries.map(Owed.init)
+            owedProblem = Nullable(status.owed.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
+        }
+    }
+
+    /// Something owed to a module about an item.
+    struct Owed: Encodable {
+        private enum CodingKeys: String, CodingKey {
+            case module, what, since, namespace, service, account
+            case isOfThisMachine = "this_machine"
+        }
+
+        private let module, what, since: String
+        private let isOfThisMachine: Bool
+        private let namespace, service, account: Nullable<String>
+
+        fileprivate init(_ entry: OwedReport.Entry) {
+            module = entry.debt.module
+            what = entry.debt.kind == .put ? "item" : "removal"
+            since = entry.debt.since.iso8601
+            isOfThisMachine = entry.isOfThisMachine
+            namespace = Nullable(entry.item?.namespace)
+            service = Nullable(entry.item?.service)
+            account = Nullable(entry.item?.account)
         }
     }
 

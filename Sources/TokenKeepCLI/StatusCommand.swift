@@ -6,9 +6,10 @@ import TokenKeepStack
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show each module: whether it can be used, and where its items are.",
+        abstract: "Show each module: whether it can be used, where its items are, what it is owed.",
         discussion: """
-            Nothing is changed. A module that cannot be used is no failure of this command.
+            Nothing is changed. A module that cannot be used is no failure of this command. What a module missed while \
+            it was out of reach is owed to it: items that it is to get, removals of items that it is to lose.
 
               tokenkeep status
               tokenkeep status --json
@@ -34,7 +35,15 @@ struct StatusCommand: ParsableCommand {
             status.isMemoryLocked
             ? ["secrets in memory: locked, never swapped out"]
             : ["secrets in memory: not locked, may be swapped out", "  hint: raise the limit that ulimit -l shows"]
-        return (modules + memory).map { $0 + "\n" }.joined()
+        return (modules + OwedText.lines(status.owed) + owedProblem(status) + memory).map { $0 + "\n" }.joined()
+    }
+
+    /// Why it cannot be told what is owed, unless the vault says the same of itself.
+    private static func owedProblem(_ status: StoreStatus) -> [String] {
+        guard let problem = status.owed.problem,
+            !status.modules.contains(where: { $0.problem?.message == problem.message })
+        else { return [] }
+        return ["what is owed cannot be told:"] + problemLines(problem).map { "  " + Terminal.printable($0) }
     }
 
     private static func problemLines(_ problem: TokenKeepError?) -> [String] {

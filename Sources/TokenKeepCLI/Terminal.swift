@@ -46,6 +46,15 @@ enum Terminal {
         say("tokenkeep: \(text)", hint: nil)
     }
 
+    /// Asks a question, whose answer is typed behind it.
+    static func ask(_ question: String) { writeError(printable(question)) }
+
+    /// Writes text to standard error as it is; where it cannot be written, there is nobody to tell.
+    static func writeError(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+    }
+
     /// The text with everything that could deceive a reader escaped as `\u{…}`. Always one line.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: mustBeEscaped) else { return text }
@@ -105,7 +114,6 @@ enum Terminal {
     private static func say(_ message: String, hint: String?) {
         var text = printable(message) + "\n"
         if let hint { text += "hint: \(printable(hint))\n" }
-        // Where standard error cannot be written, there is nobody to tell.
-        text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+        writeError(text)
     }
 }

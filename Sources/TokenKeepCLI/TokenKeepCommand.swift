@@ -20,7 +20,7 @@ struct TokenKeepCommand: ParsableCommand {
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
-            StatusCommand.self, StackCommand.self,
+            StatusCommand.self, SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
         ])
 
     func run() throws {

@@ -10,13 +10,13 @@ import TokenKeepVault
 public final class Store: Sendable {
     /// The namespace that every call means.
     public let namespace: String
-    private let dispatcher: Dispatcher
+    let dispatcher: Dispatcher
     /// nil where nothing can be owed to any module of the stack.
-    private let reconciler: Reconciler?
+    let reconciler: Reconciler?
     /// Keeps the journal; watched for changes.
     let vault: Vault
     private let arena = SecretArena()
-    private let timeoutMilliseconds: UInt32
+    let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     private let owner = getpid()
 
@@ -140,7 +140,8 @@ public final class Store: Sendable {
         var seen: Set<String> = []
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
-            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
+            owed: OwedReport(vault))
     }
 
     /// Calls `observer` when a module tells that items may have changed, until it answers false.
@@ -191,7 +192,7 @@ public final class Store: Sendable {
     public var isUsable: Bool { getpid() == owner }
 
     /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
-    private func begin(
+    func begin(
         _ operation: StackLine.Operation, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
@@ -213,4 +214,6 @@ public struct StoreStatus: Sendable {
     public let modules: [ModuleReport]
     /// Whether the memory of its secrets could be locked, so that it is never swapped out.
     public let isMemoryLocked: Bool
+    /// What the journal owes.
+    public let owed: OwedReport
 }

@@ -8,14 +8,15 @@ static tokenkeep_item *item;
 static void store_functions_refuse_a_null_store(void) {
     tokenkeep_item *loaded = NULL;
     tokenkeep_items *items = NULL;
-    size_t cleared = 7;
+    size_t cleared = 7, drained = 7, left = 7;
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_save(NULL, "s", "a", "x", 1, NULL, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_load(NULL, "s", "a", &loaded, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_clear(NULL, "s", "a", &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_clear_if(NULL, "s", "a", 1, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_clear_service(NULL, "s", &cleared, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_list(NULL, NULL, &items, &error));
-    CHECK(loaded == NULL && items == NULL && cleared == 7);
+    CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_sync(NULL, &drained, &left, &error));
+    CHECK(loaded == NULL && items == NULL && cleared == 7 && drained == 7 && left == 7);
 }
 
 static void names_must_not_be_null(void) {
@@ -63,6 +64,7 @@ static void null_error_options_and_counts_are_allowed(void) {
     tokenkeep_items_free(items);
     CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_clear_service(store, "optional", NULL, NULL));
     CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_clear(store, "optional", "a", NULL));
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_sync(store, NULL, NULL, NULL));
 }
 
 static void item_getters_take_null(void) {

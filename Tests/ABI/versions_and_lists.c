@@ -156,6 +156,30 @@ static void clearing_a_service_counts(void) {
     tokenkeep_close(other);
 }
 
+/* No bus is there: what is saved is owed. */
+static void syncing_counts_what_is_owed(void) {
+    tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
+    tokenkeep_store *owing = NULL;
+    size_t drained = 7, left = 7;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(store, &drained, &left, &error));
+    CHECK(drained == 0 && left == 0);
+    options.stack_text = "any sufficient secret-service\nany required vault";
+    options.name_space = "owing";
+    if (!CHECK(tokenkeep_open(&options, &owing, NULL) == TOKENKEEP_OK)) {
+        return;
+    }
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "a", "x", NULL));
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "b", "x", NULL));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(owing, &drained, &left, &error));
+    CHECK_NUMBER(0, drained);
+    CHECK_NUMBER(2, left);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(owing, NULL, NULL, &error));
+    /* Another stack owes nothing of it. */
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(store, &drained, &left, &error));
+    CHECK(drained == 0 && left == 0);
+    tokenkeep_close(owing);
+}
+
 int main(void) {
     store = open_store();
     RUN(a_version_changes_with_what_is_seen_and_only_then);
@@ -166,6 +190,7 @@ int main(void) {
     RUN(a_list_of_nothing_is_empty);
     RUN(all_services_are_listed_in_order);
     RUN(clearing_a_service_counts);
+    RUN(syncing_counts_what_is_owed);
     tokenkeep_close(store);
     return check_result();
 }

@@ -30,6 +30,7 @@ mask() {
         -e "s|$work|WORK|g" \
         -e 's/\b[0-9a-f]{32}\b/RECORD/g' \
         -e 's/("(created|modified)_at" : )"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"/\1"TIME"/' \
+        -e 's/(, since )[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z/\1TIME/' \
         -e 's/("version" : )"[0-9]+"/\1"VERSION"/' \
         -e 's/("version" : |tokenkeep )"?[0-9]+\.[0-9]+\.[0-9]+"?/\1RELEASE/' \
         -e "s/\\buser $(id -u)\\b/user UID/g; s/chown -R $(id -u)\\b/chown -R UID/g"

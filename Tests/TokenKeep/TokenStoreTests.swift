@@ -25,6 +25,18 @@ import TokenKeep
         }
     }
 
+    @Test func settlesWhatIsOwed() async throws {
+        #expect(try await open().sync().left == 0)
+        let both = "any sufficient secret-service\nany required vault"
+        let store = try TokenStore(
+            .init(stackText: both), vaultPath: directory.path + "/vault", busAddress: "unix:path=/nonexistent/bus")
+        try await store.save("1", service: "s", account: "a")
+        let outcome = try await store.sync()
+        #expect(outcome.drained == 0)
+        #expect(outcome.left == 1)
+        #expect(outcome.owedTo == ["secret-service"])
+    }
+
     @Test func keepsWhatTheOptionsSay() async throws {
         let store = try open(.init(namespace: "team"))
         let options = TokenStore.SaveOptions(

@@ -85,6 +85,15 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
                                                                         tokenkeep_items **items,
                                                                         tokenkeep_error **error);
 
+/* Settles what the store still owes to modules of its stack on this machine, for items of every namespace: a
+ * save or clear that could not reach a module is recorded, and made good when the module answers again. Loads
+ * and saves do so for their own items; this call does it for all. Counts the items that are settled and those
+ * still owed (each pointer may be NULL). What cannot be settled now, because a module is out of reach or the
+ * time is over, is no failure: it is in left. TOKENKEEP_OK with left 0: nothing is owed any more. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
+                                                                        size_t *drained, size_t *left,
+                                                                        tokenkeep_error **error);
+
 /* How many items the list has. */
 TOKENKEEP_EXPORT size_t tokenkeep_items_count(const tokenkeep_items *items);
 /* The item at index, in the order of service and account; NULL past the end. It belongs to the list. */

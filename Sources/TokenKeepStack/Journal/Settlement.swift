@@ -19,17 +19,21 @@ struct Settlement {
     func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt]) {
         var left: [Debt] = []
         var isSuperseded = false
+        var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
                 left.append(debt)
                 continue
             }
             switch pay(debt, to: module) {
+            case .paid where debt.kind == .put: paidPut = (debt, left.count)
             case .paid: continue
             case .unpaid(let debt): left.append(debt)
             case .superseded: isSuperseded = true
             }
         }
+        // As long as another module must lose the item, the record remembers that it belongs to this one.
+        if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
         return (try outcome(left, isSuperseded: isSuperseded), left)
     }

@@ -17,6 +17,8 @@ extension Vault {
         public var records: [[UInt8]: JournalRecord] = [:]
         /// The first record that could not be read.
         public var problem: TokenKeepError?
+        /// How many could not be read.
+        public var unreadable = 0
         fileprivate var keys: KeyHierarchy?
 
         /// The record of an item, where it owes something.
@@ -35,7 +37,9 @@ extension Vault {
             let reader = RecordReader(vault: self, records: records, fileName: name)
             switch try reader.read(&opened, { file, state throws(FormatFault) in try journalRecord(file, state) }) {
             case nil: continue
-            case .failure(let fault): found.problem = found.problem ?? reader.error(fault)
+            case .failure(let fault):
+                found.problem = found.problem ?? reader.error(fault)
+                found.unreadable += 1
             case .success(let record) where record.debts.isEmpty: continue
             case .success(let record): found.records[name] = record
             }
@@ -81,7 +85,7 @@ extension Vault {
         }
     }
 
-    private static func marker(_ module: String, _ machine: MachineID) -> String {
+    static func marker(_ module: String, _ machine: MachineID) -> String {
         module + "@" + RecordNames.fileName(machine.bytes)
     }
 }

@@ -1,0 +1,10 @@
+/// Numbers of things in words.
+enum Counts {
+    /// `1 item`, `2 items`.
+    static func items(_ count: Int) -> String { of(count, "item") }
+
+    /// `1 removal`, `2 removals`.
+    static func removals(_ count: Int) -> String { of(count, "removal") }
+
+    private static func of(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep forget MODULE`.
+struct ForgetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Give up a module of this machine, and what is owed to it.",
+        discussion: """
+            For a module that will not come back, as a keyring that was uninstalled. Until then its absence is an outage, \
+            because it may hold items. What it was to get stays in the vault; what it was to lose is there again \
+            should it come back. On a terminal it is asked before.
+
+              tokenkeep forget secret-service
+            """)
+
+    @Argument(help: "The module's name, as tokenkeep status shows it.")
+    var module: String
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let store = try storeOptions.open()
+        try confirm(store)
+        let outcome = try store.forget(module: module)
+        try Terminal.write(text(outcome))
+        if let problem = outcome.problem {
+            throw TokenKeepError(
+                problem.status, "not all that is owed to \(module) is forgotten: \(problem.message)",
+                module: problem.module, hint: problem.hint)
+        }
+    }
+
+    private func confirm(_ store: Store) throws {
+        guard !yes else { return }
+        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+            throw TokenKeepError(
+                .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
+        }
+        let owed = try store.owed().entries.filter { $0.debt.module == module && $0.isOfThisMachine }
+        let items = Counts.items(owed.count { $0.debt.kind == .put })
+        let removals = Counts.removals(owed.count { $0.debt.kind == .delete })
+        Terminal.ask("forget \(module) on this machine, where it is owed \(items) and \(removals)? [y/N] ")
+        let answer = readLine()
+        if answer == nil { Terminal.writeError("\n") }
+        guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
+            throw TokenKeepError(.cancelled, "nothing was forgotten")
+        }
+    }
+
+    private func text(_ outcome: ForgetOutcome) -> String {
+        guard outcome.wasUsed || outcome.kept + outcome.givenUp > 0 else {
+            return "\(module) was not used on this machine, and nothing was owed to it\n"
+        }
+        let done = [
+            outcome.kept > 0 ? "the vault keeps \(Counts.items(outcome.kept)) that it was to get" : nil,
+            outcome.givenUp > 0 ? "\(Counts.removals(outcome.givenUp)) given up" : nil,
+        ]
+        return (["forgot \(module)"] + done.compactMap { $0 }).joined(separator: "; ") + "\n"
+    }
+}

@@ -1,0 +1,27 @@
+import TokenKeepCore
+import TokenKeepStack
+
+/// What is owed to modules, for people: a line each module and machine.
+enum OwedText {
+    static func lines(_ report: OwedReport) -> [String] {
+        var lines: [String] = []
+        for isHere in [true, false] {
+            let entries = report.entries.filter { $0.isOfThisMachine == isHere }
+            for module in Set(entries.map(\.debt.module)).sorted() {
+                let owed = entries.map(\.debt).filter { $0.module == module }
+                lines.append(line(owed, to: module + (isHere ? "" : " on another machine")))
+            }
+        }
+        return lines
+    }
+
+    private static func line(_ owed: [Debt], to whom: String) -> String {
+        let items = owed.count { $0.kind == .put }
+        let removals = owed.count { $0.kind == .delete }
+        let counts = [
+            items > 0 ? Counts.items(items) : nil, removals > 0 ? Counts.removals(removals) : nil,
+        ].compactMap { $0 }.joined(separator: ", ")
+        let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
+        return "owed to \(whom): \(counts), since \(since)"
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep sync`.
+struct SyncCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync",
+        abstract: "Settle what modules missed while they were out of reach.",
+        discussion: """
+            What was saved or cleared while a module could not be reached is recorded. Each later use of an item settles \
+            it; this command does it for all items of all namespaces. Exit code 4: something is left, because a module \
+            is still out of reach. The timeout is that of each item.
+
+              tokenkeep sync
+              tokenkeep status        # what is owed, to whom, since when
+            """)
+
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let store = try storeOptions.open(explainOptions)
+        let bar = ProgressBar()
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
+            try store.sync(until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
+        }
+        if let problem = outcome.problem { Terminal.warn(problem) }
+        try Terminal.write("settled \(outcome.drained), left \(outcome.left)\n")
+        guard outcome.left == 0 else { throw SyncCommand.unfinished(outcome) }
+    }
+
+    private static func unfinished(_ outcome: SyncOutcome) -> TokenKeepError {
+        let verb = outcome.left == 1 ? "is" : "are"
+        guard !outcome.owedTo.isEmpty else {
+            return TokenKeepError(
+                .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
+        }
+        let modules = outcome.owedTo.joined(separator: " and ")
+        return TokenKeepError(
+            .unavailable, "\(Counts.items(outcome.left)) \(verb) still owed to \(modules)",
+            hint: "tokenkeep status says what is wrong with it; if it is gone for good: "
+                + "tokenkeep forget \(outcome.owedTo.first ?? "MODULE")")
+    }
+}
+
+/// Runs what shows how far it is; the bar goes before anything else is said.
+func withBar<Result>(
+    _ bar: ProgressBar, _ body: () throws(TokenKeepError) -> Result
+) throws(TokenKeepError) -> Result {
+    defer { bar.end() }
+    return try body()
+}

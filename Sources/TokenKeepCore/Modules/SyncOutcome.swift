@@ -1,0 +1,20 @@
+/// What a sync came to.
+public struct SyncOutcome: Sendable {
+    /// How many items are settled: nothing of them is owed any more to a module of the stack on this machine.
+    public var drained: Int
+    /// How many are still owed.
+    public var left: Int
+    /// The modules to which something is still owed, in the order of their names.
+    public var owedTo: [String]
+    /// The first failure met that is not a module out of reach: a record that cannot be read, an item that another
+    /// process holds; nil where there was none.
+    public var problem: TokenKeepError?
+
+    /// Nothing was owed, unless said otherwise.
+    public init(drained: Int = 0, left: Int = 0, owedTo: [String] = [], problem: TokenKeepError? = nil) {
+        self.drained = drained
+        self.left = left
+        self.owedTo = owedTo
+        self.problem = problem
+    }
+}

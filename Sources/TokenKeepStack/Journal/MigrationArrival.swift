@@ -1,0 +1,91 @@
+import TokenKeepCore
+
+/// Whether an item that is moved has arrived, as the modules of its settlement see it: what the source has is removed only
+/// when the target has given back what it was given.
+final class MigrationArrival: Sendable {
+    private struct State {
+        var hasArrived: Bool
+        var problem: TokenKeepError?
+        var garbled: SecretBytes?
+    }
+
+    private let state: Guarded<State>
+
+    init(hasArrived: Bool) { state = Guarded(State(hasArrived: hasArrived)) }
+
+    /// Whether the item was read back where it belongs from now on.
+    var hasArrived: Bool { state.withLock { $0.hasArrived } }
+
+    /// The first failure met; a settlement keeps it to itself.
+    var problem: TokenKeepError? { state.withLock { $0.problem } }
+
+    /// What the target gave back instead of what it was given.
+    var garbled: SecretBytes? { state.withLock { $0.garbled } }
+
+    fileprivate func garble(_ secret: SecretBytes) { state.withLock { $0.garbled = secret } }
+
+    fileprivate func arrive() { state.withLock { $0.hasArrived = true } }
+
+    fileprivate func noting<Result>(_ body: () throws(TokenKeepError) -> Result) throws(TokenKeepError) -> Result {
+        do throws(TokenKeepError) {
+            return try body()
+        } catch {
+            if error.status != .notFound { state.withLock { $0.problem = $0.problem ?? error } }
+            throw error
+        }
+    }
+}
+
+/// A module while an item is moved. The target's save counts only if a load gives the same back; the others lose nothing
+/// before it does.
+struct MigrationModule: Module {
+    let base: any Module
+    let isTarget: Bool
+    let arrival: MigrationArrival
+
+    var name: String { base.name }
+    var acceptsDebts: Bool { base.acceptsDebts }
+    var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try arrival.noting { () throws(TokenKeepError) in try base.load(name, call) }
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        let version = try arrival.noting { () throws(TokenKeepError) in
+            let version = try base.save(request, call)
+            if isTarget { try readBack(request, call) }
+            return version
+        }
+        if isTarget { arrival.arrive() }
+        return version
+    }
+
+    private func readBack(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) {
+        let read = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try base.load(request.name, call) }
+        guard let read, read.secret == request.secret, read.details.hasSameMetadata(as: request) else {
+            if let read { arrival.garble(read.secret) }
+            throw TokenKeepError(
+                .corrupt, "\(request.name) does not read back as it was saved", module: base.name,
+                hint: "it stays where it was; the module may be broken")
+        }
+    }
+
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try arrival.noting { () throws(TokenKeepError) in try base.clear(name, ifVersion: version, call) }
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try base.list(namespace: namespace, service: service, call)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+}
+
+extension ItemDetails {
+    /// Whether what a user sees of the item is what a save asked for.
+    fileprivate func hasSameMetadata(as request: SaveRequest) -> Bool {
+        label == request.label && attributes == request.attributes && accessLevel == request.accessLevel
+            && flags == request.flags && expiresAt == request.expiresAt
+    }
+}

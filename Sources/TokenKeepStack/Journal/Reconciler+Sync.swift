@@ -1,0 +1,54 @@
+import TokenKeepCore
+import TokenKeepVault
+
+/// Takes how many items are done, of how many.
+public typealias JournalProgress = (_ done: Int, _ total: Int) -> Void
+
+extension Reconciler {
+    /// Pays what every record owes, whatever its namespace.
+    ///
+    /// - Parameter milliseconds: how long one item may take at most.
+    func sync(
+        _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
+    ) throws(TokenKeepError) -> SyncOutcome {
+        guard try vault.mayOwe() else { return SyncOutcome() }
+        let owing = try vault.owingRecords()
+        let records = owing.records.values.filter(debts.govern)
+        prepareDebtors(of: records, call)
+        var outcome = SyncOutcome(left: owing.unreadable, problem: owing.problem)
+        var owedTo: Set<String> = []
+        let nameless = records.filter { $0.name == nil }
+        outcome.left += nameless.count
+        for record in nameless { owedTo.formUnion(record.debts.filter(debts.isOurs).map(\.module)) }
+        let names = records.compactMap(\.name).sorted()
+        for (index, name) in names.enumerated() {
+            progress?(index, names.count)
+            do throws(TokenKeepError) {
+                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)).withoutPrompts)
+                owedTo.formUnion(left.map(\.module))
+                if left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
+            } catch {
+                outcome.left += 1
+                outcome.problem = outcome.problem ?? error
+            }
+        }
+        if !names.isEmpty { progress?(names.count, names.count) }
+        try? vault.removeStaleHints(call.withoutPrompts)
+        outcome.owedTo = owedTo.sorted()
+        return outcome
+    }
+
+    private func settleInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+        guard !call.deadline.hasPassed else {
+            throw TokenKeepError(.timedOut, "the deadline passed before every item was settled")
+        }
+        return try settle(name, call)
+    }
+
+    /// Asks the user what modules need of him, once and with no lock held.
+    private func prepareDebtors(of records: [JournalRecord], _ call: CallContext) {
+        guard call.promptsAllowed else { return }
+        let owed = Set(records.flatMap(\.debts).map(\.module))
+        for module in debts.debtors where owed.contains(module.name) { try? module.prepare(call) }
+    }
+}

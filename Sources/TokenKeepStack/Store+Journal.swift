@@ -1,0 +1,79 @@
+public import TokenKeepCore
+import TokenKeepVault
+
+extension Store {
+    /// Settles what the journal owes to modules of this stack on this machine, for items of every namespace.
+    ///
+    /// Each item may take as long as a call; what is not reached by `deadline` is left. Where prompts are allowed, a
+    /// module may ask the user before the first item.
+    ///
+    /// - Parameters:
+    ///   - deadline: when all must be over; nil for the store's timeout from now.
+    ///   - progress: is told how far it is, on the caller's thread.
+    /// - Throws: why the journal cannot be read. What cannot be settled is a count of the outcome.
+    public func sync(
+        until deadline: Deadline? = nil, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> SyncOutcome {
+        let call = try begin(.any, until: deadline)
+        guard let reconciler else { return SyncOutcome() }
+        return try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
+    }
+
+    /// What the journal owes, on this machine and on others.
+    public func owed() throws(TokenKeepError) -> OwedReport {
+        _ = try begin(.any)
+        return OwedReport(vault)
+    }
+
+    /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
+    ///
+    /// An item that only it was to get is the vault's from now on. A removal that only it was owed is given up.
+    ///
+    /// - Throws: ``Status/invalid`` where no module can have the name, and why the journal cannot be read.
+    public func forget(module: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> ForgetOutcome {
+        let call = try begin(.any, until: deadline)
+        guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
+            throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
+        }
+        return try Forgetting(vault: vault, module: module).run(call.withoutPrompts, eachItem: timeoutMilliseconds)
+    }
+
+    private static func isModuleByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): true
+        default: false
+        }
+    }
+}
+
+extension Store {
+    /// Moves the items of the store's namespace from one module of the stack to another.
+    ///
+    /// Each item may take as long as a call. What was moved was read back. After a kill another run completes what was
+    /// begun, and until then every load gives the item. Where prompts are allowed, a module may ask the user before the
+    /// first item.
+    ///
+    /// - Parameters:
+    ///   - service: only items of this service; nil for all.
+    ///   - isDryRun: whether it is only said what would be moved.
+    ///   - deadline: when all must be over; nil for the store's timeout from now.
+    ///   - progress: is told how far it is, on the caller's thread.
+    /// - Throws: ``Status/invalid`` where the stack has no such module, ``Status/unsupported`` for a module whose items
+    ///   cannot be moved, and why the source cannot be listed. What keeps an item where it is is a failure of the outcome.
+    public func migrate(
+        from source: String, to target: String, service: String? = nil, isDryRun: Bool = false,
+        until deadline: Deadline? = nil, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> MigrationOutcome {
+        let call = try begin(.any, until: deadline)
+        if let service { _ = try ItemName(namespace: namespace, service: service, account: "") }
+        guard let reconciler else {
+            throw TokenKeepError(
+                .unsupported, "the stack has no two modules between which items can be moved",
+                hint: "give one that has both: --stack $'any sufficient secret-service\\nany required vault'")
+        }
+        return try Migration(reconciler, from: source, to: target).run(
+            namespace: namespace, service: service, isDryRun: isDryRun, call, eachItem: timeoutMilliseconds,
+            progress: progress)
+    }
+}

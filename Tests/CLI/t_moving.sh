@@ -1,0 +1,62 @@
+# No bus is there: what the secret service should get is owed to it.
+export XDG_RUNTIME_DIR="$WORK/run"
+unset DBUS_SESSION_BUS_ADDRESS
+both=$'any sufficient secret-service\nany required vault'
+owed() { "$TOKENKEEP" status --stack "$both" | grep owed; }
+
+title "nothing is owed"
+run sync
+run sync --stack "$both"
+run forget secret-service --yes
+run migrate --from vault --to secret-service --stack "$both"
+[ -e "$TOKENKEEP_VAULT" ] || echo "nothing was made"
+
+title "a service that is away"
+printf token | run save example.com ann --stack "$both"
+printf token | run save example.com bob --stack "$both" --namespace two
+printf token | run save example.com cyd --stack "$both"
+run clear example.com cyd --stack "$both"
+owed
+run sync --stack "$both"
+run sync
+"$TOKENKEEP" status --json | python3 -c '
+import json, sys
+state = json.load(sys.stdin)
+print("problem:", state["owed_problem"])
+for owed in state["owed"]:
+    owed["since"] = "TIME" if len(owed["since"]) == 20 else owed["since"]
+    print(json.dumps(owed, sort_keys=True))'
+
+title "on a terminal: a bar"
+on_terminal -- "$TOKENKEEP" sync --stack "$both"
+
+title "forgetting asks, or is told not to"
+run forget secret-service
+on_terminal 'expect:[y/N] ' 'send:n\n' -- "$TOKENKEEP" forget secret-service
+on_terminal 'expect:[y/N] ' 'send:\x04' -- "$TOKENKEEP" forget secret-service
+owed
+on_terminal 'expect:[y/N] ' 'send:y\n' -- "$TOKENKEEP" forget secret-service
+owed || echo "nothing is owed"
+run sync --stack "$both"
+run load example.com ann
+run forget ../used --yes
+
+title "moving"
+run migrate --from secret-service --to vault --stack "$both"
+run migrate --from vault --to secret-service --stack "$both"
+run migrate --from vault --to secret-service --stack "$both" --dry-run --service example.com
+run migrate --from vault --to secret-service --stack "$both" --service other
+on_terminal -- "$TOKENKEEP" migrate --from vault --to secret-service --stack "$both"
+run load example.com ann
+run migrate --from vault --to vault --stack "$both"
+run migrate --from vault --to nowhere --stack "$both"
+run migrate --from vault --to secret-service
+run migrate --from vault --to memory --stack "$both"$'\nany optional memory'
+run migrate --from vault
+
+title "a damaged record"
+printf token | run save example.com dan --stack "$both"
+echo damaged >"$(find "$TOKENKEEP_VAULT/owed" -type f | sed 's|/owed/|/records/|')"
+run sync --stack "$both"
+"$TOKENKEEP" status | sed -n '/owed/,/hint/p'
+run forget secret-service --yes

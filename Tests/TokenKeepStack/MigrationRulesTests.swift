@@ -1,0 +1,198 @@
+import Synchronization
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// A place that can be owed something, and that does as it is told.
+private final class ScriptedPlace: Module {
+    /// What it does wrong.
+    struct Faults {
+        var failing: Set<StackLine.Operation> = []
+        /// Saves something else than it was given.
+        var garbles = false
+        /// What another program saves in it when a load has answered.
+        var changesAfterLoad: SaveRequest?
+    }
+
+    let name: String
+    let acceptsDebts = true
+    let faults = Mutex(Faults())
+    private let log = Mutex<[String]>([])
+    private let memory = MemoryModule(arena: SecretArena())
+
+    init(_ name: String) {
+        self.name = name
+    }
+
+    var calls: [String] { log.withLock { $0 } }
+
+    private func enter(_ operation: StackLine.Operation) throws(TokenKeepError) {
+        log.withLock { $0.append(operation.rawValue) }
+        guard faults.withLock({ !$0.failing.contains(operation) }) else {
+            throw TokenKeepError(.unavailable, "told to", module: name)
+        }
+    }
+
+    func load(_ item: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try enter(.load)
+        let found = try memory.load(item, call)
+        if let request = faults.withLock({ $0.changesAfterLoad.take() }) { _ = try memory.save(request, call) }
+        var details = found.details
+        details.module = name
+        return TokenItem(details: details, secret: found.secret)
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try enter(.save)
+        guard faults.withLock({ $0.garbles }) else { return try memory.save(request, call) }
+        return try memory.save(SaveRequest(name: request.name, secret: SecretBytes("garbled")), call)
+    }
+
+    func clear(_ item: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try enter(.clear)
+        return try memory.clear(item, ifVersion: version, call)
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try enter(.list)
+        return try memory.list(namespace: namespace, service: service, call)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "here") }
+}
+
+extension Optional {
+    /// What was there; nil stays behind.
+    fileprivate mutating func take() -> Wrapped? {
+        defer { self = nil }
+        return self
+    }
+}
+
+/// What a move does when its modules fail at each of its steps.
+@Suite struct MigrationRulesTests {
+    private let directory = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 20_000))
+    private let one = ScriptedPlace("one")
+    private let two = ScriptedPlace("two")
+    private let three = ScriptedPlace("three")
+    private let vault: Vault
+    private let name: ItemName
+
+    init() throws {
+        vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        name = try ItemName(service: "s", account: "a")
+    }
+
+    private func reconciler(
+        _ stack: String = "any sufficient one\nany sufficient two\nany required vault"
+    ) throws -> Reconciler {
+        let modules: [any Module] = [one, two, three, VaultModule(vault: vault)]
+        let programs = try StackPrograms(Stack(text: stack, source: "test", directories: .none).entries) {
+            line throws(TokenKeepError) in
+            guard let module = modules.first(where: { $0.name == line.module }) else {
+                throw TokenKeepError(.invalid, "no module", isAbsence: true)
+            }
+            return module
+        }
+        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+        return try #require(Reconciler(dispatcher, vault: vault))
+    }
+
+    private func move(_ source: String, _ target: String) throws -> MigrationOutcome {
+        try Migration(reconciler(), from: source, to: target).run(
+            namespace: "", service: nil, isDryRun: false, call, eachItem: 10_000, progress: nil)
+    }
+
+    private func request(_ secret: String) throws -> SaveRequest {
+        try SaveRequest(name: name, secret: SecretBytes(secret))
+    }
+
+    private func secret(in place: any Module) -> String? { try? place.load(name, call).secret.utf8String }
+
+    private func seen() throws -> String? { try reconciler().load(name, call).secret.utf8String }
+
+    @Test func theSourceLosesItWhenItWasReadBack() throws {
+        _ = try one.save(request("token"), call)
+        #expect(try move("one", "two").moved == 1)
+        #expect(one.calls.suffix(2) == ["load", "clear"])
+        #expect(two.calls.contains("save") && two.calls.last == "load")
+        #expect(secret(in: one) == nil)
+        #expect(secret(in: two) == "token")
+        #expect(try vault.record(of: name, call) == nil)
+    }
+
+    /// The garbage goes from where a load would find it, and the item stays.
+    @Test(arguments: ["one", "vault"])
+    func whatDoesNotReadBackIsNotMoved(source: String) throws {
+        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        _ = try first.save(request("token"), call)
+        two.faults.withLock { $0.garbles = true }
+        #expect(try move(source, "two").worst?.status == .corrupt)
+        #expect(try seen() == "token")
+        #expect(secret(in: first) == "token")
+        #expect(secret(in: two) == nil)
+        #expect(try vault.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+        two.faults.withLock { $0.garbles = false }
+        #expect(try move(source, "two").moved == 1)
+        #expect(secret(in: one) == nil && secret(in: two) == "token")
+        #expect(try vault.record(of: name, call) == nil)
+    }
+
+    /// Wherever a module fails, the item is seen, and another run completes the move.
+    @Test(arguments: [("one", "two"), ("one", "vault"), ("vault", "two")], [StackLine.Operation.save, .clear, .load])
+    func aFailureAtAnyStepLosesNothing(way: (String, String), operation: StackLine.Operation) throws {
+        let (source, target) = way
+        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        _ = try first.save(request("token"), call)
+        for place in [one, two] { place.faults.withLock { $0.failing = [operation] } }
+        // The vault does not fail, and nothing is removed from another place when it is the source.
+        let succeeds = operation == .save && target == "vault" || operation == .clear && source == "vault"
+        #expect(try move(source, target).failures.count == (succeeds ? 0 : 1))
+        if operation != .load { #expect(try seen() == "token") }
+        for place in [one, two] { place.faults.withLock { $0.failing = [] } }
+        #expect(try seen() == "token")
+        _ = try move(source, target)
+        #expect(try seen() == "token")
+        #expect(secret(in: one) == nil)
+        #expect(secret(in: two) == (target == "two" ? "token" : nil))
+        #expect(try vault.record(of: name, call)?.state == (target == "vault" ? .home : nil))
+    }
+
+    /// What another program saves in the source after it was read is newer than what is moved.
+    @Test func aChangeMeanwhileStays() throws {
+        _ = try one.save(request("token"), call)
+        one.faults.withLock { $0.changesAfterLoad = try? request("theirs") }
+        let outcome = try move("one", "vault")
+        #expect(outcome.worst?.status == .conflict)
+        #expect(secret(in: one) == "theirs")
+        #expect(try seen() == "theirs")
+        #expect(try vault.record(of: name, call) == nil)
+        #expect(try move("one", "vault").moved == 1)
+        #expect(try seen() == "theirs")
+    }
+
+    /// A third module's older copy would rise.
+    @Test func aCopyElsewhereKeepsAnItemWhereItIs() throws {
+        _ = try one.save(request("token"), call)
+        _ = try two.save(request("older"), call)
+        #expect(try move("one", "vault").worst?.status == .conflict)
+        #expect(try seen() == "token")
+        #expect(try vault.record(of: name, call) == nil)
+    }
+
+    /// What is to go to a third module is not the source's.
+    @Test func anItemOfAThirdModuleIsNotMoved() throws {
+        let stack = "any sufficient three\nany sufficient one\nany required vault"
+        three.faults.withLock { $0.failing = [.save, .load] }
+        #expect(try reconciler(stack).save(request("token"), call).owedTo == ["three"])
+        let outcome = try Migration(reconciler(stack), from: "vault", to: "one").run(
+            namespace: "", service: nil, isDryRun: false, call, eachItem: 10_000, progress: nil)
+        #expect(outcome.moved == 0 && outcome.failures.isEmpty)
+        #expect(secret(in: one) == nil)
+        #expect(try vault.record(of: name, call)?.debts.map(\.module) == ["three"])
+    }
+}

@@ -1,0 +1,253 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepStack
+import TokenKeepVault
+
+/// Moving items between the vault and a real gnome-keyring.
+@Suite struct MigrationTests {
+    private let keyring: PrivateKeyring
+    private let vault = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+
+    init() throws { keyring = try PrivateKeyring() }
+
+    private static let serviceFirst = "any sufficient secret-service\nany required vault"
+    private static let vaultFirst = "any sufficient vault\nany required secret-service"
+
+    private func open(_ stack: String = serviceFirst, isConnected: Bool = true, namespace: String = "") throws -> Store
+    {
+        var configuration = StoreConfiguration(stackText: stack, namespace: namespace)
+        configuration.vaultPath = vault.path + "/vault"
+        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.stackDirectories = .none
+        return try Store(configuration)
+    }
+
+    private func save(
+        _ store: Store, _ secret: String, _ account: String = "ann", service: String = "example.com"
+    ) throws {
+        _ = try store.save(
+            SaveRequest(
+                name: ItemName(namespace: store.namespace, service: service, account: account),
+                secret: SecretBytes(secret), accessLevel: .whenUnlocked, label: "label of \(account)",
+                attributes: ItemAttributes([("client", "one")]), expiresAt: UnixTime(2_000_000_000)))
+    }
+
+    private func load(_ store: Store, _ account: String = "ann") throws -> TokenItem {
+        try store.load(service: "example.com", account: account)
+    }
+
+    private func lookUp(_ account: String = "ann") throws -> String {
+        try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
+    }
+
+    private var journal: Vault { Vault(arena: SecretArena(), path: vault.path + "/vault") }
+
+    private func record(_ account: String = "ann") throws -> JournalRecord? {
+        try journal.record(of: ItemName(service: "example.com", account: account), call)
+    }
+
+    @Test func itemsMoveToTheVaultWhole() throws {
+        for account in ["ann", "bob"] { try save(open(), "token of \(account)", account) }
+        try save(open(), "x", service: "other")
+        try save(open(namespace: "two"), "y", "cyd")
+        let before = try load(open()).details
+        var seen: [String] = []
+        let outcome = try open().migrate(from: "secret-service", to: "vault", service: "example.com") {
+            seen.append("\($0)/\($1)")
+        }
+        #expect(outcome.moved == 2)
+        #expect(outcome.failures.isEmpty)
+        #expect(seen == ["0/2", "1/2", "2/2"])
+        #expect(try lookUp("ann") == "" && lookUp("bob") == "")
+        #expect(try record()?.state == .home)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+        let after = try load(open("any required vault"))
+        #expect(after.secret.utf8String == "token of ann")
+        #expect(after.details.version == before.version)
+        #expect(after.details.label == before.label)
+        #expect(after.details.accessLevel == .whenUnlocked)
+        #expect(after.details.expiresAt == before.expiresAt)
+        #expect(after.details.attributes == before.attributes)
+        #expect(after.details.createdAt == before.createdAt)
+        #expect(try open().list().items.map(\.module) == ["vault", "vault", "secret-service"])
+        #expect(try open(namespace: "two").list().items.map(\.module) == ["secret-service"])
+        #expect(try open().migrate(from: "secret-service", to: "vault", service: "example.com").moved == 0)
+    }
+
+    @Test(arguments: [serviceFirst, vaultFirst])
+    func andBackToTheService(stack: String) throws {
+        try save(open("any required vault"), "token")
+        let before = try load(open(stack)).details
+        #expect(try open(stack).migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try lookUp() == "token")
+        #expect(try record() == nil)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+        let after = try load(open(stack)).details
+        #expect(after.module == "secret-service")
+        #expect(after.version == before.version)
+        #expect(after.attributes == before.attributes)
+    }
+
+    @Test func aDryRunChangesNothing() throws {
+        try save(open(), "token")
+        let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: true)
+        #expect(outcome.moved == 1)
+        #expect(outcome.failures.isEmpty)
+        #expect(try lookUp() == "token")
+        #expect(try record() == nil)
+        #expect(vault.names(in: "vault/records").isEmpty)
+    }
+
+    /// What a kill after the record was written leaves, in either direction, another run completes.
+    @Test(arguments: ["vault", "secret-service"])
+    func anotherRunCompletesWhatWasBegun(target: String) throws {
+        let source = target == "vault" ? "secret-service" : "vault"
+        try save(open(source == "vault" ? "any required vault" : MigrationTests.serviceFirst), "token")
+        let item = try load(open())
+        let debt = Debt(
+            module: "secret-service", machine: MachineID.current.bytes, kind: target == "vault" ? .delete : .put,
+            since: .now)
+        try journal.change(item.details.name, call) { _, _ in
+            (.value(.owed, details: item.details, secret: item.secret, debts: [debt]), ())
+        }
+        #expect(try load(open(isConnected: false)).secret.utf8String == "token")
+        #expect(try open().migrate(from: source, to: target).moved == 1)
+        #expect(try lookUp() == (target == "vault" ? "" : "token"))
+        #expect(try record()?.state == (target == "vault" ? .home : nil))
+        #expect(try load(open()).details.module == target)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+    }
+
+    /// The removal at the source was done, and the record not yet told.
+    @Test func aMoveIsCompletedWhoseSourceIsEmptyAlready() throws {
+        try save(open("any required vault"), "token")
+        let item = try load(open())
+        let debt = Debt(module: "secret-service", machine: MachineID.current.bytes, kind: .delete, since: .now)
+        try journal.change(item.details.name, call) { _, _ in
+            (.value(.owed, details: item.details, secret: item.secret, debts: [debt]), ())
+        }
+        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 1)
+        #expect(try record()?.state == .home)
+        #expect(try load(open()).secret.utf8String == "token")
+    }
+
+    /// An item that waits in the vault for a service that is back moves there, or stays here, as is asked.
+    @Test func whatIsOwedMovesToo() throws {
+        try save(open(isConnected: false), "a", "ann")
+        #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try lookUp() == "a")
+        try save(open(), "old", "bob")
+        try save(open(isConnected: false), "new", "bob")
+        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 2)
+        #expect(try lookUp("bob") == "")
+        #expect(try load(open("any required vault"), "bob").secret.utf8String == "new")
+    }
+
+    /// The value that a load shows is the item: an older one behind it replaces nothing.
+    @Test func aHiddenCopyReplacesNothing() throws {
+        try save(open("any required vault"), "hidden")
+        _ = try keyring.bus.secretTool(
+            "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",
+            "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "shown")
+        let outcome = try open().migrate(from: "vault", to: "secret-service")
+        #expect(outcome.moved == 0)
+        #expect(outcome.failures.map(\.item?.account) == ["ann"])
+        #expect(outcome.worst?.status == .conflict)
+        #expect(try lookUp() == "shown")
+        #expect(try open().migrate(from: "vault", to: "secret-service", isDryRun: true).worst?.status == .conflict)
+        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 1)
+        #expect(try load(open()).secret.utf8String == "shown")
+        #expect(try lookUp() == "")
+    }
+
+    @Test func whatIsClearedDoesNotRise() throws {
+        try save(open(), "old")
+        try open(isConnected: false).clear(service: "example.com", account: "ann")
+        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 0)
+        #expect(throws: TokenKeepError(.notFound, "")) { try load(open()) }
+    }
+
+    @Test func aServiceThatIsAwayOrLockedLosesNothing() throws {
+        try save(open("any required vault"), "token")
+        try save(open("any required secret-service"), "other", "bob")
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try open(isConnected: false).migrate(from: "secret-service", to: "vault")
+        }
+        for isDryRun in [true, false] {
+            #expect(throws: TokenKeepError(.unavailable, "")) {
+                try open(isConnected: false).migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
+            }
+        }
+        try keyring.restart(unlocked: false)
+        let locked = try open().migrate(from: "vault", to: "secret-service")
+        #expect(locked.worst?.status == .locked)
+        #expect(try record()?.state == .home)
+        try keyring.restart()
+        #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try lookUp() == "token")
+    }
+
+    /// A service that was never used here is not taken for an empty one.
+    @Test func aServiceThatIsAbsentTakesNothing() throws {
+        try save(open("any required vault"), "token")
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try open(isConnected: false).migrate(from: "vault", to: "secret-service")
+        }
+        #expect(try record()?.state == .home)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+        #expect(vault.names(in: "vault/used").isEmpty)
+    }
+
+    @Test func aDamagedRecordIsNamedAndLeft() throws {
+        try save(open("any required vault"), "a", "ann")
+        let damaged = try #require(vault.names(in: "vault/records").first)
+        vault.write([0], to: "vault/records/" + damaged)
+        try save(open("any required vault"), "b", "bob")
+        let outcome = try open().migrate(from: "vault", to: "secret-service")
+        #expect(outcome.moved == 1)
+        #expect(outcome.worst?.status == .corrupt)
+        #expect(try lookUp("bob") == "b")
+        #expect(vault.names(in: "vault/records") == [damaged])
+    }
+
+    @Test func refusesWhatCannotBeMoved() throws {
+        let store = try open("any sufficient secret-service\nany required vault\nany optional memory")
+        func status(_ source: String, _ target: String) -> Status? {
+            do {
+                _ = try store.migrate(from: source, to: target)
+                return nil
+            } catch { return error.status }
+        }
+        #expect(status("vault", "vault") == .invalid)
+        #expect(status("vault", "nowhere") == .invalid)
+        #expect(status("memory", "vault") == .unsupported)
+        #expect(throws: TokenKeepError(.unsupported, "")) {
+            try open("any required vault").migrate(from: "vault", to: "secret-service")
+        }
+    }
+
+    /// Another program's readers see the item at every moment of a move there and back.
+    @Test func aMoveIsNeverSeen() async throws {
+        try save(open(), "token")
+        let moved = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for _ in 0..<10 {
+                    _ = try open().migrate(from: "secret-service", to: "vault")
+                    _ = try open().migrate(from: "vault", to: "secret-service")
+                }
+                return true
+            }
+            group.addTask {
+                let reader = try open()
+                for _ in 0..<200 { #expect(try load(reader).secret.utf8String == "token") }
+                return true
+            }
+            return try await group.reduce(true) { $0 && $1 }
+        }
+        #expect(moved)
+        #expect(try load(open()).secret.utf8String == "token")
+    }
+}

@@ -1,0 +1,188 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepStack
+import TokenKeepVault
+
+/// Settling, forgetting and moving, with a real gnome-keyring.
+@Suite struct MovingTests {
+    private let keyring: PrivateKeyring
+    private let vault = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+
+    init() throws { keyring = try PrivateKeyring() }
+
+    /// The default stack; without a bus where `isConnected` is false.
+    private func open(
+        isConnected: Bool = true, namespace: String = "", stack: String? = nil
+    ) throws -> Store {
+        var configuration = StoreConfiguration(
+            stackText: stack ?? "any sufficient secret-service\nany required vault", namespace: namespace)
+        configuration.vaultPath = vault.path + "/vault"
+        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.stackDirectories = .none
+        return try Store(configuration)
+    }
+
+    @discardableResult
+    private func save(_ store: Store, _ secret: String, _ account: String = "ann") throws -> SaveOutcome {
+        try store.save(
+            SaveRequest(
+                name: ItemName(namespace: store.namespace, service: "example.com", account: account),
+                secret: SecretBytes(secret), label: "label of \(account)",
+                attributes: ItemAttributes([("client", "one")]), expiresAt: UnixTime(2_000_000_000)))
+    }
+
+    private func load(_ store: Store, _ account: String = "ann") throws -> String? {
+        try store.load(service: "example.com", account: account).secret.utf8String
+    }
+
+    private func lookUp(_ account: String = "ann") throws -> String {
+        try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
+    }
+
+    private func record(_ account: String = "ann", namespace: String = "") throws -> JournalRecord? {
+        try Vault(arena: SecretArena(), path: vault.path + "/vault").record(
+            of: ItemName(namespace: namespace, service: "example.com", account: account), call)
+    }
+
+    // MARK: sync
+
+    @Test func syncSettlesWhatIsOwedInEveryNamespace() throws {
+        try save(open(), "old", "bob")
+        keyring.stop()
+        try save(open(isConnected: false), "a")
+        try save(open(isConnected: false, namespace: "two"), "b", "cyd")
+        try open(isConnected: false).clear(service: "example.com", account: "bob")
+        let early = try open(isConnected: false).sync()
+        #expect(early.drained == 0)
+        #expect(early.left == 3)
+        #expect(early.owedTo == ["secret-service"])
+        #expect(early.problem == nil)
+        try keyring.restart()
+        #expect(try lookUp("bob") == "old")
+        var seen: [String] = []
+        let outcome = try open().sync { seen.append("\($0)/\($1)") }
+        #expect(outcome.drained == 3)
+        #expect(outcome.left == 0)
+        #expect(outcome.owedTo.isEmpty)
+        #expect(seen == ["0/3", "1/3", "2/3", "3/3"])
+        #expect(try lookUp("bob") == "")
+        #expect(try lookUp() == "a")
+        #expect(try load(open(namespace: "two"), "cyd") == "b")
+        #expect(try record("cyd", namespace: "two") == nil)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+        #expect(vault.names(in: "vault/records").isEmpty)
+        #expect(try open().sync().drained == 0)
+    }
+
+    @Test func syncLeavesWhatALockedServiceIsOwed() throws {
+        try save(open(), "old")
+        keyring.stop()
+        try save(open(isConnected: false), "new")
+        try keyring.restart(unlocked: false)
+        #expect(try open().sync().left == 1)
+        #expect(try load(open(isConnected: false)) == "new")
+        try keyring.restart()
+        #expect(try open().sync().drained == 1)
+        #expect(try lookUp() == "new")
+    }
+
+    @Test func syncKeepsItsDeadline() throws {
+        for number in 0..<3 { try save(open(isConnected: false), "x", "\(number)") }
+        let outcome = try open().sync(until: Deadline(milliseconds: 0))
+        #expect(outcome.left == 3)
+        #expect(outcome.problem?.status == .timedOut)
+        #expect(try open().sync().drained == 3)
+    }
+
+    /// One damaged record is named and counted, and keeps nobody else from being settled.
+    @Test func syncNamesWhatItCannotRead() throws {
+        try save(open(isConnected: false), "x")
+        let damaged = try #require(vault.names(in: "vault/records").first)
+        vault.write([0], to: "vault/records/" + damaged)
+        try save(open(isConnected: false), "y", "bob")
+        let outcome = try open().sync()
+        #expect(outcome.drained == 1)
+        #expect(outcome.left == 1)
+        #expect(outcome.problem?.status == .corrupt)
+        #expect(try lookUp("bob") == "y")
+    }
+
+    /// A crash between a record and its hint leaves the hint: it is taken away, and no other.
+    @Test func syncRemovesStaleHints() throws {
+        try save(open(stack: "any required vault"), "home", "home")
+        try save(open(isConnected: false), "x")
+        let home = try #require(
+            vault.names(in: "vault/records").first { !vault.names(in: "vault/owed").contains($0) })
+        vault.write([], to: "vault/owed/" + home)
+        vault.write([], to: "vault/owed/" + String(repeating: "0", count: 32))
+        #expect(try open(isConnected: false).sync().left == 1)
+        #expect(vault.names(in: "vault/owed").count == 1)
+        #expect(!vault.names(in: "vault/owed").contains(home))
+    }
+
+    // MARK: what is owed
+
+    @Test func theStatusSaysWhatIsOwed() throws {
+        #expect(try open().status().owed.entries.isEmpty)
+        let before = UnixTime.now
+        try save(open(), "old", "bob")
+        try save(open(isConnected: false), "a")
+        try open(isConnected: false).clear(service: "example.com", account: "bob")
+        let owed = try open().status().owed
+        #expect(owed.problem == nil)
+        #expect(owed.entries.map(\.item?.account) == ["ann", "bob"])
+        #expect(owed.entries.map(\.debt.kind) == [.put, .delete])
+        #expect(owed.entries.allSatisfy { $0.debt.module == "secret-service" && $0.isOfThisMachine })
+        #expect(owed.entries.allSatisfy { $0.debt.since >= before })
+    }
+
+    // MARK: forget
+
+    @Test func forgettingAModuleKeepsItsItemsInTheVault() throws {
+        try save(open(), "old", "bob")
+        let offline = try open(isConnected: false)
+        try save(offline, "a")
+        try offline.clear(service: "example.com", account: "bob")
+        #expect(throws: TokenKeepError(.unavailable, "")) { try load(offline, "nobody") }
+        let outcome = try offline.forget(module: "secret-service")
+        #expect(outcome.wasUsed)
+        #expect(outcome.kept == 1)
+        #expect(outcome.givenUp == 1)
+        #expect(outcome.problem == nil)
+        #expect(try record()?.state == .home)
+        #expect(try record("bob") == nil)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+        #expect(try load(offline) == "a")
+        #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "nobody") }
+        #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "bob") }
+        let again = try offline.forget(module: "secret-service")
+        #expect(!again.wasUsed)
+        #expect(again.kept + again.givenUp == 0)
+        #expect(throws: TokenKeepError(.invalid, "")) { try offline.forget(module: "../used") }
+    }
+
+    /// What is owed to the module on another machine, and to other modules here, stays owed.
+    @Test func forgettingAModuleLeavesTheDebtsOfOthers() throws {
+        try save(open(isConnected: false), "a")
+        let journal = Vault(arena: SecretArena(), path: vault.path + "/vault")
+        let name = try ItemName(service: "example.com", account: "ann")
+        let others = [("secret-service", 7), ("elsewhere", MachineID.current.bytes[0])].map { module, byte in
+            Debt(
+                module: module,
+                machine: module == "elsewhere" ? MachineID.current.bytes : [UInt8](repeating: byte, count: 16),
+                kind: .put, since: UnixTime(5))
+        }
+        let owing = try #require(try record())
+        let item = try #require(try owing.item())
+        try journal.change(name, call) { _, _ in
+            (.value(.owed, details: item.details, secret: item.secret, debts: owing.debts + others), ())
+        }
+        #expect(try open().forget(module: "secret-service").kept == 1)
+        #expect(try record()?.debts == others)
+        #expect(try record()?.state == .owed)
+        #expect(vault.names(in: "vault/owed").count == 1)
+    }
+}
