@@ -16,7 +16,10 @@ struct Reconciler: Sendable {
     let debts: Debts
 
     /// nil where nothing can be owed to any module of the stack.
-    init?(_ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current) {
+    init?(
+        _ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current,
+        clock: @escaping @Sendable () -> UnixTime = { .now }
+    ) {
         var seen: Set<String> = []
         let debtors = dispatcher.programs.places.map(\.module).filter {
             $0.acceptsDebts && seen.insert($0.name).inserted
@@ -24,7 +27,7 @@ struct Reconciler: Sendable {
         guard !debtors.isEmpty else { return nil }
         self.dispatcher = dispatcher
         self.vault = vault
-        debts = Debts(machine: machine, debtors: debtors)
+        debts = Debts(machine: machine, debtors: debtors, clock: clock)
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
