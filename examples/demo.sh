@@ -33,7 +33,7 @@ run_expecting() {
 # The user's own keyring is left alone: a bus and a keyring of the demo's own.
 start_desktop() {
     cat >bus.conf <<END
-<busconfig><type>session</type><listen>unix:dir=$work</listen><policy context="default">
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default">
 <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
 END
     dbus-daemon --config-file=bus.conf --fork --print-address=3 --print-pid=4 3>bus.address 4>bus.pid
@@ -42,10 +42,15 @@ END
     mkdir -p home
     printf 'password' | HOME="$work/home" XDG_DATA_HOME="$work/home" XDG_RUNTIME_DIR="$work" \
         gnome-keyring-daemon --unlock --components=secrets --foreground >keyring.log 2>&1 &
+    keyring=$!
     gdbus wait --session --timeout 20 org.freedesktop.secrets || { cat bus.address keyring.log >&2; exit 1; }
 }
 
-stop_desktop() { [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true; }
+keyring=
+stop_desktop() {
+    [ -z "$keyring" ] || kill "$keyring" 2>/dev/null || true
+    [ ! -s bus.pid ] || kill "$(cat bus.pid)" 2>/dev/null || true
+}
 trap 'stop_desktop; rm -rf "$work"' EXIT
 
 unset XDG_RUNTIME_DIR

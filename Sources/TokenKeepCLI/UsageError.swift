@@ -39,11 +39,13 @@ enum UsageError {
         for word in words {
             let subcommands = command.configuration.subcommands
             guard isHelp || !subcommands.isEmpty else { return }  // what follows are arguments
-            known.append(word)
             guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
+                let group = (["tokenkeep"] + known).joined(separator: " ")
                 throw TokenKeepError(
-                    .invalid, "there is no command '\(known.joined(separator: " "))'", hint: "see tokenkeep --help")
+                    .invalid, "there is no command '\((known + [word]).joined(separator: " "))'",
+                    hint: "see \(group) --help")
             }
+            known.append(word)
             command = next
         }
     }

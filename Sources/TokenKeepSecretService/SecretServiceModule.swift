@@ -54,8 +54,10 @@ public final class SecretServiceModule: Module {
     /// Yes: what the service missed is given to it when it is back.
     public let acceptsDebts = true
 
-    /// False while the service is known not to answer.
-    public var mayAnswer: Bool { (try? breaker.check()) != nil }
+    /// False where there is no session bus, and while the service is known not to answer.
+    public var mayAnswer: Bool {
+        (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
+    }
 
     /// Opens the default collection, which may ask the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
@@ -144,7 +146,6 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            try GLibrary.load()
             let first = try link(until: call)
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call))
@@ -175,6 +176,7 @@ public final class SecretServiceModule: Module {
         } else {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
+            try GLibrary.load()
             usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
             links.withLock { $0.connection = usable }
         }

@@ -90,6 +90,9 @@ printf kept | run save example.com memory
 for stack in 'any required memory' $'save required memory\nany required vault' $'save optional vault\nany required memory'; do
     printf other | run save example.com memory --stack "$stack"
 done
+mkdir -p config/tokenkeep/stack.d
+echo 'any required memory' >config/tokenkeep/stack.d/scratch.conf
+printf other | XDG_CONFIG_HOME="$WORK/config" run save example.com memory --stack scratch
 run load example.com memory
 printf new | run save example.com memory --stack $'load optional memory\nany required vault'
 run load example.com memory

@@ -61,7 +61,7 @@ import TokenKeepCore
 
     @Test func anOKKeepsTheItemInSeveralPlaces() throws {
         let stack = try stack("any [ok=ok] first\nany required second")
-        let version = try stack.save(request("1"), call)
+        let version = try stack.save(request("1"), call).version
         #expect(try first.load(item, call).secret.utf8String == "1")
         #expect(try second.load(item, call).secret.utf8String == "1")
         _ = try stack.save(request("2", if: .version(version)), call)

@@ -67,7 +67,10 @@ extension Reconciler {
         var missed: [any Module] = []
         for module in dispatcher.programs.places.map(\.module) where !module.holdsRecords {
             do throws(TokenKeepError) {
-                wasThere = try module.clear(name, ifVersion: nil, call) || wasThere
+                let cleared = try ask(module, to: .clear, name, because: "a clear visits every module") {
+                    () throws(TokenKeepError) in try module.clear(name, ifVersion: nil, call)
+                }
+                wasThere = cleared || wasThere
             } catch {
                 guard version == nil, module.acceptsDebts, Reconciler.canBeOwed(error) else { throw error }
                 if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }

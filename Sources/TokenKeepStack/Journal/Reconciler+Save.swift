@@ -43,7 +43,7 @@ extension Reconciler {
             // Without a journal nothing can be owed: the modules alone, and none is passed.
             let isPassed = hasJournal && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
-            return try dispatcher.saveInPlaces(request, call)
+            return try saveWithoutJournal(request, because: isPassed ? nil : error, call)
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
@@ -52,6 +52,18 @@ extension Reconciler {
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
             return SaveOutcome(version: version, module: holder, owedTo: unpaid)
+        }
+    }
+
+    /// Where the modules cannot take it either, what is wrong with the journal is what the user can mend.
+    private func saveWithoutJournal(
+        _ request: SaveRequest, because problem: TokenKeepError?, _ call: CallContext
+    ) throws(TokenKeepError) -> SaveOutcome {
+        do throws(TokenKeepError) {
+            return try dispatcher.saveInPlaces(request, call)
+        } catch {
+            guard let problem, error.status == .unavailable || error.status == .timedOut else { throw error }
+            throw problem
         }
     }
 
@@ -73,7 +85,9 @@ extension Reconciler {
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
         do throws(TokenKeepError) {
-            let version = try top.save(request, call)
+            let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
+                () throws(TokenKeepError) in try top.save(request, call)
+            }
             return (.keep, .sent(version: version))
         } catch {
             guard error.status == .unavailable || error.status == .timedOut, request.precondition == .none else {
@@ -98,6 +112,7 @@ extension Reconciler {
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
         }
         let state: RecordState = owed.isEmpty ? .home : .owed
+        note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")
         return (
             .value(state, details: details, secret: request.secret, debts: owed), .recorded(version: details.version)
         )

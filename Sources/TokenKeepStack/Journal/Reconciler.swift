@@ -36,6 +36,7 @@ struct Reconciler: Sendable {
         while true {
             if let record = try governing(name, call) {
                 let item = try record.item()
+                note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
                 let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
                 _ = try? settle(name, call.until(soon).withoutPrompts)
                 if let item { return item }
@@ -73,6 +74,7 @@ struct Reconciler: Sendable {
     func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
             guard let record = entry.record, debts.govern(record) else { return (.keep, []) }
+            note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
             let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
             let (change, left) = try settlement.settle()
             return (change, left.filter(debts.isOurs))
