@@ -33,7 +33,7 @@ public final class VaultModule: Module {
                 var details = request.details(replacing: present?.details, module: name)
                 try VaultModule.refuseToLower(present?.details, by: details)
                 details.version = keys.versions.version(of: details, secret: request.secret)
-                let debts = present?.debts ?? []
+                let debts = (present?.debts ?? []).map(\.renewed)
                 let state: RecordState = debts.isEmpty ? .home : .owed
                 return (.value(state, details: details, secret: request.secret, debts: debts), details.version)
             }
@@ -81,7 +81,7 @@ public final class VaultModule: Module {
         case .unreadable: return (.remove, true)
         case .record(let record) where record.state == .tombstone: return (.tombstone(debts: record.debts), false)
         case .record(let record) where record.debts.isEmpty: return (.remove, true)
-        case .record(let record): return (.tombstone(debts: record.debts.map(\.ofDeletion)), true)
+        case .record(let record): return (.tombstone(debts: record.debts.map(\.ofDeletion.renewed)), true)
         }
     }
 

@@ -137,6 +137,13 @@ public struct Debt: Sendable, Equatable {
         self.inFlight = inFlight
     }
 
+    /// What a debt becomes when its item changes now: what another program changed earlier is older.
+    public var renewed: Debt {
+        var debt = self
+        debt.since = .now
+        return debt
+    }
+
     /// What a debt becomes when its item is cleared: the module must lose the item.
     public var ofDeletion: Debt {
         var debt = self

@@ -121,13 +121,20 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func clear(_ step: HistoryStep, _ deadline: Deadline, _ isInterlude: Bool) throws {
+        let mayBeUnseen = try !isSeen(step)
         let (_, status) = attempt {
             try stores[step.store].clear(service: serviceName, account: "\(step.account)", until: deadline)
         }
         note(step, "\(status)")
         if isInterlude, status == .busy { return }
         try require(status == .ok, step, "a clear failed with \(status.name)")
-        items[step.account].acknowledge(nil)
+        try acknowledgeClear(step.account, mayBeUnseen)
+    }
+
+    /// Where it is not known that there ever was a service, what others keep in it is out of reach.
+    private func acknowledgeClear(_ account: Int, _ mayBeUnseen: Bool) throws {
+        items[account].acknowledge(nil)
+        if mayBeUnseen { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
     }
 
     private func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
@@ -141,7 +148,7 @@ final class HistoryPlayer: @unchecked Sendable {
         switch status {
         case .ok:
             try require(before.contains(known.value), step, "cleared another version")
-            items[step.account].acknowledge(nil)
+            try acknowledgeClear(step.account, mayBeUnseen)
         case .conflict: try require(before != [known.value] || mayBeUnseen, step, "nothing changed")
         default: try require(!wasCalm && isOutage(status), step, "\(status.name) without a cause")
         }
@@ -154,8 +161,8 @@ final class HistoryPlayer: @unchecked Sendable {
         note(step, "\(status)")
         try require(status == .ok || !wasCalm && isOutage(status), step, "\(status.name) without a cause")
         for account in items.indices {
-            let mustBeCleared = status == .ok && !mayBeUnseen && !items[account].possible.contains(nil)
-            if mustBeCleared { items[account].acknowledge(nil) } else { items[account].mayBeCleared() }
+            let mustBeCleared = status == .ok && !items[account].possible.contains(nil)
+            if mustBeCleared { try acknowledgeClear(account, mayBeUnseen) } else { items[account].mayBe(nil) }
         }
     }
 

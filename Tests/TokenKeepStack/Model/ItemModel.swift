@@ -11,9 +11,9 @@ struct ItemModel {
         theirs = nil
     }
 
-    /// It may have been cleared, or not.
-    mutating func mayBeCleared() {
-        possible.insert(nil)
+    /// It cannot be told whether this is what became of it.
+    mutating func mayBe(_ value: String?) {
+        possible.insert(value)
         theirs = nil
     }
 
