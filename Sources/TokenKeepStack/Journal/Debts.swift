@@ -21,18 +21,6 @@ struct Debts {
         return debtors.first { $0.name == debt.module }
     }
 
-    /// A record's debts before its value is replaced. The value may be on its way to a module: whoever sent it may have
-    /// ended before it could note that.
-    func noting(_ record: JournalRecord, _ keys: JournalKeys) -> [Debt] {
-        guard record.debts.contains(where: isOwedValue), let item = (try? record.item()) ?? nil else {
-            return record.debts
-        }
-        let fingerprint = keys.fingerprint(of: item.secret)
-        return record.debts.map { isOwedValue($0) ? $0.sending(fingerprint) : $0 }
-    }
-
-    private func isOwedValue(_ debt: Debt) -> Bool { debt.kind == .put && isOurs(debt) }
-
     /// The debts after a save whose value belongs to `top`; the other debtors in `holders` may hold an older one.
     func afterSave(_ debts: [Debt], to top: (any Module)?, holders: [any Module]) -> [Debt] {
         let deletions = holders.filter { $0.name != top?.name }.map { owed(.delete, to: $0, after: debts) }
@@ -51,17 +39,5 @@ struct Debts {
         return Debt(
             module: module.name, machine: machine.bytes, kind: kind, since: clock(), base: known?.base,
             inFlight: known?.inFlight ?? [])
-    }
-}
-
-extension Debt {
-    private static let maximumInFlight = 16
-
-    /// The same with a value noted that was sent and may have arrived.
-    func sending(_ fingerprint: [UInt8]) -> Debt {
-        guard !inFlight.contains(fingerprint) else { return self }
-        var debt = self
-        debt.inFlight = inFlight.suffix(Debt.maximumInFlight - 1) + [fingerprint]
-        return debt
     }
 }

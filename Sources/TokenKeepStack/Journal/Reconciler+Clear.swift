@@ -50,7 +50,7 @@ extension Reconciler {
             return (.tombstone(debts: debts.afterClear([], holders: debts.debtors)), (true, true))
         case .record(let record) where debts.govern(record) || record.details != nil:
             if let version { try SaveRequest.check(version: version, of: name, present: record.details) }
-            let owed = debts.afterClear(debts.noting(record, keys), holders: debts.debtors)
+            let owed = debts.afterClear(record.debtsBeforeChange(keys), holders: debts.debtors)
             return (owed.isEmpty ? .remove : .tombstone(debts: owed), (record.details != nil, true))
         case .none, .record:
             return try visit(name, ifVersion: version, after: entry.record?.debts ?? [], call)

@@ -113,7 +113,7 @@ extension Reconciler {
         var details = request.details(replacing: present, module: "vault")
         details.version = keys.versions.version(of: details, secret: request.secret)
         let debtor = top.acceptsDebts ? top : nil
-        let owing = record.map { debts.noting($0, keys) } ?? []
+        let owing = record?.debtsBeforeChange(keys) ?? []
         var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)

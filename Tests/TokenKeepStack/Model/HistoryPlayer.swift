@@ -65,7 +65,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func take(_ step: HistoryStep, _ isInterlude: Bool) throws {
-        let deadline = Deadline(milliseconds: isInterlude ? 5 : 5000)
+        let deadline = Deadline(milliseconds: isInterlude ? 2 : 5000)
         switch step.action {
         case .save: try save(step, .none, expecting: nil, deadline, isInterlude)
         case .saveIfAbsent: try save(step, .absent, expecting: nil, deadline, isInterlude)
