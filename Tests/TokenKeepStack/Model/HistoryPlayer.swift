@@ -32,12 +32,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func open(isConnected: Bool) throws -> Store {
-        var configuration = StoreConfiguration(stackText: "any sufficient secret-service\nany required vault")
-        configuration.vaultPath = vaultPath
-        let world = world
-        configuration.makeSecretService = { ScriptedConnection(world, isConnected: isConnected, versionKey: $0) }
-        configuration.clock = { world.now }
-        return try Store(configuration)
+        try world.store(vaultPath: vaultPath, isConnected: isConnected)
     }
 
     /// Plays the steps, then lets everything come back and checks what remains.

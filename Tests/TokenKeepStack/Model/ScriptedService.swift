@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepStack
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
 /// call. All connections to it see the same items. Used by one thread at a time.
@@ -24,6 +25,8 @@ final class ScriptedService: @unchecked Sendable {
     var fault: (fault: Fault, calls: Int)?
     /// What another program or store does while a call is on its way, after so many calls more.
     var interlude: (body: () -> Void, calls: Int)?
+    /// What another program or store does as soon as the next call was answered.
+    var afterward: (() -> Void)?
     /// The time, in whole seconds.
     var now = UnixTime(1_000_000)
     /// Sent to a service that hangs, in this order.
@@ -68,6 +71,9 @@ final class ScriptedService: @unchecked Sendable {
         case .up: break
         }
         let answer = body()
+        let next = afterward
+        afterward = nil
+        next?()
         switch fault {
         case .vanishesAfter:
             condition = .down
@@ -99,5 +105,19 @@ final class ScriptedService: @unchecked Sendable {
         guard isWrite || next.fault == .hangsBefore else { return nil }
         fault = nil
         return next.fault
+    }
+}
+
+extension ScriptedService {
+    /// The default stack.
+    static let stack = "any sufficient secret-service\nany required vault"
+
+    /// A store that has this service, or no bus.
+    func store(vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack) throws -> Store {
+        var configuration = StoreConfiguration(stackText: stack)
+        configuration.vaultPath = vaultPath
+        configuration.makeSecretService = { ScriptedConnection(self, isConnected: isConnected, versionKey: $0) }
+        configuration.clock = { self.now }
+        return try Store(configuration)
     }
 }
