@@ -32,11 +32,11 @@ public final class Store: Sendable {
         vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
-            busAddress: configuration.busAddress)
+            busAddress: configuration.busAddress, makeSecretService: configuration.makeSecretService)
         let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in try factory.make(line) }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
-        reconciler = Reconciler(dispatcher, vault: vault)
+        reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)
     }
 
     /// Saves an item, replacing what is there. What returns has been made durable, a memory-only item excepted.

@@ -1,5 +1,8 @@
 package import TokenKeepCore
 
+/// Provides the key of item versions.
+package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
+
 /// How to open a store.
 public struct StoreConfiguration: Sendable {
     /// The name of a configured stack; nil for the default. Not together with ``stackText``.
@@ -16,6 +19,10 @@ public struct StoreConfiguration: Sendable {
     package var vaultPath: String?
     /// The message bus instead of the session's, for tests.
     package var busAddress: String?
+    /// Makes what stands in for the Secret Service, for tests; it gets the key of item versions.
+    package var makeSecretService: (@Sendable (@escaping VersionKeyProvider) -> any Module)?
+    /// Tells since when something is owed: a test's own clock, or the wall clock.
+    package var clock: @Sendable () -> UnixTime = { .now }
     /// Where the files of stacks are.
     package var stackDirectories = StackDirectories.standard
     /// The file of a stack, checked like one in the directories; nil for one by name.

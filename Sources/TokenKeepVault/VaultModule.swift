@@ -33,7 +33,7 @@ public final class VaultModule: Module {
                 var details = request.details(replacing: present?.details, module: name)
                 try VaultModule.refuseToLower(present?.details, by: details)
                 details.version = keys.versions.version(of: details, secret: request.secret)
-                let debts = present?.debts ?? []
+                let debts = (present?.debtsBeforeChange(keys) ?? []).map(\.renewed)
                 let state: RecordState = debts.isEmpty ? .home : .owed
                 return (.value(state, details: details, secret: request.secret, debts: debts), details.version)
             }
@@ -51,12 +51,12 @@ public final class VaultModule: Module {
                 if let version { try SaveRequest.check(version: version, of: name, present: nil) }
                 return false
             }
-            return try vault.change(name, call) { entry, _ throws(TokenKeepError) in
+            return try vault.change(name, call) { entry, keys throws(TokenKeepError) in
                 if let version {
                     if case .unreadable(let error) = entry { throw error }
                     try SaveRequest.check(version: version, of: name, present: entry.record?.details)
                 }
-                return VaultModule.clearing(entry)
+                return VaultModule.clearing(entry, keys)
             }
         } catch {
             throw error.of(name)
@@ -74,14 +74,15 @@ public final class VaultModule: Module {
     }
 
     /// What a clear makes of a record: what it owed to modules becomes that they must lose the item.
-    private static func clearing(_ entry: JournalEntry) -> (JournalChange, Bool) {
+    private static func clearing(_ entry: JournalEntry, _ keys: JournalKeys) -> (JournalChange, Bool) {
         switch entry {
         // Nothing to remove is made durable too: an earlier removal may have been cut short.
         case .none: return (.remove, false)
         case .unreadable: return (.remove, true)
         case .record(let record) where record.state == .tombstone: return (.tombstone(debts: record.debts), false)
         case .record(let record) where record.debts.isEmpty: return (.remove, true)
-        case .record(let record): return (.tombstone(debts: record.debts.map(\.ofDeletion)), true)
+        case .record(let record):
+            return (.tombstone(debts: record.debtsBeforeChange(keys).map(\.ofDeletion.renewed)), true)
         }
     }
 

@@ -6,7 +6,8 @@
  *   probe pattern ACCOUNT COUNT LETTER       saves LETTER repeated, of changing length, COUNT times
  *   probe watch ACCOUNT COUNT                loads COUNT times: every secret must be one letter repeated
  *
- * Prints what a load found; then the status's name. Exits 0 for OK.
+ * Prints what a load found; then the status's name. Exits 0 for OK. The stack is the vault alone, or what the
+ * environment's PROBE_STACK names ("" for the default).
  */
 #include <tokenkeep.h>
 
@@ -107,7 +108,11 @@ int main(int argc, char **argv) {
     const char *account = argc > 2 ? argv[2] : "";
     if (argc > 4 && strcmp(command, "save") == 0)
         options.timeout_ms = (uint32_t)atoi(argv[4]);
-    options.stack_text = "any required vault";
+    const char *stack = getenv("PROBE_STACK");
+    if (stack == NULL)
+        options.stack_text = "any required vault";
+    else if (stack[0] != '\0')
+        options.stack = stack;
     tokenkeep_status status = tokenkeep_open(&options, &store, &error);
     if (status != TOKENKEEP_OK)
         return report(status, error);

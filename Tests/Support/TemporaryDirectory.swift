@@ -7,8 +7,11 @@ public final class TemporaryDirectory: Sendable {
     public let path: String
 
     /// Makes a directory of mode 0700 below `TMPDIR` or /tmp.
-    public init() {
-        let base = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? "/tmp"
+    ///
+    /// - Parameter inMemory: below /dev/shm, where that can be written: for what syncs thousands of files.
+    public init(inMemory: Bool = false) {
+        let usual = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? "/tmp"
+        let base = inMemory && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : usual
         var template = Array("\(base)/tokenkeep-test-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
         path = String(cString: made)

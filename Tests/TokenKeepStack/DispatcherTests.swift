@@ -10,6 +10,8 @@ final class ScriptedModule: Module {
     private let memory = MemoryModule(arena: SecretArena())
     private let failures: Mutex<[StackLine.Operation: Status]>
     private let asked = Mutex<[String]>([])
+    /// What happens before the next removal.
+    let beforeClear = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ name: String, failing failures: [StackLine.Operation: Status] = [:]) {
         self.name = name
@@ -45,6 +47,7 @@ final class ScriptedModule: Module {
         _ item: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         try enter(.clear)
+        beforeClear.withLock { $0 }?()
         return try memory.clear(item, ifVersion: version, call)
     }
 
@@ -74,6 +77,19 @@ final class ScriptedModule: Module {
             return module
         }
         return Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+    }
+
+    /// Between the judgement and the removal another process may save.
+    @Test(arguments: [false, true])
+    func aConditionalClearIsJudgedAgainByThePlaceThatHasTheItem(isFirst: Bool) throws {
+        let (place, item, call) = (isFirst ? first : second, item, call)
+        _ = try place.save(SaveRequest(name: item, secret: SecretBytes("old")), call)
+        let version = try place.load(item, call).details.version
+        place.beforeClear.withLock {
+            $0 = { _ = try? place.save(SaveRequest(name: item, secret: SecretBytes("new")), call) }
+        }
+        #expect(throws: TokenKeepError(.conflict, "")) { try stack().clear(item, ifVersion: version, call) }
+        #expect(try place.load(item, call).secret.utf8String == "new")
     }
 
     private func request(

@@ -88,6 +88,14 @@ public struct JournalRecord: Sendable {
     ///
     /// - Throws: ``Status/locked`` where its class key is not there, ``Status/corrupt``.
     public func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
+
+    /// The debts, before the record's value goes. The value may be on its way to a module: whoever sent it may have
+    /// ended before that could be noted.
+    public func debtsBeforeChange(_ keys: JournalKeys) -> [Debt] {
+        guard debts.contains(where: { $0.kind == .put }), let item = (try? openItem()) ?? nil else { return debts }
+        let fingerprint = keys.fingerprint(of: item.secret)
+        return debts.map { $0.kind == .put ? $0.sending(fingerprint) : $0 }
+    }
 }
 
 /// What a change makes of a record.
@@ -135,6 +143,23 @@ public struct Debt: Sendable, Equatable {
         self.since = since
         self.base = base
         self.inFlight = inFlight
+    }
+
+    private static let maximumInFlight = 16
+
+    /// The same with a value's fingerprint noted that was sent and may have arrived.
+    public func sending(_ fingerprint: [UInt8]) -> Debt {
+        guard !inFlight.contains(fingerprint) else { return self }
+        var debt = self
+        debt.inFlight = inFlight.suffix(Debt.maximumInFlight - 1) + [fingerprint]
+        return debt
+    }
+
+    /// What a debt becomes when its item changes now: what another program changed earlier is older.
+    public var renewed: Debt {
+        var debt = self
+        debt.since = .now
+        return debt
     }
 
     /// What a debt becomes when its item is cleared: the module must lose the item.

@@ -85,7 +85,12 @@ extension Dispatcher {
         if request.precondition == .none {
             guard request.accessLevel == nil else { return request }
             for place in places.dropFirst() where request.inherited == nil {
-                request.inherited = try? place.module.load(request.name, call).details
+                do throws(TokenKeepError) {
+                    request.inherited = try place.module.load(request.name, call).details
+                } catch {
+                    // What is locked there may have a level that must be kept.
+                    guard error.status != .locked else { throw error }
+                }
             }
             return request
         }
@@ -95,8 +100,8 @@ extension Dispatcher {
             }
             guard let item else { continue }
             try request.check(present: item.details)
-            if index == 0 { return request }  // the first place checks again, in one step with its save
             request.inherited = item.details
+            if index == 0 { return request }  // the first place checks again, in one step with its save
             request.precondition = .absent
             return request
         }

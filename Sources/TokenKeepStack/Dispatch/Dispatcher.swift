@@ -38,15 +38,19 @@ struct Dispatcher: Sendable {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let places = places(for: .clear)
-        var version = version
-        if let expected = version, places.count != 1 || memory.item(name) != nil {
-            try SaveRequest.check(version: expected, of: name, present: loadIfThere(name, call)?.details)
-            version = nil
+        let isInMemory = memory.item(name) != nil
+        var holder = places.first?.module.name
+        if let version, places.count != 1 || isInMemory {
+            let present = try loadIfThere(name, call)?.details
+            try SaveRequest.check(version: version, of: name, present: present)
+            holder = isInMemory ? nil : present?.module
         }
-        var wasThere = try memory.clear(name, ifVersion: nil, call)
+        var wasThere = try memory.clear(name, ifVersion: isInMemory ? version : nil, call)
         var ignored: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
+                // The place that has it judges again, in one step with its removal.
+                let version = place.module.name == holder ? version : nil
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
             } catch {
@@ -56,7 +60,7 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         // A condition that nobody judged has not been met.
-        if version != nil, let ignored { throw ignored }
+        if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
     }

@@ -6,6 +6,8 @@ struct Debts {
     let machine: MachineID
     /// The modules of this stack to which something can be owed.
     let debtors: [any Module]
+    /// Tells since when something is owed.
+    let clock: @Sendable () -> UnixTime
 
     /// Whether a debt is for a module of this stack on this machine; others stay as they are.
     func isOurs(_ debt: Debt) -> Bool { module(of: debt) != nil }
@@ -35,19 +37,7 @@ struct Debts {
     private func owed(_ kind: Debt.Kind, to module: any Module, after debts: [Debt]) -> Debt {
         let known = debts.first { $0.module == module.name && $0.machine == machine.bytes }
         return Debt(
-            module: module.name, machine: machine.bytes, kind: kind, since: .now, base: known?.base,
+            module: module.name, machine: machine.bytes, kind: kind, since: clock(), base: known?.base,
             inFlight: known?.inFlight ?? [])
-    }
-}
-
-extension Debt {
-    private static let maximumInFlight = 16
-
-    /// The same with a value noted that was sent and may have arrived.
-    func sending(_ fingerprint: [UInt8]) -> Debt {
-        guard !inFlight.contains(fingerprint) else { return self }
-        var debt = self
-        debt.inFlight = inFlight.suffix(Debt.maximumInFlight - 1) + [fingerprint]
-        return debt
     }
 }

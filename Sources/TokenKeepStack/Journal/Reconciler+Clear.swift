@@ -22,7 +22,7 @@ extension Reconciler {
             }
         }
         let (wasThere, owes) = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
-            try change(entry, clearing: name, ifVersion: version, call.withoutPrompts)
+            try change(entry, clearing: name, ifVersion: version, keys, call.withoutPrompts)
         }
         if owes {
             let left = try? settle(name, call.withoutPrompts)
@@ -41,7 +41,8 @@ extension Reconciler {
     }
 
     private func change(
-        _ entry: JournalEntry, clearing name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+        _ entry: JournalEntry, clearing name: ItemName, ifVersion version: UInt64?, _ keys: JournalKeys,
+        _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, (wasThere: Bool, owes: Bool)) {
         switch entry {
         case .unreadable(let error):
@@ -49,7 +50,7 @@ extension Reconciler {
             return (.tombstone(debts: debts.afterClear([], holders: debts.debtors)), (true, true))
         case .record(let record) where debts.govern(record) || record.details != nil:
             if let version { try SaveRequest.check(version: version, of: name, present: record.details) }
-            let owed = debts.afterClear(record.debts, holders: debts.debtors)
+            let owed = debts.afterClear(record.debtsBeforeChange(keys), holders: debts.debtors)
             return (owed.isEmpty ? .remove : .tombstone(debts: owed), (record.details != nil, true))
         case .none, .record:
             return try visit(name, ifVersion: version, after: entry.record?.debts ?? [], call)
@@ -60,19 +61,24 @@ extension Reconciler {
     private func visit(
         _ name: ItemName, ifVersion version: UInt64?, after foreign: [Debt], _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, (wasThere: Bool, owes: Bool)) {
+        var holder: String?
         if let version {
-            try SaveRequest.check(version: version, of: name, present: dispatcher.loadIfThere(name, call)?.details)
+            let present = try dispatcher.loadIfThere(name, call)?.details
+            try SaveRequest.check(version: version, of: name, present: present)
+            holder = present?.module
         }
         var wasThere = false
         var missed: [any Module] = []
         for module in dispatcher.programs.places.map(\.module) where !module.holdsRecords {
+            // Another program may change it since it was judged.
+            let version = module.name == holder ? version : nil
             do throws(TokenKeepError) {
                 let cleared = try ask(module, to: .clear, name, because: "a clear visits every module") {
-                    () throws(TokenKeepError) in try module.clear(name, ifVersion: nil, call)
+                    () throws(TokenKeepError) in try module.clear(name, ifVersion: version, call)
                 }
                 wasThere = cleared || wasThere
             } catch {
-                guard version == nil, module.acceptsDebts, Reconciler.canBeOwed(error) else { throw error }
+                guard module.acceptsDebts, Reconciler.canBeOwed(error) else { throw error }
                 if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
             }
         }

@@ -26,7 +26,7 @@ extension Reconciler {
         /// The module has it, and no record was needed.
         case sent(version: UInt64)
         /// The record has it first; it may owe.
-        case recorded(version: UInt64)
+        case recorded(version: UInt64, owing: [Debt])
     }
 
     private func save(
@@ -43,12 +43,14 @@ extension Reconciler {
             // Without a journal nothing can be owed: the modules alone, and none is passed.
             let isPassed = hasJournal && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
+            // A record that governs would hide what the modules get.
+            guard hasJournal || (try? vault.mayOwe()) == false else { throw error }
             return try saveWithoutJournal(request, because: isPassed ? nil : error, call)
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
-        case .recorded(let version):
-            let left = (try? settle(request.name, call)) ?? []
+        case .recorded(let version, let owing):
+            let left = (try? settle(request.name, call)) ?? owing
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
             return SaveOutcome(version: version, module: holder, owedTo: unpaid)
@@ -82,6 +84,7 @@ extension Reconciler {
             return try recording(request, over: record, record.details, first: top, keys)
         }
         if case .unreadable = entry { return try recording(request, over: nil, nil, first: top, keys) }
+        // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
         do throws(TokenKeepError) {
@@ -90,11 +93,15 @@ extension Reconciler {
             }
             return (.keep, .sent(version: version))
         } catch {
-            guard error.status == .unavailable || error.status == .timedOut, request.precondition == .none else {
-                throw error
-            }
+            let isOutage = error.status == .unavailable || error.status == .timedOut
+            guard isOutage || mayBeRecorded(past: top, error) else { throw error }
             return try recording(request, over: record, nil, first: top, keys, wasSent: true)
         }
+    }
+
+    /// A locked place that the stack's own line passes is owed the value: its older one would come back.
+    private func mayBeRecorded(past top: any Module, _ error: TokenKeepError) -> Bool {
+        error.status == .locked && mayPass(top, error)
     }
 
     /// Writes the value into the record, with what it owes from now on.
@@ -102,11 +109,12 @@ extension Reconciler {
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
         _ keys: JournalKeys, wasSent: Bool = false
     ) throws(TokenKeepError) -> (JournalChange, Step) {
-        if record != nil { try request.check(present: present) }
+        if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
         details.version = keys.versions.version(of: details, secret: request.secret)
         let debtor = top.acceptsDebts ? top : nil
-        var owed = debts.afterSave(record?.debts ?? [], to: debtor, holders: try usedDebtors())
+        let owing = record?.debtsBeforeChange(keys) ?? []
+        var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
@@ -114,7 +122,8 @@ extension Reconciler {
         let state: RecordState = owed.isEmpty ? .home : .owed
         note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")
         return (
-            .value(state, details: details, secret: request.secret, debts: owed), .recorded(version: details.version)
+            .value(state, details: details, secret: request.secret, debts: owed),
+            .recorded(version: details.version, owing: owed.filter(debts.isOurs))
         )
     }
 }

@@ -16,7 +16,10 @@ struct Reconciler: Sendable {
     let debts: Debts
 
     /// nil where nothing can be owed to any module of the stack.
-    init?(_ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current) {
+    init?(
+        _ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current,
+        clock: @escaping @Sendable () -> UnixTime = { .now }
+    ) {
         var seen: Set<String> = []
         let debtors = dispatcher.programs.places.map(\.module).filter {
             $0.acceptsDebts && seen.insert($0.name).inserted
@@ -24,13 +27,14 @@ struct Reconciler: Sendable {
         guard !debtors.isEmpty else { return nil }
         self.dispatcher = dispatcher
         self.vault = vault
-        debts = Debts(machine: machine, debtors: debtors)
+        debts = Debts(machine: machine, debtors: debtors, clock: clock)
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
+            let before = try vault.generation()
             if let record = try governing(name, call) {
                 let item = try record.item()
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
@@ -39,26 +43,51 @@ struct Reconciler: Sendable {
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
             }
-            let before = try vault.generation()
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call)
             } catch {
                 // The item may have moved from a module not asked yet to one that was.
-                guard error.status == .notFound, attempt < Reconciler.attempts, try vault.generation() != before
-                else { throw error }
+                guard error.status == .notFound, try vault.generation() != before else { throw error }
+                guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }
         }
+        guard let item = try loadAlone(name, call.withoutPrompts) else {
+            throw TokenKeepError(.notFound, "no item \(name)")
+        }
+        return item
     }
 
-    /// The modules' items, with what the journal knows better.
+    /// Loads while no other process can move the item.
+    private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        try vault.change(name, call) { entry, _ throws(TokenKeepError) in
+            if let record = entry.record, debts.govern(record) { return (.keep, try record.item()) }
+            return (.keep, try dispatcher.loadIfThere(name, call))
+        }
+    }
+
+    /// The modules' items, with what the journal knows better; once more where an item may have moved meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        var attempt = 1
+        while true {
+            let before = try vault.generation()
+            let listing = try listOnce(namespace: namespace, service: service, call)
+            guard attempt < Reconciler.attempts, try vault.generation() != before else { return listing }
+            attempt += 1
+        }
+    }
+
+    private func listOnce(
+        namespace: String, service: String?, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemListing {
         var listing = try dispatcher.list(namespace: namespace, service: service, call)
         guard try vault.mayOwe() else { return listing }
         let owing = try vault.owingRecords()
-        let governing = owing.records.values.filter(debts.govern)
-        listing.items.removeAll { owing.record(of: $0.name).map(debts.govern) ?? false }
-        listing.items += governing.compactMap(\.details).filter { $0.name.isIn(namespace: namespace, service: service) }
+        // A memory-only item is what a load finds, whatever is owed below it.
+        let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
+        let governing = owing.records.values.filter(debts.govern).compactMap(\.details)
+        listing.items.removeAll { !isHidden($0.name) && owing.record(of: $0.name).map(debts.govern) ?? false }
+        listing.items += governing.filter { $0.name.isIn(namespace: namespace, service: service) && !isHidden($0.name) }
         listing.items.sort { $0.name < $1.name }
         listing.problem = listing.problem ?? owing.problem
         return listing

@@ -28,11 +28,22 @@ struct DebtorModule: Module {
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        // A vault that cannot be written keeps no marker; the item is saved all the same.
-        try? vault.markUsed(name, machine: machine, call)
+        try noteUse(of: request.name, call)
         // After a failure too: what was sent may arrive.
         defer { vault.announceChange() }
         return try base.save(request, share(of: call))
+    }
+
+    /// A module that is absent is not used by being asked for: its items would be missed for ever.
+    private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard (try? vault.hasUsed(self.name, machine: machine)) != true else { return }
+        do throws(TokenKeepError) {
+            _ = try base.load(name, share(of: call))
+        } catch {
+            guard !error.isAbsence else { throw error }
+        }
+        // A vault that cannot be written keeps no marker; the item is saved all the same.
+        try? vault.markUsed(self.name, machine: machine, call)
     }
 
     func clear(

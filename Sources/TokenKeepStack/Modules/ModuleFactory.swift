@@ -9,6 +9,8 @@ struct ModuleFactory {
     let versionKeys: VersionKeys
     /// The message bus instead of the session's, for tests.
     let busAddress: String?
+    /// What stands in for the Secret Service, for tests.
+    let makeSecretService: (@Sendable (@escaping VersionKeyProvider) -> any Module)?
 
     /// Makes the module of a line.
     ///
@@ -20,11 +22,8 @@ struct ModuleFactory {
         case "vault": module = VaultModule(vault: vault)
         case "memory": module = MemoryModule(arena: arena)
         case "secret-service":
-            let keys = versionKeys
-            let service = SecretServiceModule(
-                arena: arena, timeoutMilliseconds: try arguments.takeTimeout() ?? 5000, address: busAddress,
-                versionKey: { () throws(TokenKeepError) in try keys.current() })
-            module = DebtorModule(base: service, vault: vault, machine: .current)
+            let timeout = try arguments.takeTimeout() ?? 5000
+            module = DebtorModule(base: secretService(timeout), vault: vault, machine: .current)
         default:
             throw TokenKeepError(
                 .invalid, "there is no module \"\(line.module)\"",
@@ -32,5 +31,13 @@ struct ModuleFactory {
         }
         try arguments.end()
         return module
+    }
+
+    private func secretService(_ timeout: UInt32) -> any Module {
+        let keys = versionKeys
+        let provider: VersionKeyProvider = { () throws(TokenKeepError) in try keys.current() }
+        if let makeSecretService { return makeSecretService(provider) }
+        return SecretServiceModule(
+            arena: arena, timeoutMilliseconds: timeout, address: busAddress, versionKey: provider)
     }
 }

@@ -1,0 +1,100 @@
+"""What the fault tests share: the program they run, its vaults, and strace to stop it where they want."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PREFIX = os.path.abspath(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = tempfile.mkdtemp(prefix="tokenkeep-faults-")
+PROBE = os.path.join(WORK, "probe")
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Vault:
+    """A vault in a private directory, and the program that uses it."""
+
+    def __init__(self, path=None, **environment):
+        self.path = path or tempfile.mkdtemp(prefix="case-", dir=WORK) + "/vault"
+        library = subprocess.run(
+            ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
+        ).stdout.strip()
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": WORK, "XDG_CONFIG_HOME": WORK + "/config", "TOKENKEEP_VAULT": self.path,
+            "LD_LIBRARY_PATH": library, **environment}
+
+    def start(self, *arguments, wrapper=(), **options):
+        return subprocess.Popen(
+            [*wrapper, PROBE, *map(str, arguments)], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, **options)
+
+    def run(self, *arguments, wrapper=(), **options):
+        """The lines that the program printed, its status last."""
+        process = self.start(*arguments, wrapper=wrapper, **options)
+        output, errors = process.communicate(timeout=60)
+        if process.returncode < 0 or not output:
+            return [f"SIGNAL {-process.returncode}", errors]
+        return output.split("\n")[:-1]
+
+    def load(self, account):
+        lines = self.run("load", account)
+        return lines[0] if lines[-1] == "OK" else lines[-1]
+
+    def expect(self, account, *allowed):
+        found = self.load(account)
+        assert found in allowed, f"{account} is {found!r}, not one of {allowed}"
+        return found
+
+
+def pkg_config():
+    paths = [os.path.join(PREFIX, folder, "pkgconfig") for folder in ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")]
+    return {**os.environ, "PKG_CONFIG_PATH": ":".join(paths)}
+
+
+def build_probe():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True)
+    subprocess.run(
+        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", PROBE, os.path.join(HERE, "probe.c"), *flags.stdout.split()], check=True)
+
+
+def system_calls(vault, *arguments):
+    """The (name, occurrence) of each system call the program makes from its first look at the vault on."""
+    log = os.path.join(WORK, "strace.log")
+    vault.run(*arguments, wrapper=("strace", "-f", "-o", log))
+    calls, counts, started = [], {}, False
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            match = re.match(r"\d+ +([a-z_0-9]+)\(", line)
+            if not match:
+                continue
+            name = match.group(1)
+            counts[name] = counts.get(name, 0) + 1
+            started = started or vault.path in line
+            is_report = re.match(r"\d+ +write\([12],", line)
+            if started and not is_report and name not in ("exit_group", "execve"):
+                calls.append((name, counts[name]))
+    assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
+    return calls
+
+
+def inject(call, what):
+    return ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call[0]}:{what}:when={call[1]}")
+
+
+def fresh_copy(vault):
+    """Another vault with the same files."""
+    copy = Vault()
+    copy.environment = {**vault.environment, "TOKENKEEP_VAULT": copy.path}
+    shutil.copytree(vault.path, copy.path, symlinks=True)
+    return copy

@@ -1,0 +1,186 @@
+"""kill -9 while items are on their way between the vault and a real gnome-keyring."""
+import os
+import re
+import subprocess
+import tempfile
+
+from faults import WORK, Skip, Vault, case, fresh_copy
+
+SERVICE = "fault.test"
+NO_BUS = "unix:path=/nonexistent/bus"
+# What leaves a trace outside of the process; between two of these a kill finds the same.
+LASTING = {
+    "write", "writev", "pwrite64", "fdatasync", "fsync", "rename", "renameat", "renameat2", "unlink", "unlinkat",
+    "link", "linkat", "mkdir", "mkdirat", "ftruncate", "sendmsg", "sendto", "fcntl"}
+
+
+class Keyring:
+    """A bus and a gnome-keyring of their own, open while the block runs."""
+
+    def __enter__(self):
+        self.home = tempfile.mkdtemp(prefix="keyring-", dir=WORK)
+        configuration = os.path.join(self.home, "bus.conf")
+        with open(configuration, "w", encoding="utf-8") as file:
+            file.write(
+                f"<busconfig><type>session</type><listen>unix:dir={self.home}</listen><policy context='default'>"
+                "<allow send_destination='*' eavesdrop='true'/><allow eavesdrop='true'/><allow own='*'/>"
+                "</policy></busconfig>")
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": self.home, "XDG_RUNTIME_DIR": self.home,
+            "XDG_DATA_HOME": self.home + "/data", "XDG_CACHE_HOME": self.home + "/cache"}
+        try:
+            self.bus = subprocess.Popen(
+                ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"],
+                env=self.environment, stdout=subprocess.PIPE, text=True)
+        except FileNotFoundError:
+            raise Skip("there is no dbus-daemon") from None
+        self.address = self.environment["DBUS_SESSION_BUS_ADDRESS"] = self.bus.stdout.readline().strip()
+        try:
+            self.daemon = subprocess.Popen(
+                ["gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            self.stop(self.bus)
+            raise Skip("there is no gnome-keyring-daemon") from None
+        self.daemon.stdin.write(b"keyring password")
+        self.daemon.stdin.close()
+        subprocess.run(
+            ["gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], env=self.environment, check=True)
+        return self
+
+    def __exit__(self, *_):
+        self.stop(self.daemon)
+        self.stop(self.bus)
+
+    @staticmethod
+    def stop(process):
+        process.kill()
+        process.wait()
+
+    def vault(self):
+        return Vault(PROBE_STACK="", DBUS_SESSION_BUS_ADDRESS=self.address)
+
+    def look_up(self, account):
+        found = subprocess.run(
+            ["secret-tool", "lookup", "service", SERVICE, "username", account], env=self.environment, capture_output=True,
+            text=True, check=False)
+        return found.stdout
+
+
+def without_bus(vault):
+    """The same vault, used by a program that has no bus."""
+    other = Vault(vault.path)
+    other.environment = {**vault.environment, "DBUS_SESSION_BUS_ADDRESS": NO_BUS}
+    return other
+
+
+def lasting_calls(vault, *arguments):
+    """The (name, occurrence) of each lasting system call: strace counts for each thread by itself."""
+    log = os.path.join(WORK, "strace.log")
+    vault.run(*arguments, wrapper=("strace", "-f", "-o", log))
+    counts, calls, started = {}, [], False
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            match = re.match(r"(\d+) +([a-z_0-9]+)\(", line)
+            if not match:
+                continue
+            started = started or vault.path in line
+            key = match.groups()
+            counts[key] = counts.get(key, 0) + 1
+            is_report = re.match(r"\d+ +write\([12],", line)
+            if started and key[1] in LASTING and not is_report and (key[1], counts[key]) not in calls:
+                calls.append((key[1], counts[key]))
+    assert len(calls) > 5, f"only {len(calls)} lasting system calls"
+    return calls
+
+
+def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after):
+    """Kills the program at each lasting call, each time with an account and a vault of its own.
+
+    `prepare` makes the account's history; `allowed` is what may be loaded afterwards, by a program with a bus; the same
+    must be found ever after, in the service too; `after` are the arguments and the outcome of what then must work.
+    """
+    seen = set()
+    base = keyring.vault()
+    assert base.run("save", "other", "other") == ["OK"]
+    prepare(base, "first")
+    user = (lambda vault: vault) if is_connected else without_bus
+    calls = lasting_calls(user(fresh_copy(base)), *[word.format("first") for word in arguments])
+    for number, call in enumerate(calls):
+        vault, account = fresh_copy(base), f"account-{number}"
+        prepare(vault, account)
+        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call[0]}:signal=KILL:when={call[1]}")
+        user(vault).run(*[word.format(account) for word in arguments], wrapper=wrapper)
+        found = vault.expect(account, *allowed)
+        seen.add(found)
+        vault.expect(account, found)
+        in_service = keyring.look_up(account) or "NOT_FOUND"
+        assert in_service == found, f"{call}: {found} was loaded, the service has {in_service}"
+        owed = os.listdir(vault.path + "/owed") if os.path.isdir(vault.path + "/owed") else []
+        records = [name for name in os.listdir(vault.path + "/records") if len(name) == 32]
+        assert not records, f"{call}: records {records} are left, hints {owed}"
+        assert user(vault).run(*[word.format(account) for word in after[0]])[-1] == "OK", f"nothing works after {call}"
+        vault.expect(account, after[1])
+        vault.expect(account, after[1])
+        assert (keyring.look_up(account) or "NOT_FOUND") == after[1], f"{call}: it does not arrive"
+        vault.expect("other", "other")
+    return seen
+
+
+def save_with_bus(vault, account):
+    assert vault.run("save", account, "old") == ["OK"]
+
+
+def save_and_owe(vault, account):
+    save_with_bus(vault, account)
+    assert without_bus(vault).run("save", account, "owed") == ["OK"]
+
+
+def save_and_owe_removal(vault, account):
+    save_with_bus(vault, account)
+    assert without_bus(vault).run("clear", account) == ["OK"]
+
+
+@case
+def killed_at_every_step_of_a_fallback_save():
+    with Keyring() as keyring:
+        seen = killed_everywhere(
+            keyring, save_with_bus, ("save", "{}", "new"), False, ("old", "new"), (("save", "{}", "after"), "after"))
+        assert seen == {"old", "new"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_every_step_of_settling_a_save():
+    with Keyring() as keyring:
+        killed_everywhere(keyring, save_and_owe, ("load", "{}"), True, ("owed",), (("save", "{}", "after"), "after"))
+
+
+@case
+def killed_at_every_step_of_a_save_over_what_is_owed():
+    with Keyring() as keyring:
+        seen = killed_everywhere(
+            keyring, save_and_owe, ("save", "{}", "new"), True, ("owed", "new"), (("save", "{}", "after"), "after"))
+        assert seen == {"owed", "new"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_every_step_of_a_clear_without_a_bus():
+    with Keyring() as keyring:
+        seen = killed_everywhere(
+            keyring, save_with_bus, ("clear", "{}"), False, ("old", "NOT_FOUND"), (("clear", "{}"), "NOT_FOUND"))
+        assert seen == {"old", "NOT_FOUND"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_every_step_of_a_clear_of_what_is_owed():
+    with Keyring() as keyring:
+        seen = killed_everywhere(
+            keyring, save_and_owe, ("clear", "{}"), True, ("owed", "NOT_FOUND"), (("clear", "{}"), "NOT_FOUND"))
+        assert seen == {"owed", "NOT_FOUND"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_every_step_of_settling_a_clear():
+    with Keyring() as keyring:
+        killed_everywhere(
+            keyring, save_and_owe_removal, ("load", "{}"), True, ("NOT_FOUND",), (("save", "{}", "after"), "after"))

@@ -1,0 +1,149 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// Single histories that once went wrong, with a scripted service.
+@Suite struct JournalTests {
+    private let world = ScriptedService()
+    private let directory = TemporaryDirectory(inMemory: true)
+
+    private func open(isConnected: Bool = true, stack: String = ScriptedService.stack) throws -> Store {
+        try world.store(vaultPath: directory.path + "/vault", isConnected: isConnected, stack: stack)
+    }
+
+    @discardableResult
+    private func save(
+        _ store: Store, _ secret: String, if precondition: SaveRequest.Precondition = .none, level: AccessLevel? = nil
+    ) throws -> SaveOutcome {
+        try store.save(
+            SaveRequest(name: name(), secret: SecretBytes(secret), accessLevel: level, precondition: precondition))
+    }
+
+    private func load(_ store: Store) throws -> String? {
+        do {
+            return try store.load(service: "example.com", account: "ann").secret.utf8String
+        } catch where error.status == .notFound {
+            return nil
+        }
+    }
+
+    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+
+    private var stored: String? { (try? name()).flatMap { world.items[$0]?.secret.utf8String } }
+
+    private func otherProgramSaves(_ secret: String) throws {
+        let name = try name()
+        world.put(ItemDetails(name: name, label: "x", module: "secret-service"), try SecretBytes(secret))
+    }
+
+    /// Seed 172: the save failed, and yet its value was in the service in the end.
+    @Test(arguments: ScriptedService.Fault.allCases)
+    func aConditionalSaveThatIsLostOnItsWayIsSaved(fault: ScriptedService.Fault) throws {
+        let store = try open()
+        let old = try save(store, "old").version
+        world.fault = (fault, 2)  // after the condition was judged and the item was looked for
+        let outcome = try save(store, "new", if: .version(old))
+        #expect(outcome.owedTo == ["secret-service"])
+        #expect(throws: TokenKeepError(.conflict, "")) { try save(store, "x", if: .version(old)) }
+        world.become(.up)
+        #expect(try load(store) == "new")
+        #expect(stored == "new")
+    }
+
+    @Test(arguments: ScriptedService.Fault.allCases)
+    func aConditionalClearThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
+        let store = try open()
+        let version = try save(store, "old").version
+        world.fault = (fault, 2)
+        try store.clear(service: "example.com", account: "ann", ifVersion: version)
+        world.become(.up)
+        #expect(try load(store) == nil)
+        #expect(stored == nil)
+    }
+
+    /// The value of a record that was replaced may have been sent by a process that ended before it could say so.
+    @Test(arguments: [false, true])
+    func whatARecordHeldBeforeDoesNotComeBackLate(isCleared: Bool) throws {
+        let cron = try open(isConnected: false)
+        try save(open(), "old")
+        try save(cron, "first")
+        if isCleared { try cron.clear(service: "example.com", account: "ann") } else { try save(cron, "second") }
+        world.now = UnixTime(world.now.rawValue + 5)
+        try otherProgramSaves("first")
+        let store = try open()
+        #expect(try load(store) == (isCleared ? nil : "second"))
+        #expect(try load(store) == (isCleared ? nil : "second"))
+        #expect(stored == (isCleared ? nil : "second"))
+    }
+
+    /// The service is listed before the item comes there, and the vault after it left.
+    @Test func aListSeesAnItemThatMovesMeanwhile() throws {
+        let (lister, other) = (try open(), try open())
+        try save(open(), "old")
+        try save(open(isConnected: false), "new")
+        #expect(world.remove(try name()))
+        try otherProgramSavesAnother()
+        world.afterward = { _ = try? other.load(service: "example.com", account: "ann") }
+        #expect(try lister.list(service: "example.com").items.map(\.name.account) == ["ann"])
+        #expect(stored == "new")
+    }
+
+    private func otherProgramSavesAnother() throws {
+        let name = try ItemName(service: "example.org", account: "x")
+        world.put(ItemDetails(name: name, label: "x", module: "secret-service"), try SecretBytes("x"))
+    }
+
+    @Test func aMemoryOnlyItemIsListedOverWhatIsOwedBelow() throws {
+        try save(open(), "old")
+        let store = try open(isConnected: false)
+        try save(store, "owed")
+        try save(store, "code", level: .memoryOnly)
+        #expect(try load(store) == "code")
+        #expect(try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
+    }
+
+    /// Where the stack passes a locked place, the older value there must not come back.
+    @Test func whatPassesALockedPlaceIsOwedToIt() throws {
+        let stack = "any optional secret-service\nany required vault"
+        let store = try open(stack: stack)
+        try save(store, "old")
+        world.become(.locked)
+        #expect(try save(store, "new").owedTo == ["secret-service"])
+        world.become(.up)
+        #expect(try load(store) == "new")
+        #expect(try load(open(stack: stack)) == "new")
+        #expect(stored == "new")
+    }
+
+    /// A machine that never had a service does not begin to miss one because something was saved.
+    @Test func anAbsentServiceIsNotUsedBySaving() throws {
+        let store = try open(isConnected: false)
+        try save(store, "new")
+        #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "bob") }
+        #expect(try store.list().problem == nil)
+    }
+
+    /// What another program saved between two saves in the vault is older than the second of them.
+    @Test func aSaveByTheVaultAloneRenewsWhatIsOwed() throws {
+        try save(open(isConnected: false), "first")
+        world.now = UnixTime(world.now.rawValue + 5)
+        try otherProgramSaves("theirs")
+        try save(open(stack: "any required vault"), "second")
+        #expect(try load(open()) == "second")
+        #expect(stored == "second")
+    }
+
+    /// A clear on the condition of a version takes nothing that another program saved while it was judged.
+    @Test func aConditionalClearTakesNothingNewer() throws {
+        let store = try open()
+        let version = try save(store, "old").version
+        world.interlude = ({ try? otherProgramSaves("theirs") }, 1)  // after the condition was judged
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            try store.clear(service: "example.com", account: "ann", ifVersion: version)
+        }
+        #expect(try load(store) == "theirs")
+    }
+}

@@ -1,0 +1,94 @@
+/// One thing that happens in a history.
+struct HistoryStep: CustomStringConvertible {
+    /// What the store does, or what happens around it.
+    enum Action {
+        case save, saveIfAbsent
+        /// A condition on the version read last, or on one read long before.
+        case saveIfVersion(isStale: Bool), clearIfVersion(isStale: Bool)
+        case load, clear, clearService, list
+        case reopen(isConnected: Bool)
+        case service(ScriptedService.Condition)
+        case fault(ScriptedService.Fault, calls: Int)
+        case otherProgramSaves, otherProgramClears
+        case secondsPass
+    }
+
+    /// Another store's step that happens while a load or a list is on its way.
+    struct Interlude {
+        let step: [HistoryStep]
+        let calls: Int
+    }
+
+    let action: Action
+    let store: Int
+    let account: Int
+    var interlude: Interlude?
+
+    var description: String {
+        let during = interlude.map { ", after \($0.calls) calls meanwhile: \($0.step)" } ?? ""
+        return "\(action) store \(store) account \(account)\(during)"
+    }
+}
+
+/// Numbers that depend on a seed alone (SplitMix64).
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &self) }
+}
+
+extension HistoryStep {
+    static let stores = 3
+    static let accounts = 2
+
+    /// The history of a seed.
+    static func history(seed: UInt64) -> [HistoryStep] {
+        var numbers = SeededNumbers(seed: seed)
+        let count = numbers.number(4..<20)
+        return (0..<count).map { _ in random(&numbers) }
+    }
+
+    private static func random(_ numbers: inout SeededNumbers) -> HistoryStep {
+        var step = HistoryStep(
+            action: action(&numbers), store: numbers.number(0..<stores), account: numbers.number(0..<accounts))
+        switch step.action {
+        case .load, .list:
+            guard numbers.number(0..<4) == 0 else { break }
+            let other = HistoryStep(
+                action: [.save, .clear, .load, .load][numbers.number(0..<4)], store: numbers.number(0..<stores),
+                account: numbers.number(0..<accounts))
+            step.interlude = Interlude(step: [other], calls: numbers.number(0..<2))
+        default: break
+        }
+        return step
+    }
+
+    private static func action(_ numbers: inout SeededNumbers) -> Action {
+        switch numbers.number(0..<40) {
+        case 0..<8: .save
+        case 8..<10: .saveIfAbsent
+        case 10..<13: .saveIfVersion(isStale: numbers.number(0..<3) == 0)
+        case 13..<15: .clearIfVersion(isStale: numbers.number(0..<3) == 0)
+        case 15..<20: .load
+        case 20..<23: .clear
+        case 23: .clearService
+        case 24..<26: .list
+        case 26..<28: .reopen(isConnected: numbers.number(0..<2) == 0)
+        case 28..<33: .service(ScriptedService.Condition.allCases[numbers.number(0..<4)])
+        case 33..<35: .fault(ScriptedService.Fault.allCases[numbers.number(0..<3)], calls: numbers.number(0..<4))
+        case 35..<37: .otherProgramSaves
+        case 37: .otherProgramClears
+        default: .secondsPass
+        }
+    }
+}

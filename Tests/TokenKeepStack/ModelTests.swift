@@ -1,0 +1,74 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Random histories of stores on one vault, with a service that comes, goes, locks, hangs and is changed by others.
+///
+/// `TOKENKEEP_MODEL_COUNT` says how many, `TOKENKEEP_MODEL_SEED` which is the first: a failure prints its own.
+@Suite struct ModelTests {
+    private static let workers = 4
+    private static let count = number("TOKENKEEP_MODEL_COUNT") ?? 2000
+    private static let firstSeed = number("TOKENKEEP_MODEL_SEED") ?? 1
+
+    private static func number(_ variable: String) -> UInt64? {
+        ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
+    }
+
+    @Test(arguments: 0..<workers)
+    func noHistoryLosesOrRevivesAToken(worker: Int) throws {
+        let directory = TemporaryDirectory(inMemory: true)
+        var seed = Self.firstSeed + UInt64(worker)
+        while seed < Self.firstSeed + Self.count {
+            let steps = HistoryStep.history(seed: seed)
+            guard play(steps, in: directory) != nil else {
+                seed += UInt64(Self.workers)
+                continue
+            }
+            let (shortest, broken, log) = shorten(steps, in: directory)
+            Issue.record(
+                """
+                seed \(seed): \(broken)
+                the shortest of its histories that fails: \(shortest.count) steps
+                \(log.joined(separator: "\n"))
+                """)
+            return
+        }
+    }
+
+    /// What the history broke, and what happened until then.
+    private func play(_ steps: [HistoryStep], in directory: TemporaryDirectory) -> (broken: String, log: [String])? {
+        // Each history sees a vault of its own items, by which the service was never used.
+        try? FileManager.default.removeItem(atPath: directory.path + "/vault/used")
+        do {
+            let name = "\(UUID())"
+            let player = try HistoryPlayer(vaultPath: directory.path + "/vault", serviceName: name)
+            do {
+                try player.play(steps)
+                return nil
+            } catch {
+                return ("\(error)", player.log)
+            }
+        } catch {
+            return ("\(error)", [])
+        }
+    }
+
+    /// Leaves out step after step as long as what remains fails.
+    private func shorten(
+        _ steps: [HistoryStep], in directory: TemporaryDirectory
+    ) -> (steps: [HistoryStep], broken: String, log: [String]) {
+        var steps = steps
+        var failure = play(steps, in: directory) ?? ("not again", [])
+        var index = 0
+        while index < steps.count {
+            var fewer = steps
+            fewer.remove(at: index)
+            if let still = play(fewer, in: directory) {
+                (steps, failure, index) = (fewer, still, 0)
+            } else {
+                index += 1
+            }
+        }
+        return (steps, failure.broken, failure.log)
+    }
+}
