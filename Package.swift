@@ -59,7 +59,9 @@ let package = Package(
 
         .target(
             name: "TestSupport", path: "Tests/Support",
-            sources: ["TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift"],
+            sources: [
+                "TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift", "PrivateKeePassXC.swift",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
