@@ -1,9 +1,10 @@
-# make demo   see what TokenKeep does          make test      everything that must pass
-# make deps   what apt must install            make sanitize  the same code under the sanitizers
-# make bench  figures beside those of peers    make format    format in place
+# make demo      see what TokenKeep does       make test      everything that must pass
+# make deps      what apt must install         make sanitize  the same code under the sanitizers
+# make bench     figures beside those of peers make format    format in place
+# make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
-STAGE := $(CURDIR)/build/stage
-CMAKE_FLAGS := -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(STAGE)
+# Relative: the directory's own name may hold a space.
+STAGE := build/stage
 PREFIX ?= /usr/local
 
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
@@ -22,17 +23,18 @@ build: deps
 	swift build
 
 library: deps
-	cmake -S . -B build $(CMAKE_FLAGS)
+	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
 	cmake --build build
 
-# The tests and the demo use the package as it is installed.
+# The tests and the demo use the package as it is installed: alone in its place, whatever an earlier one had.
 stage: library
-	cmake --install build --prefix $(STAGE) > build/stage.log
+	rm -rf $(STAGE)
+	DESTDIR= cmake --install build --prefix "$(CURDIR)/$(STAGE)" > build/stage.log
 
+# As root nothing is built, nor a dependency installed. DESTDIR is honoured.
 install:
-	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	cmake --build build
-	cmake --install build
+	@[ -f build/cmake_install.cmake ] || { echo "Nothing is built yet: make library PREFIX=$(PREFIX)" >&2; exit 2; }
+	cmake --install build --prefix "$(PREFIX)"
 
 check-format: deps
 	@scripts/format.sh --check
@@ -59,12 +61,14 @@ test-examples: stage
 test-faults: stage
 	Tests/Faults/run.py $(STAGE)
 
-sanitize: deps
+# gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.
+sanitize: stage
 	scripts/sanitize.sh thread
 	scripts/sanitize.sh address
+	CC=clang Tests/ABI/run.sh --sanitize $(STAGE)
 
 bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
 
 clean:
-	rm -rf build .build .build-release .build-thread .build-address
+	rm -rf build .build .build-release .build-thread .build-address .build-example

@@ -42,7 +42,8 @@ let package = Package(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepStack", dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService"],
+            name: "TokenKeepStack",
+            dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),
@@ -60,7 +61,8 @@ let package = Package(
         .target(
             name: "TestSupport", path: "Tests/Support",
             sources: [
-                "TemporaryDirectory.swift", "ChildProcess.swift", "PrivateBus.swift", "PrivateKeyring.swift", "PrivateKeePassXC.swift",
+                "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
+                "PrivateKeyring.swift", "PrivateKeePassXC.swift",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -9,11 +9,17 @@ install(FILES ${library_directory}/${soname} ${library_directory}/libtokenkeep.s
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(PROGRAMS ${program} DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# pkg-config: the prefix is found from where the file lies.
+# pkg-config: the prefix is found from where the file lies. Not /usr: pkg-config leaves out what the compiler searches
+# anyway, which it knows by the plain path alone.
 set(pkgconfig_directory ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-foreach(part LIBDIR INCLUDEDIR)
-    file(RELATIVE_PATH relative_${part} ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_${part}})
-endforeach()
+if(CMAKE_INSTALL_PREFIX MATCHES "^/usr/?$")
+    set(pc_prefix /usr)
+else()
+    file(RELATIVE_PATH pc_up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+    string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_up}")
+endif()
+file(RELATIVE_PATH pc_libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH pc_includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(cmake/tokenkeep.pc.in tokenkeep.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tokenkeep.pc DESTINATION ${pkgconfig_directory})
 
@@ -21,12 +27,14 @@ set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/TokenKeep)
 configure_package_config_file(cmake/TokenKeepConfig.cmake.in TokenKeepConfig.cmake
     INSTALL_DESTINATION ${package_directory}
     PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
-# Below 1.0 a minor release may change the API.
-write_basic_package_version_file(TokenKeepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+# The C API and ABI do not break while the soname stays.
+write_basic_package_version_file(TokenKeepConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TokenKeepConfig.cmake ${PROJECT_BINARY_DIR}/TokenKeepConfigVersion.cmake
     DESTINATION ${package_directory})
 
-file(GLOB documents CONFIGURE_DEPENDS *.md LICENSE docs/*.md)
-install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
-file(GLOB manual_pages CONFIGURE_DEPENDS data/man/*.1)
-install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# As they lie in the sources: the links from one to another hold.
+install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
+    PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+# Examples: nothing below share is read when a store is opened.
+install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

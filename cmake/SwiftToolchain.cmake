@@ -6,6 +6,7 @@ execute_process(COMMAND ${SWIFT} -print-target-info
 string(JSON swift_resources GET "${target_info}" paths runtimeResourcePath)
 get_filename_component(toolchain "${swift_resources}/../../bin" ABSOLUTE)
 
+# HINTS are looked at before the PATH.
 find_program(SWIFTC swiftc HINTS ${toolchain} REQUIRED)
 find_program(LLVM_OBJCOPY llvm-objcopy HINTS ${toolchain} REQUIRED)
 find_program(LLD ld.lld HINTS ${toolchain} REQUIRED)

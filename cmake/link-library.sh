@@ -36,21 +36,29 @@ ld -r --whole-archive "$archive" -o "$work/all.o"
 mkdir "$work/static"
 ln -s "$("${CC:-cc}" -print-file-name=libstdc++.a)" "$work/static/libstdc++.a"
 
+# A tenth of the relocations' size. glibc before 2.36 refuses to load such a library, so it is left to machines that have a
+# later one: what is built there needs it as well.
+glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //')
+packed=
+if [ -n "$glibc" ] && [ "$(printf '%s\n' 2.36 "$glibc" | sort -V | head -n 1)" = 2.36 ]; then
+    packed="-Xlinker -z -Xlinker pack-relative-relocs"
+fi
+
 # -use-ld=lld           gold leaks Swift's symbols through a version script
 # --no-undefined-version  a symbol of the script that the archive lacks is an error
 # --gc-sections, --icf  drop what the API does not reach, fold what is the same
-# pack-relative-relocs  a tenth of the relocations' size; needs glibc 2.36
 # nodelete              the Swift runtime cannot be unloaded: dlclose must not try
 # now, relro            nothing writable is left that calls go through
 # -static-libgcc        with the C++ runtime above
 # --exclude-libs        nothing of an archive is exported, whatever it says
 # --as-needed           the modules of libsodium and libc name what they need; no more
 # --no-undefined        what is missing is missed here, not when a program starts
+# shellcheck disable=SC2086
 "${SWIFTC:-swiftc}" -emit-library -static-stdlib -use-ld=lld "$work/visible.o" -o "$work/library" \
     -Xlinker "--version-script=$work/exports.map" -Xlinker --no-undefined-version \
     -Xlinker -soname="$soname" \
     -Xlinker --gc-sections -Xlinker --icf=all \
-    -Xlinker -z -Xlinker pack-relative-relocs \
+    $packed \
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
     -L"$work/static" -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \

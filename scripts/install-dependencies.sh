@@ -2,11 +2,12 @@
 # Installs with apt what is missing for building and testing. Asks for nothing, changes nothing that is there.
 set -eu
 
-build="libsodium-dev pkg-config cmake make gcc g++ lld llvm"
-tests="clang-format python3 python3-nacl strace util-linux gdb sudo libsecret-1-dev libglib2.0-dev"
+build="libsodium-dev pkg-config cmake make gcc g++ git ca-certificates"
+tests="clang-format python3 python3-nacl strace util-linux gdb libsecret-1-dev libglib2.0-dev"
+keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage"
 
 missing=""
-for package in $build $tests; do
+for package in $build $tests $keyring; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0

@@ -15,7 +15,7 @@
  * leaves the descriptor to the helper, which closes it when the lock is granted late.
  */
 
-enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024 };
+enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
 
 struct wait {
     pthread_mutex_t mutex;
@@ -59,7 +59,8 @@ static void *wait_for_lock(void *argument) {
     return NULL;
 }
 
-/* The helper runs none of the host's signal handlers. */
+/* The helper runs none of the host's signal handlers. The host's thread-local variables may need more than a
+ * small stack: then it gets the default one. */
 static int start_helper(struct wait *wait) {
     pthread_attr_t attributes;
     pthread_t helper;
@@ -70,6 +71,12 @@ static int start_helper(struct wait *wait) {
     pthread_attr_setstacksize(&attributes, HELPER_STACK);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     int error = pthread_create(&helper, &attributes, wait_for_lock, wait);
+    if (error == EINVAL) {
+        pthread_attr_destroy(&attributes);
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        error = pthread_create(&helper, &attributes, wait_for_lock, wait);
+    }
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     pthread_attr_destroy(&attributes);
     return error;
@@ -90,18 +97,52 @@ static struct wait *new_wait(int descriptor, struct flock range) {
     return wait;
 }
 
+static struct timespec deadline_after(uint32_t milliseconds) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += milliseconds / 1000;
+    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+static int has_passed(const struct timespec *deadline) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > deadline->tv_sec ||
+           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+/* Asks again and again: the way of last resort, for it starves where others wait in the kernel. */
+static int poll_for_lock(int descriptor, struct flock range, const struct timespec *deadline) {
+    long pause = FIRST_PAUSE_MS;
+    while (!has_passed(deadline)) {
+        struct timespec rest = {0, pause * 1000000};
+        nanosleep(&rest, NULL);
+        if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
+            return 0;
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return errno;
+        pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
+    }
+    return EBUSY;
+}
+
 /* 0 where the lock was granted; EBUSY where the deadline passed: then *abandoned says that the helper owns
  * the descriptor. */
 static int wait_with_deadline(int descriptor, struct flock range, const struct timespec *deadline,
                               int *abandoned) {
-    if (tokenkeep_abandoned_waits() >= MAXIMUM_ABANDONED_WAITS)
-        return EBUSY;
-    struct wait *wait = new_wait(descriptor, range);
-    int error = wait == NULL ? ENOMEM : start_helper(wait);
-    if (error != 0) {
-        if (wait != NULL)
-            destroy(wait);
-        return error;
+    struct wait *wait = NULL;
+    if (tokenkeep_abandoned_waits() < MAXIMUM_ABANDONED_WAITS)
+        wait = new_wait(descriptor, range);
+    if (wait == NULL)
+        return poll_for_lock(descriptor, range, deadline);
+    if (start_helper(wait) != 0) {
+        destroy(wait);
+        return poll_for_lock(descriptor, range, deadline);
     }
     pthread_mutex_lock(&wait->mutex);
     int timed_out = 0;
@@ -110,7 +151,7 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     *abandoned = wait->abandoned = !wait->finished;
     if (*abandoned)
         tokenkeep_abandoned_waits_add(1);
-    error = wait->finished ? wait->error : EBUSY;
+    int error = wait->finished ? wait->error : EBUSY;
     pthread_mutex_unlock(&wait->mutex);
     if (!*abandoned)
         destroy(wait);
@@ -130,25 +171,6 @@ static int is_current(int directory, const char *path, int descriptor) {
     struct stat held, named;
     return fstat(descriptor, &held) == 0 && fstatat(directory, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
-static struct timespec deadline_after(uint32_t milliseconds) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += milliseconds / 1000;
-    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
-static int has_passed(const struct timespec *deadline) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
 int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,

@@ -13,7 +13,7 @@ import TokenKeepStack
 /// cooperative pool. Every call returns by the timeout. Memory-only items go with the store.
 public final class TokenStore: Sendable {
     private let engine: Store
-    private let threads = WorkerThreads(limit: 8)
+    private let threads = WorkerThreads(limit: 64)
 
     /// How to open a store.
     public struct Options: Sendable {
@@ -90,12 +90,13 @@ public final class TokenStore: Sendable {
         try self.init(options, vaultPath: nil)
     }
 
-    /// Opens a store whose vault is in `vaultPath`: for tests.
+    /// Opens a store whose vault is in `vaultPath`, and that no file of a stack decides about: for tests.
     package init(_ options: Options, vaultPath: String?) throws(TokenKeepError) {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
             timeoutMilliseconds: options.timeoutMilliseconds, isInteractive: options.isInteractive)
         configuration.vaultPath = vaultPath
+        if vaultPath != nil { configuration.stackDirectories = .none }
         engine = try Store(configuration)
     }
 
@@ -109,13 +110,13 @@ public final class TokenStore: Sendable {
     public func save(
         _ secret: SecretBytes, service: String, account: String, options: SaveOptions = SaveOptions()
     ) async throws(TokenKeepError) -> UInt64 {
-        try await run { engine throws(TokenKeepError) in
+        try await run { engine, deadline throws(TokenKeepError) in
             let request = try SaveRequest(
                 name: ItemName(namespace: engine.namespace, service: service, account: account), secret: secret,
                 accessLevel: options.accessLevel, flags: options.flags, label: options.label,
                 attributes: ItemAttributes(options.attributes.map { ($0.key, $0.value) }),
                 expiresAt: options.expiresAt, precondition: options.precondition)
-            return try engine.save(request)
+            return try engine.save(request, until: deadline).version
         }
     }
 
@@ -132,7 +133,9 @@ public final class TokenStore: Sendable {
     /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
     ///   failure met.
     public func load(service: String, account: String) async throws(TokenKeepError) -> TokenItem {
-        try await run { engine throws(TokenKeepError) in try engine.load(service: service, account: account) }
+        try await run { engine, deadline throws(TokenKeepError) in
+            try engine.load(service: service, account: account, until: deadline)
+        }
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
@@ -140,15 +143,17 @@ public final class TokenStore: Sendable {
     /// - Returns: whether there was one.
     @discardableResult
     public func clear(service: String, account: String) async throws(TokenKeepError) -> Bool {
-        try await run { engine throws(TokenKeepError) in try engine.clear(service: service, account: account) }
+        try await run { engine, deadline throws(TokenKeepError) in
+            try engine.clear(service: service, account: account, until: deadline)
+        }
     }
 
     /// Clears an item if it still has `version`.
     ///
     /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
     public func clear(service: String, account: String, ifVersion version: UInt64) async throws(TokenKeepError) {
-        try await run { engine throws(TokenKeepError) in
-            try engine.clear(service: service, account: account, ifVersion: version)
+        try await run { engine, deadline throws(TokenKeepError) in
+            try engine.clear(service: service, account: account, ifVersion: version, until: deadline)
         }
     }
 
@@ -157,26 +162,27 @@ public final class TokenStore: Sendable {
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
     @discardableResult
     public func clear(service: String) async throws(TokenKeepError) -> Int {
-        try await run { engine throws(TokenKeepError) in try engine.clear(service: service) }
+        try await run { engine, deadline throws(TokenKeepError) in try engine.clear(service: service, until: deadline) }
     }
 
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
     /// - Throws: where no module answered. What could not be asked or read is the listing's problem.
     public func list(service: String? = nil) async throws(TokenKeepError) -> ItemListing {
-        try await run { engine throws(TokenKeepError) in try engine.list(service: service) }
+        try await run { engine, deadline throws(TokenKeepError) in try engine.list(service: service, until: deadline) }
     }
 
     private func run<Value: Sendable>(
-        _ body: @escaping @Sendable (Store) throws(TokenKeepError) -> Value
+        _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {
         // In a child made by fork() the threads are gone: the engine says so without them.
-        guard engine.isUsable else { return try body(engine) }
+        let deadline = engine.deadline
+        guard engine.isUsable else { return try body(engine, deadline) }
         let engine = engine
         let result: Result<Value, TokenKeepError> = await withCheckedContinuation { continuation in
             let job: @Sendable () -> Void = {
                 do throws(TokenKeepError) {
-                    continuation.resume(returning: .success(try body(engine)))
+                    continuation.resume(returning: .success(try body(engine, deadline)))
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }

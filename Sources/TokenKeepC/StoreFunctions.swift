@@ -34,12 +34,12 @@ public func tokenkeep_save(
         let store = try store(handle)
         let name = try itemName(in: store, service, account)
         let options = try SaveOptions(options)
-        let version = try store.save(
+        let outcome = try store.save(
             SaveRequest(
                 name: name, secret: try Boundary.secret(secret, length: length), accessLevel: options.accessLevel,
                 flags: options.flags, label: options.label, attributes: options.attributes,
                 expiresAt: options.expiresAt, precondition: options.precondition))
-        options.savedVersion?.pointee = version
+        options.savedVersion?.pointee = outcome.version
     }
 }
 

@@ -26,6 +26,9 @@ struct ClearCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Remove only this version, as list --json shows it.", valueName: "version"))
     var ifVersion: String?
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
@@ -44,7 +47,7 @@ struct ClearCommand: ParsableCommand {
     }
 
     private func clear(_ account: String) throws(TokenKeepError) {
-        let store = try storeOptions.open()
+        let store = try storeOptions.open(explainOptions)
         if let ifVersion {
             try store.clear(service: service, account: account, ifVersion: Versions.parse(ifVersion))
         } else {
@@ -56,7 +59,7 @@ struct ClearCommand: ParsableCommand {
         guard ifVersion == nil else {
             throw TokenKeepError(.invalid, "--all and --if-version exclude each other")
         }
-        let count = try storeOptions.open().clear(service: service)
+        let count = try storeOptions.open(explainOptions).clear(service: service)
         try Terminal.write("cleared \(count) \(count == 1 ? "item" : "items")\n")
     }
 }

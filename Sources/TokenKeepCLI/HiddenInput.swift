@@ -74,7 +74,7 @@ struct HiddenLine {
         guard !isComplete || count > 0 else {
             throw TokenKeepError(
                 .invalid, "no secret was entered",
-                hint: "to save an empty one: tokenkeep save SERVICE ACCOUNT < /dev/null")
+                hint: "to save an empty one: tokenkeep save SERVICE ACCOUNT --allow-empty < /dev/null")
         }
     }
 

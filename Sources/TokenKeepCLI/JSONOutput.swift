@@ -4,6 +4,31 @@ import TokenKeepStack
 
 /// What `--json` writes. Members are always there; what is not known is null.
 enum JSONOutput {
+    /// What a list found, and what it could not ask or read.
+    struct Listing: Encodable {
+        private let items: [Item]
+        private let problem: Nullable<Problem>
+
+        /// Shows a listing.
+        init(_ listing: ItemListing) {
+            items = listing.items.map(Item.init)
+            problem = Nullable(listing.problem.map(Problem.init))
+        }
+    }
+
+    /// Why a list is not complete.
+    struct Problem: Encodable {
+        private let status, message: String
+        private let module, hint: Nullable<String>
+
+        fileprivate init(_ error: TokenKeepError) {
+            status = error.status.name
+            message = error.message
+            module = Nullable(error.module)
+            hint = Nullable(error.hint)
+        }
+    }
+
     /// An item, without its secret.
     struct Item: Encodable {
         private enum CodingKeys: String, CodingKey {
@@ -16,7 +41,7 @@ enum JSONOutput {
         private let namespace, service, account, label, level, module: String
         private let flags: [String]
         private let attributes: [String: String]
-        private let createdAt, modifiedAt, expiresAt: Nullable
+        private let createdAt, modifiedAt, expiresAt: Nullable<String>
         /// A string: readers of JSON keep 53 bits of a number.
         private let version: String
 
@@ -59,7 +84,7 @@ enum JSONOutput {
     struct ModuleState: Encodable {
         private let module, place: String
         private let reachable: Bool
-        private let status, problem, hint: Nullable
+        private let status, problem, hint: Nullable<String>
         private let notes: [String]
 
         fileprivate init(_ report: ModuleReport) {
@@ -73,16 +98,16 @@ enum JSONOutput {
         }
     }
 
-    /// A string or null; a plain optional would be left out.
-    struct Nullable: Encodable {
-        private let text: String?
+    /// A value or null; a plain optional would be left out.
+    struct Nullable<Value: Encodable>: Encodable {
+        private let value: Value?
 
-        fileprivate init(_ text: String?) { self.text = text }
+        fileprivate init(_ value: Value?) { self.value = value }
 
         /// See `Encodable`.
         func encode(to encoder: any Encoder) throws {
             var container = encoder.singleValueContainer()
-            if let text { try container.encode(text) } else { try container.encodeNil() }
+            if let value { try container.encode(value) } else { try container.encodeNil() }
         }
     }
 

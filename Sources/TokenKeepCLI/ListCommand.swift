@@ -8,7 +8,8 @@ struct ListCommand: ParsableCommand {
         commandName: "list",
         abstract: "Show what is kept, without the secrets.",
         discussion: """
-            A place that could not be asked is named on standard error, and the rest is shown.
+            A place that could not be asked is named on standard error, and the rest is shown; in JSON it is the member \
+            "problem", which is null where the list is complete.
 
               tokenkeep list
               tokenkeep list example.com --json
@@ -17,16 +18,19 @@ struct ListCommand: ParsableCommand {
     @Argument(help: "Only items of this service.")
     var service: String?
 
-    @Flag(help: "Write a JSON array of objects, with everything that is known of an item.")
+    @Flag(help: "Write a JSON object: items, with everything that is known of each, and problem.")
     var json = false
+
+    @OptionGroup
+    var explainOptions: ExplainOptions
 
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
-        let listing = try storeOptions.open().list(service: service)
+        let listing = try storeOptions.open(explainOptions).list(service: service)
         if json {
-            try Terminal.write(JSONOutput.text(listing.items.map(JSONOutput.Item.init)))
+            try Terminal.write(JSONOutput.text(JSONOutput.Listing(listing)))
         } else {
             try Terminal.write(table(listing.items))
         }

@@ -24,11 +24,14 @@ struct LoadCommand: ParsableCommand {
     @Argument(help: "Whose it is.")
     var account: String
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
-        let item = try storeOptions.open().load(service: service, account: account)
+        let item = try storeOptions.open(explainOptions).load(service: service, account: account)
         try item.secret.withUnsafeBytes { try Terminal.write($0) }
         if isatty(STDOUT_FILENO) == 1 { try Terminal.write("\n") }
     }

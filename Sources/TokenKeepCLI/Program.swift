@@ -11,6 +11,7 @@ enum Program {
         do {
             let arguments = try arguments()
             try refuseClusteredHelp(arguments)
+            try UsageError.refuseUnknownCommand(arguments)
             var command = try TokenKeepCommand.parseAsRoot(arguments)
             try command.run()
             return Status.ok.exitCode

@@ -15,6 +15,8 @@ struct SaveCommand: ParsableCommand {
               tokenkeep save example.com ann --label "Ann's token" --expires +30d
               tokenkeep save example.com ann --if-absent < token.bin
 
+            An empty input is refused: a command that failed before the pipe leaves one, and it would replace a good token.
+
             echo appends a newline, which would become a part of the secret: use printf %s.
             """)
 
@@ -35,13 +37,18 @@ struct SaveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("What a person reads in a list.", valueName: "text"))
     var label: String?
 
-    /// The levels that an item of this program can have.
-    private static let levels = AccessLevel.allCases.filter { $0 != .memoryOnly }.map(\.word)
+    private static let levels = AccessLevel.allCases.filter { !$0.isThisDeviceOnly }.map(\.word)
+    /// Known, and refused by this version.
+    private static let refusedLevels = AccessLevel.allCases
+        .filter { $0.isThisDeviceOnly && $0 != .memoryOnly }.map(\.word)
 
     @Option(
         help: ArgumentHelp(
             "When the item may be read: \(levels.joined(separator: ", ")).",
-            discussion: "Without it an existing item keeps its level; a new one gets after-first-unlock.",
+            discussion: """
+                Without it an existing item keeps its level; a new one gets after-first-unlock. This version refuses \
+                \(refusedLevels.joined(separator: ", ")).
+                """,
             valueName: "word"),
         completion: .list(levels))
     var level: String?
@@ -63,14 +70,20 @@ struct SaveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Save only over this version, as list --json shows it.", valueName: "version"))
     var ifVersion: String?
 
-    @Flag(help: "Refuse unless keys enforce the level.")
+    @Flag(help: "Save an empty secret too.")
+    var allowEmpty = false
+
+    @Flag(help: "Refuse unless keys enforce the level; this version always refuses.")
     var requireEnforced = false
 
-    @Flag(help: "Ask the user at each use.")
+    @Flag(help: "Ask the user at each use; this version refuses it.")
     var userPresence = false
 
     @Flag(help: "Allow copies on the user's other machines.")
     var synchronizable = false
+
+    @OptionGroup
+    var explainOptions: ExplainOptions
 
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
@@ -79,11 +92,37 @@ struct SaveCommand: ParsableCommand {
         guard surplus.isEmpty else {
             throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
         }
-        let store = try storeOptions.open()
+        let store = try storeOptions.open(explainOptions)
+        try SaveCommand.refuseSavingInMemory(store)
         let name = try storeOptions.name(service, account)
         // Everything is checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
-        _ = try store.save(request(name, secret: SecretInput.read(for: name)))
+        let outcome = try store.save(request(name, secret: secret(for: name)))
+        if !outcome.owedTo.isEmpty {
+            let modules = outcome.owedTo.joined(separator: " and ")
+            Terminal.explain(
+                "\(modules) cannot be reached: the item is kept in the \(outcome.module) and goes there later")
+        }
+    }
+
+    /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
+    /// the copy in a place further down.
+    private static func refuseSavingInMemory(_ store: Store) throws(TokenKeepError) {
+        guard !store.savingModules.contains("memory") else {
+            throw TokenKeepError(
+                .invalid, "an item that the stack saves in memory would end with this command",
+                hint: "leave the module memory out of the stack's lines for save and any")
+        }
+    }
+
+    private func secret(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
+        let secret = try SecretInput.read(for: name)
+        guard secret.count > 0 || allowEmpty else {
+            throw TokenKeepError(
+                .invalid, "the secret is empty: nothing came from standard input",
+                hint: "see why the command before the pipe wrote nothing; to save an empty secret: --allow-empty")
+        }
+        return secret
     }
 
     private func request(_ name: ItemName, secret: SecretBytes) throws(TokenKeepError) -> SaveRequest {

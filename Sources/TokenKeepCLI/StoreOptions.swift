@@ -15,9 +15,14 @@ struct StoreOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest that the call may take: 500ms, 5s, 2m.", valueName: "duration"))
     var timeout: String?
 
+    @Flag(help: "Let a module ask you for something, as the keyring does to be unlocked.")
+    var interactive = false
+
     /// Opens the store. Nothing is asked or made yet.
-    func open() throws(TokenKeepError) -> Store {
+    func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
         var configuration = StoreConfiguration(namespace: namespace)
+        configuration.trace = explainOptions?.handler
+        configuration.isInteractive = interactive
         if let stack {
             // A name has no white space, a stack in place has some between its words.
             if stack.contains(where: \.isWhitespace) {

@@ -41,6 +41,11 @@ enum Terminal {
         say("tokenkeep: warning: \(words(of: error))", hint: error.hint)
     }
 
+    /// Says what happens meanwhile, or otherwise than a user may expect, though it goes well.
+    static func explain(_ text: String) {
+        say("tokenkeep: \(text)", hint: nil)
+    }
+
     /// The text with everything that could deceive a reader escaped as `\u{…}`. Always one line.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: mustBeEscaped) else { return text }

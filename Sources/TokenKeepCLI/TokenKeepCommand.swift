@@ -20,9 +20,10 @@ struct TokenKeepCommand: ParsableCommand {
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, StatusCommand.self,
+            StackCommand.self,
         ])
 
     func run() throws {
-        throw TokenKeepError(.invalid, "no command is given", hint: "see tokenkeep --help")
+        throw UsageError.missingCommand()
     }
 }

@@ -1,7 +1,14 @@
+import ArgumentParser
 import TokenKeepCore
 
 /// Puts what the argument parser says into the form of every other error.
 enum UsageError {
+    /// No command, or none of a group of commands.
+    static func missingCommand(of group: String? = nil) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")
+    }
+
     /// One line in lower case, and where to read more.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
         let command = arguments.dropFirst().first.flatMap { word in
@@ -20,6 +27,27 @@ enum UsageError {
         let rest = parts.dropFirst().joined(separator: " ")
         let help = "see tokenkeep \(name.map { $0 + " " } ?? "")--help"
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
+    }
+
+    /// The parser answers `help` for an unknown command with the program's own help and success, and calls the word an
+    /// argument elsewhere.
+    static func refuseUnknownCommand(_ arguments: [String]) throws(TokenKeepError) {
+        let isHelp = arguments.first == "help"
+        let words = arguments.dropFirst(isHelp ? 1 : 0).prefix { !$0.hasPrefix("-") }
+        var command: any ParsableCommand.Type = TokenKeepCommand.self
+        var known: [String] = []
+        for word in words {
+            let subcommands = command.configuration.subcommands
+            guard isHelp || !subcommands.isEmpty else { return }  // what follows are arguments
+            guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
+                let group = (["tokenkeep"] + known).joined(separator: " ")
+                throw TokenKeepError(
+                    .invalid, "there is no command '\((known + [word]).joined(separator: " "))'",
+                    hint: "see \(group) --help")
+            }
+            known.append(word)
+            command = next
+        }
     }
 
     private static func sentence(_ text: String) -> String {

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The moment a call must be over, by the monotonic clock.
-public struct Deadline: Sendable {
+public struct Deadline: Sendable, Comparable {
     private let nanoseconds: Int64
 
     /// A deadline `milliseconds` from now.
@@ -18,6 +18,9 @@ public struct Deadline: Sendable {
 
     /// Whether the moment has passed.
     public var hasPassed: Bool { Deadline.monotonic() >= nanoseconds }
+
+    /// Earlier is less.
+    public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
     private static func monotonic() -> Int64 {
         var time = timespec()

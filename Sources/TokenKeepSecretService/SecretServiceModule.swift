@@ -1,4 +1,3 @@
-import Synchronization
 public import TokenKeepCore
 
 /// Items in the desktop's Secret Service: gnome-keyring, KWallet, KeePassXC, oo7, whatever owns
@@ -26,7 +25,7 @@ public final class SecretServiceModule: Module {
     private let address: String?
     private let breaker = Breaker()
     private let gate = WriteGate()
-    private let links = Mutex(Links())
+    private let links = Guarded(Links())
 
     /// A module that has done nothing yet.
     ///
@@ -42,7 +41,7 @@ public final class SecretServiceModule: Module {
     }
 
     /// - Parameter address: the bus to use instead of the session bus.
-    init(
+    package init(
         arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
@@ -50,6 +49,22 @@ public final class SecretServiceModule: Module {
         self.timeout = timeoutMilliseconds
         self.address = address
         self.versionKey = versionKey
+    }
+
+    /// Yes: what the service missed is given to it when it is back.
+    public let acceptsDebts = true
+
+    /// False where there is no session bus, and while the service is known not to answer.
+    public var mayAnswer: Bool {
+        (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
+    }
+
+    /// Opens the default collection, which may ask the user.
+    public func prepare(_ call: CallContext) throws(TokenKeepError) {
+        try converse(call) { conversation throws(TokenKeepError) in
+            guard try conversation.isDefaultCollectionLocked(for: "the default keyring") else { return }
+            try conversation.unlock([.defaultCollection], subject: "the default keyring")
+        }
     }
 
     /// The item with its secret; in the common namespace also another program's.
@@ -61,13 +76,9 @@ public final class SecretServiceModule: Module {
 
     /// Saves an item, over another program's of the same name where there is none of ours.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        let mark = WriteMark()
-        return try converse(call, unless: { request.precondition != .none && mark.hasWritten }) {
-            conversation throws(TokenKeepError) in
-            let key = try versionKey()
-            return try gate.withLock(request.name, until: conversation.deadline) { () throws(TokenKeepError) in
-                try conversation.save(request, key, mark)
-            }
+        try change(request.name, call, isConditional: request.precondition != .none) {
+            conversation, key, mark throws(TokenKeepError) in
+            try conversation.save(request, key, mark)
         }
     }
 
@@ -75,13 +86,8 @@ public final class SecretServiceModule: Module {
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        let mark = WriteMark()
-        return try converse(call, unless: { version != nil && mark.hasWritten }) {
-            conversation throws(TokenKeepError) in
-            let key = try versionKey()
-            return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
-                try conversation.clear(name, ifVersion: version, key, mark)
-            }
+        try change(name, call, isConditional: version != nil) { conversation, key, mark throws(TokenKeepError) in
+            try conversation.clear(name, ifVersion: version, key, mark)
         }
     }
 
@@ -109,14 +115,37 @@ public final class SecretServiceModule: Module {
         }
     }
 
+    /// Changes an item while no other thread does. A prompt is shown outside of that: nobody waits for a person.
+    private func change<Result>(
+        _ name: ItemName, _ call: CallContext, isConditional: Bool,
+        _ body: (Conversation, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let mark = WriteMark()
+        let isFinal = { isConditional && mark.hasWritten }
+        let silent = CallContext(deadline: call.deadline)
+        do throws(TokenKeepError) {
+            return try converse(silent, unless: isFinal) { conversation throws(TokenKeepError) in
+                let key = try versionKey()
+                return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
+                    try body(conversation, key, mark)
+                }
+            }
+        } catch {
+            let mayHelp = error.status == .locked || error.status == .unavailable && error.isAbsence
+            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error }
+        }
+        return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
+            try body(conversation, try versionKey(), mark)
+        }
+    }
+
     /// Holds a conversation over the present link, and once more over another where the service went away meanwhile.
     private func converse<Result>(
         _ call: CallContext, unless isFinal: () -> Bool = { false },
         _ body: (Conversation) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
-            try ForkGuard.enter()
-            try GLibrary.load()
+            try ForkGuard.check()
             let first = try link(until: call)
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call))
@@ -146,6 +175,8 @@ public final class SecretServiceModule: Module {
             usable = connection
         } else {
             let address = if let address { address } else { try BusAddress.find() }
+            try ForkGuard.enter()
+            try GLibrary.load()
             usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
             links.withLock { $0.connection = usable }
         }

@@ -11,6 +11,8 @@ public final class Store: Sendable {
     /// The namespace that every call means.
     public let namespace: String
     private let dispatcher: Dispatcher
+    /// nil where nothing can be owed to any module of the stack.
+    private let reconciler: Reconciler?
     private let arena = SecretArena()
     private let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
@@ -21,34 +23,32 @@ public final class Store: Sendable {
     /// - Throws: ``Status/invalid`` where an option or the stack is malformed.
     public init(_ configuration: StoreConfiguration = StoreConfiguration()) throws(TokenKeepError) {
         try Limits.check(configuration.namespace, field: "namespace", atMost: Limits.namespace)
-        let lines = try Store.stack(of: configuration)
+        let stack = try configuration.readStack()
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         let vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
-            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena))
-        var made: [String: any Module] = [:]
-        var places: [Dispatcher.Place] = []
-        for line in lines {
-            if made[line.module] == nil { made[line.module] = try factory.make(line) }
-            if let module = made[line.module] { places.append(Dispatcher.Place(line: line, module: module)) }
-        }
-        dispatcher = Dispatcher(places: places, memory: MemoryModule(arena: arena))
+            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
+            busAddress: configuration.busAddress)
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in try factory.make(line) }
+        dispatcher = Dispatcher(
+            programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
+        reconciler = Reconciler(dispatcher, vault: vault)
     }
 
-    /// Saves an item, replacing what is there, and returns its version. What returns has been made durable, a memory-only
-    /// item excepted.
+    /// Saves an item, replacing what is there. What returns has been made durable, a memory-only item excepted.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
     ///   module cannot do.
-    public func save(_ request: SaveRequest) throws(TokenKeepError) -> UInt64 {
-        let call = try begin()
-        guard request.name.namespace == namespace else {
+    public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
+        let call = try begin(.save, until: deadline)
+        guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
         try LevelPolicy.check(request)
+        if let reconciler { return try reconciler.save(request, call) }
         return try dispatcher.save(request, call)
     }
 
@@ -56,49 +56,63 @@ public final class Store: Sendable {
     ///
     /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
     ///   failure met.
-    public func load(service: String, account: String) throws(TokenKeepError) -> TokenItem {
-        let call = try begin()
-        return try dispatcher.load(name(service, account), call)
+    public func load(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> TokenItem {
+        let call = try begin(.load, until: deadline)
+        let name = try name(service, account)
+        if let reconciler { return try reconciler.load(name, call) }
+        return try dispatcher.load(name, call)
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
     ///
     /// - Returns: whether there was one.
     @discardableResult
-    public func clear(service: String, account: String) throws(TokenKeepError) -> Bool {
-        let call = try begin()
-        return try dispatcher.clear(name(service, account), ifVersion: nil, call)
+    public func clear(
+        service: String, account: String, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> Bool {
+        let call = try begin(.clear, until: deadline)
+        return try clear(name(service, account), ifVersion: nil, call)
     }
 
     /// Clears an item if it still has `version`.
     ///
     /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
-    public func clear(service: String, account: String, ifVersion version: UInt64) throws(TokenKeepError) {
-        let call = try begin()
+    public func clear(
+        service: String, account: String, ifVersion version: UInt64, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) {
+        let call = try begin(.clear, until: deadline)
         guard version != 0 else { throw TokenKeepError(.invalid, "0 is no version of a loaded item") }
-        _ = try dispatcher.clear(name(service, account), ifVersion: version, call)
+        _ = try clear(name(service, account), ifVersion: version, call)
     }
 
     /// Clears every item of a service and returns how many there were.
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
-    public func clear(service: String) throws(TokenKeepError) -> Int {
-        let call = try begin()
+    public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
+        let deadline = deadline ?? self.deadline
+        _ = try begin(.list, until: deadline)
+        let call = try begin(.clear, until: deadline)
         _ = try name(service, "")
-        let listing = try dispatcher.list(namespace: namespace, service: service, call)
+        let listing = try list(service, call)
         var cleared = 0
         var problem = listing.problem
         for item in listing.items {
             do throws(TokenKeepError) {
-                if try dispatcher.clear(item.name, ifVersion: nil, call) { cleared += 1 }
+                guard !call.deadline.hasPassed else {
+                    throw TokenKeepError(.timedOut, "the deadline passed before the others", hint: "clear it again")
+                }
+                if try clear(item.name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
+                if error.status == .timedOut { break }
             }
         }
         if let problem {
+            let items = cleared == 1 ? "1 item of \(service) was" : "\(cleared) items of \(service) were"
             throw TokenKeepError(
-                problem.status, "\(cleared) items of \(service) were cleared, but \(problem.message)",
-                module: problem.module, hint: problem.hint)
+                problem.status, "\(items) cleared, but \(problem.message)", module: problem.module, hint: problem.hint)
         }
         return cleared
     }
@@ -106,48 +120,62 @@ public final class Store: Sendable {
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
     /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
-    public func list(service: String? = nil) throws(TokenKeepError) -> ItemListing {
-        let call = try begin()
+    public func list(
+        service: String? = nil, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> ItemListing {
+        let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
-        return try dispatcher.list(namespace: namespace, service: service, call)
+        return try list(service, call)
     }
+
+    /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
+    public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
-        let call = try begin()
+        let call = try begin(.any)
         var seen: Set<String> = []
-        let modules = dispatcher.places.map(\.module).filter { seen.insert($0.name).inserted }
+        let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false)
+    }
+
+    private func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        if let reconciler { return try reconciler.clear(name, ifVersion: version, call) }
+        return try dispatcher.clear(name, ifVersion: version, call)
+    }
+
+    private func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        if let reconciler { return try reconciler.list(namespace: namespace, service: service, call) }
+        return try dispatcher.list(namespace: namespace, service: service, call)
     }
 
     private func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
+    /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
+    public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds) }
+
     /// Whether this is the process that opened the store, and not a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    private func begin() throws(TokenKeepError) -> CallContext {
+    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
+    private func begin(
+        _ operation: StackLine.Operation, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
         }
-        return CallContext(deadline: Deadline(milliseconds: timeoutMilliseconds), promptsAllowed: promptsAllowed)
-    }
-
-    private static func stack(of configuration: StoreConfiguration) throws(TokenKeepError) -> [StackLine] {
-        switch (configuration.stack, configuration.stackText) {
-        case (_?, _?): throw TokenKeepError(.invalid, "both stack and stack_text are given")
-        case (let name?, nil):
-            guard name == "default" else {
-                throw TokenKeepError(
-                    .invalid, "no stack is configured under this name", hint: "the one stack is: default")
-            }
-            return try StackParser.parse(StackParser.builtInDefault, source: "default")
-        case (nil, let text?): return try StackParser.parse(text, source: "stack_text")
-        case (nil, nil): return try StackParser.parse(StackParser.builtInDefault, source: "default")
+        guard operation == .any || !dispatcher.places(for: operation).isEmpty else {
+            throw TokenKeepError(
+                .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
+                hint: "add a line for the operation, or one for: any")
         }
+        return CallContext(deadline: deadline ?? self.deadline, promptsAllowed: promptsAllowed)
     }
 }
 

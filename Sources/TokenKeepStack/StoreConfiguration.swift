@@ -1,3 +1,5 @@
+package import TokenKeepCore
+
 /// How to open a store.
 public struct StoreConfiguration: Sendable {
     /// The name of a configured stack; nil for the default. Not together with ``stackText``.
@@ -12,6 +14,14 @@ public struct StoreConfiguration: Sendable {
     public var isInteractive: Bool
     /// Where the vault is, for tests; nil for the user's.
     package var vaultPath: String?
+    /// The message bus instead of the session's, for tests.
+    package var busAddress: String?
+    /// Where the files of stacks are.
+    package var stackDirectories = StackDirectories.standard
+    /// The file of a stack, checked like one in the directories; nil for one by name.
+    package var stackFile: String?
+    /// Takes what each module answered; nil for nobody, unless the environment asks for it.
+    package var trace: StackTraceHandler?
 
     /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
     public init(
@@ -23,6 +33,14 @@ public struct StoreConfiguration: Sendable {
         self.namespace = namespace
         self.timeoutMilliseconds = timeoutMilliseconds
         self.isInteractive = isInteractive
+    }
+
+    /// The stack that the configuration means. The one thing that opening a store reads.
+    package func readStack() throws(TokenKeepError) -> Stack {
+        if let stackFile { return try Stack(path: stackFile, directories: stackDirectories) }
+        guard let stackText else { return try Stack(name: stack ?? "default", directories: stackDirectories) }
+        guard stack == nil else { throw TokenKeepError(.invalid, "both stack and stack_text are given") }
+        return try Stack(text: stackText, source: "stack_text", directories: stackDirectories)
     }
 
     var effectiveTimeout: UInt32 {

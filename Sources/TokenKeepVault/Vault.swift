@@ -42,20 +42,20 @@ public final class Vault: Sendable {
     ///
     /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` where there is one that
     ///   cannot be used.
-    func open(freshKeys: Bool = false) throws(TokenKeepError) -> Opened? {
+    func open() throws(TokenKeepError) -> Opened? {
         guard let directory = try VaultDirectory.open(try path()) else { return nil }
-        guard let keys = try cache.keys(of: directory, fresh: freshKeys) else {
-            try VaultMaking.refuseIfDamaged(directory)
-            return nil
-        }
+        if let keys = try cache.keys(of: directory) { return Opened(directory: directory, keys: keys) }
+        guard try VaultMaking.hasRecords(directory) else { return nil }
+        // Headers come before records: either another process made the vault meanwhile, or they are lost.
+        guard let keys = try cache.keys(of: directory) else { throw VaultMaking.headersLost(directory) }
         return Opened(directory: directory, keys: keys)
     }
 
     /// The vault, made if there is none.
     func openOrMake(_ call: CallContext) throws(TokenKeepError) -> Opened {
-        if let opened = try open() { return opened }
+        if let opened = try open(), try VaultMaking.isComplete(opened.directory) { return opened }
         let directory = try VaultDirectory.make(try path())
-        try VaultMaking.make(in: directory, arena: arena, call)
+        try VaultMaking.make(in: directory, cache: cache, arena: arena, call)
         guard let keys = try cache.keys(of: directory) else {
             throw TokenKeepError(.io, "the vault in \(directory.path) vanished while it was made", module: "vault")
         }
@@ -63,5 +63,5 @@ public final class Vault: Sendable {
     }
 
     /// The key of item versions; nil where there is no vault that can be read.
-    public func versionKey() -> ItemVersionKey? { (try? open())?.keys.versions }
+    public func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }
 }

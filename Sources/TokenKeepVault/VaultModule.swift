@@ -6,6 +6,8 @@ public import TokenKeepCore
 public final class VaultModule: Module {
     /// `vault`.
     public let name = "vault"
+    /// Yes.
+    public let holdsRecords = true
     private let vault: Vault
 
     /// Keeps items in `vault`.
@@ -24,12 +26,13 @@ public final class VaultModule: Module {
     /// See ``Module``.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         do throws(TokenKeepError) {
-            return try vault.change(request.name, call) { entry, versionKey throws(TokenKeepError) in
+            return try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
                 if case .unreadable(let error) = entry, request.precondition != .none { throw error }
                 let present = entry.record
                 try request.check(present: present?.details)
                 var details = request.details(replacing: present?.details, module: name)
-                details.version = versionKey.version(of: details, secret: request.secret)
+                try VaultModule.refuseToLower(present?.details, by: details)
+                details.version = keys.versions.version(of: details, secret: request.secret)
                 let debts = present?.debts ?? []
                 let state: RecordState = debts.isEmpty ? .home : .owed
                 return (.value(state, details: details, secret: request.secret, debts: debts), details.version)
@@ -60,20 +63,25 @@ public final class VaultModule: Module {
         }
     }
 
+    /// An item that a later version protects with keys that this one does not have is not saved with less.
+    private static func refuseToLower(_ present: ItemDetails?, by details: ItemDetails) throws(TokenKeepError) {
+        let beyond: ItemFlags = [.requireEnforced, .userPresence]
+        guard (present?.flags ?? []).union(details.flags).isDisjoint(with: beyond) else {
+            throw TokenKeepError(
+                .unsupported, "the item is protected in a way that this version cannot keep", module: "vault",
+                hint: "upgrade TokenKeep, or clear the item first")
+        }
+    }
+
     /// What a clear makes of a record: what it owed to modules becomes that they must lose the item.
     private static func clearing(_ entry: JournalEntry) -> (JournalChange, Bool) {
         switch entry {
-        case .none: return (.keep, false)
+        // Nothing to remove is made durable too: an earlier removal may have been cut short.
+        case .none: return (.remove, false)
         case .unreadable: return (.remove, true)
-        case .record(let record) where record.state == .tombstone: return (.keep, false)
+        case .record(let record) where record.state == .tombstone: return (.tombstone(debts: record.debts), false)
         case .record(let record) where record.debts.isEmpty: return (.remove, true)
-        case .record(let record):
-            let debts = record.debts.map { debt in
-                var debt = debt
-                debt.kind = .delete
-                return debt
-            }
-            return (.tombstone(debts: debts), true)
+        case .record(let record): return (.tombstone(debts: record.debts.map(\.ofDeletion)), true)
         }
     }
 
@@ -81,32 +89,25 @@ public final class VaultModule: Module {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        let listing = try vault.allItems()
-        return ItemListing(
-            items: listing.items.filter { item in
-                item.name.namespace == namespace && (service == nil || item.name.service == service)
-            }, problem: listing.problem)
+        var listing = try vault.allItems(call)
+        listing.items.removeAll { !$0.name.isIn(namespace: namespace, service: service) }
+        return listing
     }
 
     /// See ``Module``.
     public func report(_ call: CallContext) -> ModuleReport {
-        let path: String
+        let place = (try? vault.path()) ?? "unknown"
         do throws(TokenKeepError) {
-            path = try vault.path()
-            guard try vault.open() != nil else {
-                return ModuleReport(module: name, place: path, notes: ["not made yet: the first save makes it"])
-            }
+            return ModuleReport(module: name, place: place, notes: try vault.condition())
         } catch {
-            return ModuleReport(module: name, problem: error, place: (try? vault.path()) ?? "unknown")
+            return ModuleReport(module: name, problem: error, place: place)
         }
-        return ModuleReport(
-            module: name, place: path, notes: ["protected from other users; not from who has the disk (no password)"])
     }
 }
 
 extension JournalEntry {
     /// The record, where it could be read.
-    fileprivate var record: JournalRecord? {
+    package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record
     }

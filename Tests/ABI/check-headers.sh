@@ -38,6 +38,23 @@ compile() {
         result=1
     fi
 }
+# A result that says whether a token was kept or cleared may not be ignored unseen. Every function that has one, by the
+# headers' own list.
+functions=$(echo '#include <tokenkeep.h>' | cc -E -P -I"$headers" - | tr '\n' ' ' | sed 's/typedef [^;]*;//g' |
+    grep -oE 'tokenkeep_status +tokenkeep_[a-z_]+ *\([^)]*\)' | sed 's/tokenkeep_status *//; s/ *(/ (/' |
+    grep -v '^tokenkeep_status_name\|^tokenkeep_error_status')
+[ "$(echo "$functions" | wc -l)" -ge 7 ] || { echo "FAIL results: too few functions: $functions"; result=1; }
+echo "$functions" | {
+    unchecked=0
+    while read -r function parameters; do
+        arguments=$(echo "$parameters" | sed 's/[^,()][^,()]*/0/g')
+        printf '#include <tokenkeep.h>\nvoid ignore(void);\nvoid ignore(void) { %s%s; }\n' "$function" "$arguments" \
+            >"$work/ignore.c"
+        cc -c -o "$work/ignore.o" -I"$headers" "$work/ignore.c" 2>&1 | grep -q 'Wunused-result' ||
+            { echo "FAIL the result of $function may be ignored"; unchecked=1; }
+    done
+    [ "$unchecked" -eq 0 ] && echo "ok   no result may be ignored"
+} || result=1
 for standard in c99 c17; do
     compile gcc $standard c
     compile clang $standard c

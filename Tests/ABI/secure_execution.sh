@@ -1,5 +1,6 @@
 #!/bin/sh
-# A program that runs with more rights than its caller (AT_SECURE) ignores TOKENKEEP_VAULT.
+# A program that runs with more rights than its caller (AT_SECURE) ignores TOKENKEEP_VAULT,
+# TOKENKEEP_DEBUG and the stacks in XDG_CONFIG_HOME.
 #
 # Usage: secure_execution.sh LIBRARY INCLUDE-DIRECTORY
 set -u
@@ -15,7 +16,9 @@ chmod 755 "$work"
 user=nobody # its home does not exist, so nothing can be left anywhere
 mkdir "$work/open"
 chown "$user" "$work/open"
-export TOKENKEEP_VAULT="$work/open/vault"
+export TOKENKEEP_VAULT="$work/open/vault" XDG_CONFIG_HOME="$work/config"
+stacks="$XDG_CONFIG_HOME/tokenkeep/stack.d"
+mkdir -p "$stacks"
 
 # The loader ignores LD_LIBRARY_PATH here, and the other user may not reach the build: all goes to one place.
 cp -L "$library" "$work/libtokenkeep.so.0"
@@ -33,11 +36,20 @@ check() {
 }
 vault() { if [ -e "$TOKENKEEP_VAULT" ]; then echo made; else echo none; fi; }
 
+echo malformed >"$stacks/default.conf"
+chmod -R go=rX "$XDG_CONFIG_HOME"
 chmod 4755 "$work/program"
 check "a setuid program runs in secure mode and finds no vault" "secure DENIED" "$("$work/program")"
 check "a setuid program ignores TOKENKEEP_VAULT" none "$(vault)"
+check "a setuid program ignores TOKENKEEP_DEBUG" "" "$(TOKENKEEP_DEBUG=1 "$work/program" 2>&1 >"$work/output")"
 # The control: the same program and user, without secure mode, do use it.
 chmod 755 "$work/program"
+check "the same program without setuid reads the stack" "plain INVALID" \
+    "$(setpriv --reuid="$user" --clear-groups "$work/program")"
+echo "any required vault" >"$stacks/default.conf"
+check "the same program without setuid obeys TOKENKEEP_DEBUG" \
+    "tokenkeep: save secure (a): vault: OK, done: the answer counts, the walk ends" \
+    "$(TOKENKEEP_DEBUG=1 setpriv --reuid="$user" --clear-groups "$work/program" 2>&1 >"$work/output")"
 check "the same program without setuid saves" "plain OK" \
     "$(setpriv --reuid="$user" --clear-groups "$work/program")"
 check "the same program without setuid uses TOKENKEEP_VAULT" made "$(vault)"

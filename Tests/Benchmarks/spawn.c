@@ -1,4 +1,4 @@
-/* How long a whole process takes, from spawn to exit. Usage: spawn ROUNDS PROGRAM */
+/* How long a whole process takes, from spawn to exit. Usage: spawn ROUNDS PROGRAM [ARGUMENT...] */
 #define _GNU_SOURCE
 #include "stopwatch.h"
 
@@ -9,7 +9,7 @@ extern char **environ;
 
 int main(int argc, char **argv) {
     static stopwatch watch;
-    if (argc != 3)
+    if (argc < 3)
         return 2;
     for (int round = 0; round < atoi(argv[1]); round++) {
         pid_t child;

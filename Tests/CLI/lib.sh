@@ -44,7 +44,7 @@ same() {
 version_of() {
     "$TOKENKEEP" list "$1" --json | python3 -c '
 import json, sys
-print(next(item["version"] for item in json.load(sys.stdin) if item["account"] == sys.argv[1]))' "$2"
+print(next(item["version"] for item in json.load(sys.stdin)["items"] if item["account"] == sys.argv[1]))' "$2"
 }
 
 # Drives the program on a terminal of its own: see terminal.py.

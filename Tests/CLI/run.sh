@@ -38,9 +38,14 @@ mask() {
 scenario() {
     local name=$1 work="$base/$1" code
     mkdir -p "$work/home" "$work/tmp"
+    # The scenarios are about the program and the vault; what it is without configuration has one of its own.
+    if [ "$name" != stack ]; then
+        mkdir -p "$work/config/tokenkeep/stack.d"
+        echo "any required vault" >"$work/config/tokenkeep/stack.d/default.conf"
+    fi
     (
         cd "$work" || exit 125
-        env -i PATH="$PATH" HOME="$work/home" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" LC_ALL=C.UTF-8 TZ=UTC \
+        env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" LC_ALL=C.UTF-8 TZ=UTC \
             COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             timeout 120 bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null

@@ -17,7 +17,9 @@ printf x | "$TOKENKEEP" save json.example ann --attribute b=2 --attribute a='"\/
 run list json.example --json
 "$TOKENKEEP" list --json | python3 -c '
 import json, sys
-items = json.load(sys.stdin)
+listing = json.load(sys.stdin)
+assert sorted(listing) == ["items", "problem"] and listing["problem"] is None
+items = listing["items"]
 print(len(items), "items,", sorted(items[0]))
 for item in items:
     assert isinstance(item["version"], str) and int(item["version"]) > 0
@@ -36,4 +38,8 @@ printf damage >"$TOKENKEEP_VAULT/records/$record"
 "$TOKENKEEP" list >out 2>err
 echo "[exit $?] $(wc -l <out) lines"
 cat err
-"$TOKENKEEP" list --json 2>/dev/null | python3 -c 'import json, sys; print(len(json.load(sys.stdin)), "items")'
+"$TOKENKEEP" list --json 2>/dev/null | python3 -c '
+import json, sys
+listing = json.load(sys.stdin)
+print(len(listing["items"]), "items")
+print(json.dumps(listing["problem"], indent=2, sort_keys=True))'

@@ -41,7 +41,7 @@ printf x | "$TOKENKEEP" save expiry ann --expires +12h
 after=$(date +%s)
 "$TOKENKEEP" list expiry --json | python3 -c '
 import datetime, json, sys
-ends = datetime.datetime.fromisoformat(json.load(sys.stdin)[0]["expires_at"]).timestamp() - 12 * 3600
+ends = datetime.datetime.fromisoformat(json.load(sys.stdin)["items"][0]["expires_at"]).timestamp() - 12 * 3600
 print("12 hours from now" if int(sys.argv[1]) <= ends <= int(sys.argv[2]) else f"wrong: {ends} {sys.argv[1:]}")' \
     "$before" "$after"
 
@@ -84,6 +84,18 @@ run load example.com ann --stack 'any required'
 run load example.com ann --stack $'any required vault\nany required nowhere'
 run load example.com ann --stack 'any required vault color=blue'
 run load example.com ann --stack $'any required \e[31mred'
+
+title "a stack that saves in memory would keep nothing, and remove the copy further down"
+printf kept | run save example.com memory
+for stack in 'any required memory' $'save required memory\nany required vault' $'save optional vault\nany required memory'; do
+    printf other | run save example.com memory --stack "$stack"
+done
+mkdir -p config/tokenkeep/stack.d
+echo 'any required memory' >config/tokenkeep/stack.d/scratch.conf
+printf other | XDG_CONFIG_HOME="$WORK/config" run save example.com memory --stack scratch
+run load example.com memory
+printf new | run save example.com memory --stack $'load optional memory\nany required vault'
+run load example.com memory
 
 title "namespaces"
 printf common | run save example.com cat

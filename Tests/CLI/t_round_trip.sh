@@ -10,8 +10,11 @@ run save example.com ends <ends
 run_into got load example.com ends
 same ends got
 
-title "an empty secret"
-run save example.com empty </dev/null
+title "an empty secret is a mistake, unless it is asked for"
+printf kept | run save example.com empty
+false | run save example.com empty
+run load example.com empty
+run save example.com empty --allow-empty </dev/null
 run_into got load example.com empty
 same /dev/null got
 

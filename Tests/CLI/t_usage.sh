@@ -1,7 +1,11 @@
 title "no command, no such command, no such option"
 run
 run bogus
+run bogus --help
 run --bogus
+run help bogus
+run help save bogus
+run help --bogus
 run save --bogus
 run load --jsno a b
 run list --jsno

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the examples against an installed TokenKeep, in every way they say they can be built, runs them, and compares
-# what they print.
+# what they print. So with the programs in README.md, its links as they are installed, and the demo.
 #
 # Usage: run.sh PREFIX
 set -u
@@ -10,8 +10,11 @@ examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
-export HOME="$work/home" TOKENKEEP_VAULT="$work/vault"
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config" TOKENKEEP_VAULT="$work/vault"
 mkdir "$HOME"
+# The vault alone, whatever the machine has.
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
 libraries=$(dirname "$(find "$prefix" -name libtokenkeep.so -print -quit)")
 export PKG_CONFIG_PATH="$libraries/pkgconfig"
 
@@ -32,6 +35,11 @@ prints() {
         fail "$name"
         diff "$work/expected" "$work/printed"
     fi
+}
+
+# The first block of README.md in the language.
+readme_block() {
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$examples/../README.md" | sed '/^```/d'
 }
 
 # Runs the C examples that lie in a directory.
@@ -72,6 +80,16 @@ done
 export LD_LIBRARY_PATH="$libraries" # the prefix is not one that the loader knows
 run_c "pkg-config:" "$work/pkg-config"
 
+readme_block c >"$work/readme.c"
+# shellcheck disable=SC2046
+if ${CC:-cc} -Wall -Wextra -Werror "$work/readme.c" $(pkg-config --cflags --libs tokenkeep) -o "$work/readme"; then
+    prints "README's program in C" "$work/readme" <<'END'
+s3cr3t
+END
+else
+    fail "README's program in C does not build"
+fi
+
 prints "Python" python3 "$examples/python/tokenkeep_example.py" <<'END'
 loaded: an access token
 cleared
@@ -88,10 +106,47 @@ loaded 6 bytes from vault
 not saved: CONFLICT: example.com (ann) changed since it was read (vault)
 cleared
 END
+
+    # README's program takes the example's place: the modules are built.
+    mkdir -p "$work/readme-swift/Sources/TokenExample"
+    readme_block swift >"$work/readme-swift/Sources/TokenExample/main.swift"
+    sed "s|\"../..\"|\"$(dirname "$examples")\"|" "$examples/swift/Package.swift" >"$work/readme-swift/Package.swift"
+    if $swift_build --package-path "$work/readme-swift" >"$work/log" 2>&1; then
+        prints "README's program in Swift" env -u LD_LIBRARY_PATH "$program" <<'END'
+6
+END
+    else
+        fail "README's program in Swift does not build"
+        cat "$work/log"
+    fi
 else
     fail "the Swift example does not build"
     cat "$work/log"
 fi
+
+# A folder whose name holds a space: nothing in the demo may break at it.
+mkdir "$work/a folder"
+if env -u LD_LIBRARY_PATH -u PKG_CONFIG_PATH TMPDIR="$work/a folder" "$examples/demo.sh" "$prefix" >"$work/demo" 2>&1; then
+    echo "ok   the demo"
+    passed=$((passed + 1))
+else
+    fail "the demo"
+    cat "$work/demo"
+fi
+if "$examples/demo.sh" "$work/a folder" >"$work/demo" 2>&1; then
+    fail "the demo succeeds where nothing is installed"
+else
+    echo "ok   the demo fails where nothing is installed"
+    passed=$((passed + 1))
+fi
+
+documents=$prefix/share/doc/tokenkeep
+for document in "$documents"/*.md "$documents"/docs/*.md; do
+    for link in $(grep -oE '\]\([^)#]+' "$document" | sed 's/](//' | grep -v '^https:'); do
+        [ -e "$(dirname "$document")/$link" ] || fail "$(basename "$document") links to $link, which is not installed"
+    done
+done
+[ -f "$documents/README.md" ] || fail "README.md is not installed"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

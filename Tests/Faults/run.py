@@ -42,7 +42,9 @@ class Vault:
         library = subprocess.run(
             ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
         ).stdout.strip()
-        self.environment = {"PATH": os.environ["PATH"], "HOME": WORK, "TOKENKEEP_VAULT": self.path, "LD_LIBRARY_PATH": library}
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": WORK, "XDG_CONFIG_HOME": WORK + "/config", "TOKENKEEP_VAULT": self.path,
+            "LD_LIBRARY_PATH": library}
 
     def start(self, *arguments, wrapper=(), **options):
         return subprocess.Popen(
@@ -174,7 +176,8 @@ def killed_at_random_moments():
 # Failing system calls
 
 
-def failing(errors, names, arguments, allowed):
+def failing(errors, names, arguments, allowed, done="new"):
+    """Fails each of the calls in turn: the item is the old one or as the call would have it, done where it says OK."""
     base = Vault()
     assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
     calls = [call for call in system_calls(fresh_copy(base), *arguments) if call[0] in names]
@@ -185,7 +188,7 @@ def failing(errors, names, arguments, allowed):
             status = vault.run(*arguments, wrapper=inject(call, f"error={error}"))[-1]
             assert status in allowed[error], f"{error} at {call}: {status}"
             after = vault.load("a")
-            wanted = {"OK": ("new",), "IO": ("old", "new")}[status]
+            wanted = {"OK": (done,), "IO": ("old", done)}[status]
             assert after in wanted, f"{error} at {call}: {status}, and then {after}"
             vault.expect("b", "other")
             leftovers = [name for name in os.listdir(vault.path + "/records") if len(name) != 32]
@@ -198,6 +201,13 @@ def failing(errors, names, arguments, allowed):
 def write_and_sync_fail():
     io = {"ENOSPC": ("IO",), "EIO": ("IO",), "EDQUOT": ("IO",)}
     failing(list(io), {"write", "fdatasync", "fsync", "rename", "renameat", "renameat2"}, ("save", "a", "new"), io)
+
+
+@case
+def write_and_sync_of_a_clear_fail():
+    io = {"ENOSPC": ("IO",), "EIO": ("IO",), "EDQUOT": ("IO",)}
+    names = {"write", "fdatasync", "fsync", "rename", "renameat", "renameat2", "unlink", "unlinkat"}
+    failing(list(io), names, ("clear", "a"), io, done="NOT_FOUND")
 
 
 @case
@@ -387,17 +397,21 @@ def a_held_lock_is_busy_at_the_deadline():
     assert 0.4 <= time.monotonic() - start < 5
     vault.expect("a", "old")
     patient = vault.start("save", "a", "new", 20000)
-    while "FLOCK" not in waits_on(patient.pid) and patient.poll() is None:
+    while not is_waited_for(vault.path + "/lock") and patient.poll() is None:
         pass
     os.close(descriptor)
     assert patient.communicate(timeout=30)[0] == "OK\n"
     vault.expect("a", "new")
 
 
-def waits_on(pid):
-    """FLOCK once a thread of the process waits for a lock."""
+def is_waited_for(path):
+    """Whether somebody waits for a lock on the file: "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
+
+    The process is -1 for every lock of an open file description, so the file has to tell them apart.
+    """
+    inode = str(os.stat(path).st_ino)
     with open("/proc/locks", encoding="ascii") as locks:
-        return "FLOCK" if any("->" in line for line in locks) else ""
+        return any(fields[1] == "->" and fields[6].split(":")[2] == inode for fields in map(str.split, locks))
 
 
 @case

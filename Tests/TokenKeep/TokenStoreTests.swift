@@ -6,7 +6,10 @@ import TokenKeep
     private let directory = TemporaryDirectory()
 
     private func open(_ options: TokenStore.Options = .init()) throws -> TokenStore {
-        try TokenStore(options, vaultPath: directory.path + "/vault")
+        var options = options
+        // Never the user's own keyring.
+        options.stackText = options.stackText ?? "any required vault"
+        return try TokenStore(options, vaultPath: directory.path + "/vault")
     }
 
     @Test func savesLoadsAndClears() async throws {
@@ -78,12 +81,47 @@ import TokenKeep
         }
     }
 
-    @Test(arguments: [
-        (Duration.zero, true), (.seconds(-5), true), (.seconds(Int64.max), false), (.milliseconds(250), false),
-    ])
-    func takesAnyTimeout(timeout: Duration, isShort: Bool) async throws {
-        let store = try open(.init(timeout: timeout))
-        // A timeout of nothing is one millisecond, not the default: an item that nobody holds is saved all the same.
+    /// Whatever the number, a call with it ends, and one that nobody blocks succeeds.
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(60), .milliseconds(250)])
+    func takesAnyTimeout(timeout: Duration) async throws {
+        try await open(.init(timeout: timeout)).save("x", service: "s", account: "a")
+    }
+
+    /// A timeout of nothing is the shortest there is, not the default of five seconds.
+    @Test(arguments: [Duration.zero, .seconds(-5), .seconds(Int64.min)])
+    func theShortestTimeoutIsShort(timeout: Duration) async throws {
+        try await open().save("x", service: "s", account: "a")
+        let holder = try #require(LockHolder(directory.path + "/vault/lock"))
+        defer { holder.release() }
+        let start = ContinuousClock.now
+        await #expect(throws: TokenKeepError(.busy, "")) {
+            try await open(.init(timeout: timeout)).save("y", service: "s", account: "a")
+        }
+        #expect(ContinuousClock.now - start < .milliseconds(4500))
+    }
+
+    /// Writers that wait for a lock keep neither a reader nor each other waiting: the reader is done before the first of
+    /// them gives up.
+    @Test func blockedWritersDelayNobody() async throws {
+        let store = try open(.init(timeout: .seconds(3)))
         try await store.save("x", service: "s", account: "a")
+        let holder = try #require(LockHolder(directory.path + "/vault/lock"))
+        defer { holder.release() }
+        let order = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<48 {
+                group.addTask {
+                    await #expect(throws: TokenKeepError(.busy, "")) {
+                        try await store.save("y", service: "s", account: "\(number)")
+                    }
+                    return false
+                }
+            }
+            group.addTask {
+                await #expect(throws: Never.self) { try await store.load(service: "s", account: "a") }
+                return true
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(order.first == true)
     }
 }

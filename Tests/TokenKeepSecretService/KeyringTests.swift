@@ -52,6 +52,23 @@ extension KeyringTests {
         #expect(later.expiresAt == nil && later.attributes == .none && later.label == "example.com ()")
     }
 
+    /// Two spellings of one letter are different bytes, and so different values.
+    @Test func writesWhatDiffersInBytesAlone() throws {
+        let keyring = try PrivateKeyring()
+        let client = try ServiceClient(keyring.bus)
+        for spelling in ["\u{E9}", "e\u{301}"] {
+            let request = try SaveRequest(
+                name: client.name("example.com", "ann"), secret: SecretBytes("token"), label: spelling,
+                attributes: ItemAttributes([("note", spelling)]))
+            let version = try client.module.save(request, client.call())
+            let details = try client.item("example.com", "ann").details
+            #expect(details.version == version)
+            #expect(details.label.utf8.elementsEqual(spelling.utf8))
+        }
+        try client.save("example.com", "\u{E9}", "composed")
+        #expect(status { _ = try client.load("example.com", "e\u{301}") } == .notFound)
+    }
+
     @Test func checksPreconditions() throws {
         let keyring = try PrivateKeyring()
         let client = try ServiceClient(keyring.bus)

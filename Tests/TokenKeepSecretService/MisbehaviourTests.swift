@@ -50,7 +50,7 @@ import TokenKeepCore
     @Test func aLateAnswerClosesTheBreaker() throws {
         let fake = try FakeService(MisbehaviourTests.ours)
         #expect(try fake.client.load("example.com", "ann") == "token")
-        try fake.configure(#"{"override": {"GetAll": {"do": "late", "ms": 400}}}"#)
+        try fake.configure(#"{"override": {"GetSecret": {"do": "late", "ms": 400}}}"#)
         #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .timedOut)
         #expect(status { _ = try fake.client.load("example.com", "ann", within: 100) } == .unavailable)
         try fake.configure(#"{"override": {}}"#)

@@ -5,7 +5,7 @@ import TokenKeepCore
 @testable import TokenKeepStack
 
 /// A module that does as it is told: it fails with a status, or keeps items in memory.
-private final class ScriptedModule: Module {
+final class ScriptedModule: Module {
     let name: String
     private let memory = MemoryModule(arena: SecretArena())
     private let failures: Mutex<[StackLine.Operation: Status]>
@@ -66,10 +66,14 @@ private final class ScriptedModule: Module {
 
     private func stack(_ text: String = "any sufficient first\nany required second") throws -> Dispatcher {
         let modules: [String: any Module] = ["first": first, "second": second]
-        let places = try StackParser.parse(text, source: "test").compactMap { line in
-            modules[line.module].map { Dispatcher.Place(line: line, module: $0) }
+        let stack = try Stack(text: text, source: "test", directories: .none)
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+            guard let module = modules[line.module] else {
+                throw TokenKeepError(.invalid, "no module", isAbsence: true)
+            }
+            return module
         }
-        return Dispatcher(places: places, memory: MemoryModule(arena: SecretArena()))
+        return Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
     }
 
     private func request(
@@ -214,7 +218,7 @@ private final class ScriptedModule: Module {
 
     @Test func memoryOnlyItemsAreListedComparedAndCleared() throws {
         let stack = try stack()
-        let version = try stack.save(request("1", level: .memoryOnly), call)
+        let version = try stack.save(request("1", level: .memoryOnly), call).version
         #expect(try stack.list(namespace: "", service: "s", call).items.map(\.module) == ["memory"])
         #expect(throws: TokenKeepError(.duplicate, "")) {
             try stack.save(request("2", level: .memoryOnly, if: .absent), call)

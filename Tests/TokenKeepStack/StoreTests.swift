@@ -8,8 +8,9 @@ import TokenKeepVault
     fileprivate let directory = TemporaryDirectory()
 
     fileprivate func open(_ stack: String? = nil, namespace: String = "") throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack, namespace: namespace)
+        var configuration = StoreConfiguration(stackText: stack ?? "any required vault", namespace: namespace)
         configuration.vaultPath = directory.path + "/vault"
+        configuration.stackDirectories = .none
         return try Store(configuration)
     }
 
@@ -20,7 +21,8 @@ import TokenKeepVault
         try store.save(
             SaveRequest(
                 name: ItemName(namespace: store.namespace, service: service, account: account),
-                secret: SecretBytes(secret), accessLevel: level, precondition: precondition))
+                secret: SecretBytes(secret), accessLevel: level, precondition: precondition)
+        ).version
     }
 
     @Test(arguments: ["any required vault", "any required memory"])
@@ -176,5 +178,43 @@ extension StoreTests {
             return error?.status == .corrupt && error?.message.hasPrefix("2 items of example.com were cleared") == true
         }
         #expect(try store.list().items.map(\.name.service) == ["other"])
+    }
+
+    /// Two spellings of é that look alike name two services and two namespaces, for a list and a clear too.
+    @Test(arguments: ["any required vault", "any required memory"])
+    func doesNotConfuseSpellings(stack: String) throws {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        let store = try open(stack)
+        _ = try save(store, "a", "1", service: composed)
+        _ = try save(store, "a", "2", service: decomposed)
+        #expect(try store.list(service: composed).items.count == 1)
+        #expect(try store.clear(service: composed) == 1)
+        #expect(try store.load(service: decomposed, account: "a").secret.utf8String == "2")
+        let one = try open(namespace: composed)
+        _ = try save(one, "a", "1")
+        let other = try open(namespace: decomposed)
+        #expect(try other.list().items.isEmpty)
+        #expect(try other.clear(service: "example.com") == 0)
+        #expect(try one.list().items.count == 1)
+    }
+
+    /// Asking nobody is no answer.
+    @Test func anOperationWithoutALineIsUnsupported() throws {
+        _ = try save(open(), "a", "1")
+        let saving = try open("save required vault")
+        #expect(throws: TokenKeepError(.unsupported, "")) { try saving.load(service: "example.com", account: "a") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try saving.clear(service: "example.com", account: "a") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try saving.clear(service: "example.com") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try saving.list() }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try save(open("load required vault"), "a", "1") }
+    }
+
+    @Test func listingKeepsTheDeadline() throws {
+        for number in 0..<300 { _ = try save(open(), "\(number)", "x") }
+        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 1)
+        configuration.vaultPath = directory.path + "/vault"
+        #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).list() }
+        #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).clear(service: "example.com") }
+        #expect(try open().list().items.count == 300)
     }
 }

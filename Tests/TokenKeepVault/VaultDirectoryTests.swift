@@ -71,6 +71,26 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.denied, "")) { try load("a", from: module()) }
     }
 
+    @Test func isNotMadeAmongOtherFiles() throws {
+        directory.write([1], to: "vault/letter.txt")
+        #expect(throws: TokenKeepError(.invalid, "")) { try save("a", in: module()) }
+        #expect(directory.names(in: "vault") == ["letter.txt"])
+        #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
+    }
+
+    @Test func reportsWhatIsMissing() throws {
+        #expect(module().report(call).notes == ["not made yet: the first save makes it"])
+        try save("a", in: module())
+        #expect(module().report(call).problem == nil)
+        unlink(vault + "/header.2")
+        directory.write([], to: "vault/records/\(String(repeating: "a", count: 32)).corrupt-1")
+        let notes = module().report(call).notes
+        #expect(notes.contains { $0.hasPrefix("header.2") })
+        #expect(notes.contains("unreadable records that were set aside: 1"))
+        rename(vault + "/records", vault + "/lost")
+        #expect(module().report(call).problem?.status == .corrupt)
+    }
+
     /// A pipe in a file's place must not make anybody wait, and a link in a record's place must not be followed.
     @Test func refusesWhatIsNoFile() throws {
         try save("a", in: module())
@@ -108,6 +128,48 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
         try save("b", in: module())
         #expect(try load("b", from: module()) == "b")
+    }
+
+    /// One copy of the header is enough to go on, and the next save makes the other again.
+    @Test(arguments: ["header", "header.2"])
+    func replacesALostHeader(lost: String) throws {
+        try save("a", in: module())
+        let bytes = try #require(directory.read("vault/header"))
+        unlink("\(vault)/\(lost)")
+        #expect(try load("a", from: module()) == "a")
+        #expect(directory.read("vault/\(lost)") == nil)
+        try save("b", in: module())
+        #expect(directory.read("vault/\(lost)") == bytes)
+    }
+
+    /// What a crash left in the place of an unfinished write is neither waited for nor written into.
+    @Test func replacesWhatAnUnfinishedWriteLeft() throws {
+        try save("a", in: module())
+        let record = "\(vault)/records/" + (try #require(directory.names(in: "vault/records").first))
+        mkfifo(record + ".tmp", 0o644)
+        try save("a", in: module())
+        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
+        try save("a", in: module())
+        #expect(try #require(try SystemCall.status(of: record, in: AT_FDCWD)).permissions == 0o600)
+        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp")
+        #expect(try module().clear(ItemName(service: "s", account: "a"), ifVersion: nil, call))
+        #expect(directory.names(in: "vault/records") == [])
+    }
+
+    @Test func aLinkOnTheWayIsFollowedButNotTheVaultItself() throws {
+        mkdir(directory.path + "/disk", 0o700)
+        symlink(directory.path + "/disk", directory.path + "/share")
+        try save("a", in: module(path: directory.path + "/share/vault"))
+        #expect(try load("a", from: module(path: directory.path + "/disk/vault")) == "a")
+    }
+
+    @Test func recordsMustNotBeALink() throws {
+        try save("a", in: module())
+        rename(vault + "/records", directory.path + "/elsewhere")
+        symlink(directory.path + "/elsewhere", vault + "/records")
+        for attempt in [{ _ = try load("a", from: module()) }, { try save("a", in: module()) }] {
+            #expect(throws: TokenKeepError.self, performing: attempt)
+        }
     }
 
     @Test func passesOverWhatIsNoRecord() throws {

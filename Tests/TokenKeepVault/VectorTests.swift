@@ -85,6 +85,33 @@ private struct Vector: CustomTestStringConvertible, Sendable {
         #expect(vector.isUnchanged(in: directory))
     }
 
+    /// Fields of a later version outlive a save by this one, in the state and in the metadata.
+    @Test(
+        arguments: Vector.all.filter { $0.testDescription.contains("unknown-optional") && $0.fields["expect"] == "OK" })
+    fileprivate func keepsFieldsItDoesNotKnow(vector: Vector) throws {
+        let directory = TemporaryDirectory()
+        vector.unpack(into: directory)
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let call = CallContext(deadline: Deadline(milliseconds: 5000))
+        let parts = try #require(vector.fields["item"]).split(separator: "|", omittingEmptySubsequences: false)
+        let name = try ItemName(namespace: String(parts[0]), service: String(parts[1]), account: String(parts[2]))
+        func kept() throws -> [[UInt8]] {
+            var opened = try #require(try vault.open())
+            let reader = RecordReader(
+                vault: vault, records: try vault.records(of: opened.directory), fileName: opened.keys.fileName(of: name)
+            )
+            let fields = try #require(
+                try reader.read(&opened) { file, state throws(FormatFault) in
+                    state.kept + (try file.openMetadata(in: vault.arena).kept)
+                })
+            return try fields.get().map { $0.value.withUnsafeBytes { Array($0) } }
+        }
+        let before = try kept()
+        #expect(!before.isEmpty)
+        _ = try VaultModule(vault: vault).save(SaveRequest(name: name, secret: SecretBytes("new")), call)
+        #expect(try kept() == before)
+    }
+
     private func load(_ name: ItemName, from module: VaultModule, _ call: CallContext) -> (Status, [UInt8]?) {
         do {
             return (.ok, try module.load(name, call).secret.withUnsafeBytes { Array($0) })

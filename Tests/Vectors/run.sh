@@ -12,11 +12,14 @@ trap 'rm -rf "$work"' EXIT
 /usr/bin/python3 "$here/make_vectors.py" --check
 /usr/bin/python3 "$here/test_vectors.py"
 
-export TOKENKEEP_VAULT="$work/vault"
+export TOKENKEEP_VAULT="$work/vault" XDG_CONFIG_HOME="$work/config"
+# The vault alone, whatever the machine has.
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
 printf 'token' | "$tokenkeep" save example.com ann --label Work --attribute b=2 --attribute a=1 --expires @2000000000
 /usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >"$work/large"
 "$tokenkeep" save --namespace team --level when-unlocked --synchronizable café "" <"$work/large"
-printf '' | "$tokenkeep" save empty x
+printf '' | "$tokenkeep" save empty x --allow-empty
 printf 'gone' | "$tokenkeep" save cleared x
 "$tokenkeep" clear cleared x
 

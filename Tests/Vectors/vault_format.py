@@ -148,7 +148,7 @@ def parse_record(data, name, vault_id, name_key_id, where):
 
 
 def parse_state(data, level, where):
-    fields = parse_fields(data, {3: 64}, {1, 2, 3, 16, 17}, where)
+    fields = parse_fields(data, {3: 64}, {1, 2, 3, 4, 16, 17}, where)
     state = field_integer(fields, 1, 1, where)
     debts = [parse_debt(value, where) for value in fields.get(3, [])]
     pending = fields.get(16, [None])[0]
@@ -158,6 +158,14 @@ def parse_state(data, level, where):
         raise Corrupt(where, f"state {STATE_NAMES[state]} in a record of level {level}")
     if state == HOME and debts:
         raise Corrupt(where, "a home with debts")
+    if 4 in fields:
+        if state != TOMBSTONE:
+            raise Corrupt(where, "a name in the state of a record that is no tombstone")
+        cursor = Cursor(fields[4][0], where)
+        for least, most in ((0, 64), (1, 255), (0, 255)):
+            length = cursor.integer(4, least, most)
+            check_text(cursor.take(length), where)
+        cursor.end()
     if pending is not None and len(pending) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /*
  * Saving, loading and clearing session tokens.
  *
  * The rules of every function here:
  *
- * - Inputs come before outputs. Outputs are written only when the call returns TOKENKEEP_OK; `error` only
- * when it does not.
- * - Every pointer is checked. NULL is allowed for `error` and for options. A NULL account is
- * TOKENKEEP_INVALID; a NULL secret is valid with length 0. Getters on NULL answer NULL or 0; the message of
- * no error is "". Every
- *   ..._free and tokenkeep_close take NULL.
- * - Text is UTF-8 without control characters, ends with a NUL and is copied by the call. What a getter
- * returns lives as long as the object it was asked of. Items outlive the store they came from.
- * - What a call returns through a `**` pointer belongs to the caller, who gives it to the matching ..._free
- * or tokenkeep_close. What tokenkeep_items_at and tokenkeep_items_problem return belongs to the list.
- * - Handles may be used from any thread, several at once; closing or freeing one that another thread still
- * uses is the caller's mistake. A store made before fork() answers TOKENKEEP_FORKED in the child, where it
- * may be closed.
- * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same
- * item.
- * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than
- * that many bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
+ * - Inputs come before outputs. Outputs are written only when the call returns TOKENKEEP_OK; `error` only when it
+ *   does not.
+ * - Every pointer is checked. NULL is allowed for `error` and for options. A NULL account is TOKENKEEP_INVALID; a NULL
+ *   secret is valid with length 0. Getters on NULL answer NULL or 0; the message of no error is "". Every ..._free and
+ *   tokenkeep_close take NULL.
+ * - Text is UTF-8 without control characters, ends with a NUL and is copied by the call. What a getter returns lives as
+ *   long as the object it was asked of. Items outlive the store they came from.
+ * - What a call returns through a `**` pointer belongs to the caller, who gives it to the matching ..._free or
+ *   tokenkeep_close. What tokenkeep_items_at and tokenkeep_items_problem return belongs to the list.
+ * - Handles may be used from any thread, several at once; closing or freeing one that another thread still uses is the
+ *   caller's mistake. A store made before fork() answers TOKENKEEP_FORKED in the child, where it may be closed.
+ * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item.
+ * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than that many
+ *   bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
  * - Messages never hold a secret. Nothing here may be called from a signal handler.
  */
+/* clang-format on */
 #ifndef TOKENKEEP_STORE_H
 #define TOKENKEEP_STORE_H
 
@@ -35,8 +34,9 @@ extern "C" {
 /* Opens a store. Reads configuration only: no module is opened, neither bus nor network nor vault touched.
  * TOKENKEEP_INVALID: an option or the stack is malformed; the message names the line. TOKENKEEP_UNSUPPORTED:
  * an unknown field or flag is set. */
-TOKENKEEP_EXPORT tokenkeep_status tokenkeep_open(const tokenkeep_open_options *options,
-                                                 tokenkeep_store **store, tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_open(const tokenkeep_open_options *options,
+                                                                        tokenkeep_store **store,
+                                                                        tokenkeep_error **error);
 
 /* Closes a store and wipes what it holds, memory-only items included. */
 TOKENKEEP_EXPORT void tokenkeep_close(tokenkeep_store *store);
@@ -57,8 +57,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_load(tokenkee
                                                                         tokenkeep_error **error);
 
 /* Clears an item. Clearing what is not there is TOKENKEEP_OK. */
-TOKENKEEP_EXPORT tokenkeep_status tokenkeep_clear(tokenkeep_store *store, const char *service,
-                                                  const char *account, tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear(tokenkeep_store *store,
+                                                                         const char *service,
+                                                                         const char *account,
+                                                                         tokenkeep_error **error);
 
 /* Clears an item if it still has this version; TOKENKEEP_CONFLICT if it changed or is gone. version 0 is
  * TOKENKEEP_INVALID. */
@@ -70,8 +72,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_if(toke
 
 /* Clears every item of a service in the store's namespace and says how many (cleared may be NULL). What can
  * be cleared is cleared even when the call then fails because something could not be read. */
-TOKENKEEP_EXPORT tokenkeep_status tokenkeep_clear_service(tokenkeep_store *store, const char *service,
-                                                          size_t *cleared, tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_service(tokenkeep_store *store,
+                                                                                 const char *service,
+                                                                                 size_t *cleared,
+                                                                                 tokenkeep_error **error);
 
 /* Lists the items of a service, or of all services for NULL, in the store's namespace: metadata only, no
  * secret. TOKENKEEP_OK if any module answered; tokenkeep_items_problem names what could not be asked or read.

@@ -27,6 +27,12 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         namespace.isEmpty ? defaultLabel : "\(defaultLabel) in namespace \(namespace)"
     }
 
+    /// Whether the item is of this namespace and, unless that is nil, of this service: byte by byte, as ``==(_:_:)``.
+    public func isIn(namespace: String, service: String?) -> Bool {
+        self.namespace.utf8.elementsEqual(namespace.utf8)
+            && (service.map { self.service.utf8.elementsEqual($0.utf8) } ?? true)
+    }
+
     /// Orders by namespace, service, account.
     public static func < (left: ItemName, right: ItemName) -> Bool {
         (left.namespace, left.service, left.account) < (right.namespace, right.service, right.account)

@@ -10,4 +10,12 @@ public struct CallContext: Sendable {
         self.deadline = deadline
         self.promptsAllowed = promptsAllowed
     }
+
+    /// The same without prompts.
+    public var withoutPrompts: CallContext { CallContext(deadline: deadline) }
+
+    /// The same, but over at `earlier` if that comes first.
+    public func until(_ earlier: Deadline) -> CallContext {
+        CallContext(deadline: min(deadline, earlier), promptsAllowed: promptsAllowed)
+    }
 }

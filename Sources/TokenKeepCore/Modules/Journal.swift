@@ -10,13 +10,32 @@ public protocol Journal: Sendable {
     ///
     /// A record that cannot be read is never lost: a change first gives it a second name.
     ///
-    /// - Parameter body: gets what stands there and the key that versions are made with, and says what follows; it must
-    ///   not prompt.
+    /// - Parameter body: gets what stands there and the journal's keys, and says what follows; it must not prompt.
     /// - Throws: ``Status/busy`` where another process holds the item past the deadline, and what `body` throws.
     func change<Result>(
         _ name: ItemName, _ call: CallContext,
-        _ body: (JournalEntry, ItemVersionKey) throws(TokenKeepError) -> (JournalChange, Result)
+        _ body: (JournalEntry, JournalKeys) throws(TokenKeepError) -> (JournalChange, Result)
     ) throws(TokenKeepError) -> Result
+}
+
+/// What the journal makes versions and fingerprints with.
+public struct JournalKeys: Sendable {
+    /// Makes item versions.
+    public let versions: ItemVersionKey
+    private let fingerprints: SecretBytes
+
+    /// Uses a version key and a fingerprint key of 32 bytes.
+    public init(versions: ItemVersionKey, fingerprints: SecretBytes) {
+        self.versions = versions
+        self.fingerprints = fingerprints
+    }
+
+    /// A keyed fingerprint of a value, 16 bytes: tells whether two places hold the same without keeping either.
+    public func fingerprint(of secret: SecretBytes) -> [UInt8] {
+        secret.withUnsafeBytes { secret in
+            fingerprints.withUnsafeBytes { KeyedHash.digest(of: secret, key: $0, count: 16) }
+        }
+    }
 }
 
 /// What a change finds in a record's place.
@@ -47,13 +66,28 @@ public struct JournalRecord: Sendable {
     public var debts: [Debt]
     /// The item's details; nil in a tombstone.
     public var details: ItemDetails?
+    /// The item's name, where the record holds it: a tombstone of an earlier version need not.
+    public var name: ItemName?
+    private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
     /// A record in `state`.
-    public init(state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil) {
+    ///
+    /// - Parameter item: opens the item with its secret; nil in a tombstone.
+    public init(
+        state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil, name: ItemName? = nil,
+        item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
+    ) {
         self.state = state
         self.debts = debts
         self.details = details
+        self.name = name ?? details?.name
+        self.openItem = item
     }
+
+    /// The item with its secret; nil in a tombstone.
+    ///
+    /// - Throws: ``Status/locked`` where its class key is not there, ``Status/corrupt``.
+    public func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 }
 
 /// What a change makes of a record.
@@ -101,5 +135,12 @@ public struct Debt: Sendable, Equatable {
         self.since = since
         self.base = base
         self.inFlight = inFlight
+    }
+
+    /// What a debt becomes when its item is cleared: the module must lose the item.
+    public var ofDeletion: Debt {
+        var debt = self
+        debt.kind = .delete
+        return debt
     }
 }

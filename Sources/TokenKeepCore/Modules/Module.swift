@@ -6,6 +6,18 @@ public protocol Module: Sendable {
     /// The module's name on a stack line and in ``ItemDetails/module``.
     var name: String { get }
 
+    /// Whether what cannot reach the module now may be owed to it, to be settled when it can be reached again.
+    var acceptsDebts: Bool { get }
+
+    /// Whether the module's items are the journal's own records in the state ``RecordState/home``.
+    var holdsRecords: Bool { get }
+
+    /// False where it is known, without asking anybody, that the module cannot answer now.
+    var mayAnswer: Bool { get }
+
+    /// Does what needs the user, where prompts are allowed: unlocks the place where items live, makes one.
+    func prepare(_ call: CallContext) throws(TokenKeepError)
+
     /// The item with its secret.
     ///
     /// - Throws: ``Status/notFound`` where it is not here, ``Status/locked``, ``Status/unavailable``,
@@ -30,6 +42,17 @@ public protocol Module: Sendable {
 
     /// Whether the module can be used, and where its items are: for people. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
+}
+
+extension Module {
+    /// No: a module that is part of this process or its files is there or is broken.
+    public var acceptsDebts: Bool { false }
+    /// No.
+    public var holdsRecords: Bool { false }
+    /// Yes.
+    public var mayAnswer: Bool { true }
+    /// Nothing.
+    public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }
 
 /// What a module, or a whole stack, lists.

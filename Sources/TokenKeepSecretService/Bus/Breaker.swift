@@ -1,4 +1,3 @@
-import Synchronization
 import TokenKeepCore
 
 /// Keeps callers from waiting for a service that is known not to answer.
@@ -13,7 +12,7 @@ final class Breaker: Sendable {
         var rest: Deadline
     }
 
-    private let silence = Mutex<Silence?>(nil)
+    private let silence = Guarded<Silence?>(nil)
     private let restMilliseconds: UInt32
 
     init(restMilliseconds: UInt32 = 5000) { self.restMilliseconds = restMilliseconds }

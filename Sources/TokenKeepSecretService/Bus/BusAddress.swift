@@ -1,9 +1,8 @@
-internal import CLibsecret
 import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Where the user's session bus is.
+/// Where the user's session bus is. Nothing here needs GLib: where there is no bus, it is never loaded.
 enum BusAddress {
     /// The address by the environment: `DBUS_SESSION_BUS_ADDRESS`, else the socket `bus` in `XDG_RUNTIME_DIR`.
     ///
@@ -23,13 +22,26 @@ enum BusAddress {
         }
         let socket = directory + "/bus"
         var status = stat()
-        guard stat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid(),
-            let escaped = glib.pointee.g_dbus_address_escape_value(socket)
-        else {
+        guard stat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid() else {
             throw absent("there is no session bus at \(socket)")
         }
-        defer { glib.pointee.g_free(UnsafeMutableRawPointer(escaped)) }
-        return "unix:path=" + String(cString: escaped)
+        return "unix:path=" + escaped(socket)
+    }
+
+    /// A value as an address carries it: every byte but those that the D-Bus specification lets stand as %xx.
+    static func escaped(_ value: String) -> String {
+        var escaped = ""
+        for byte in value.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "/"),
+                UInt8(ascii: "."):
+                escaped.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                escaped += (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
+            }
+        }
+        return escaped
     }
 
     private static func value(_ name: String) -> String? {

@@ -35,6 +35,8 @@ final class BusConnection: @unchecked Sendable {
         guard context.run(until: deadline, { pending.isDone }) else {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
             breaker.open(unanswered: []) { nil }
+            _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
+            if let late = pending.take()?.connection { glib.pointee.g_object_unref(UnsafeMutableRawPointer(late)) }
             throw TokenKeepError(.timedOut, "the message bus did not answer in time")
         }
         let outcome = pending.take()

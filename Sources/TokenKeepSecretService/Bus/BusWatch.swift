@@ -1,5 +1,4 @@
 internal import CLibsecret
-import Synchronization
 
 /// Sees every message that comes in, on the connection's own thread: late answers, and changes of the service's owner.
 final class BusWatch: Sendable {
@@ -17,8 +16,8 @@ final class BusWatch: Sendable {
     }
 
     private let breaker: Breaker
-    private let owner = Mutex(Owner())
-    private let openSession = Mutex<UInt32?>(nil)
+    private let owner = Guarded(Owner())
+    private let openSession = Guarded<UInt32?>(nil)
 
     /// The serial of the last message that asked for a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }

@@ -12,17 +12,18 @@ enum ForkGuard {
         return user == 0 || user == getpid()
     }
 
-    /// Notes this process as the user.
-    ///
     /// - Throws: ``Status/unavailable`` in a child of a process that was noted before.
-    static func enter() throws(TokenKeepError) {
-        let process = getpid()
-        let (exchanged, previous) = user.compareExchange(
-            expected: 0, desired: process, ordering: .acquiringAndReleasing)
-        guard exchanged || previous == process else {
+    static func check() throws(TokenKeepError) {
+        guard allows else {
             throw TokenKeepError(
                 .unavailable, "the Secret Service was used before fork; exec first",
                 hint: "open and use the store in the child alone, or call exec after fork")
         }
+    }
+
+    /// Notes this process as the user, before it connects.
+    static func enter() throws(TokenKeepError) {
+        _ = user.compareExchange(expected: 0, desired: getpid(), ordering: .acquiringAndReleasing)
+        try check()
     }
 }

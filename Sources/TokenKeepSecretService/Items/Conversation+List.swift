@@ -35,10 +35,10 @@ extension Conversation {
     ) throws(TokenKeepError) -> ItemDetails? {
         // Some services match more than they were asked for.
         guard item.attributes[AttributeNames.schema] == AttributeNames.ourSchema,
-            item.attributes[AttributeNames.namespace] == namespace,
-            service == nil || item.attributes[AttributeNames.service] == service
+            item.attributes[AttributeNames.namespace].map({ $0.utf8.elementsEqual(namespace.utf8) }) == true
         else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
+        guard name.isIn(namespace: namespace, service: service) else { return nil }
         return try ItemCoding.details(of: item, name: name, module: module)
     }
 

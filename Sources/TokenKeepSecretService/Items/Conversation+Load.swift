@@ -3,11 +3,38 @@ import TokenKeepCore
 extension Conversation {
     /// The item with its secret.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
+        if let unchanged = try loadUnchanged(name, key) { return unchanged }
         let findings = try find(name, secret: true)
         guard let item = findings.best else {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
-        return try read(item, as: name, findings.secret, key)
+        let loaded = try read(item, as: name, findings.secret, key)
+        if !findings.ours.isEmpty {
+            link.paths[name] = PathCache.Entry(
+                path: item.path, item: item, version: loaded.details.version,
+                freshUntil: Deadline(milliseconds: Conversation.freshMilliseconds))
+        }
+        return loaded
+    }
+
+    /// How long a label and dates are taken as they were while secret and attributes have not changed.
+    private static let freshMilliseconds: UInt32 = 2000
+
+    /// The item, where it was loaded a moment ago and has the same secret and attributes still; nil where it must be
+    /// read anew. Reading all properties of an item takes the service longer the more items it has.
+    private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
+        guard let entry = link.paths[name], var item = entry.item, !entry.freshUntil.hasPassed else { return nil }
+        let attributes = properties(
+            entry.path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
+        let replies = try exchange([attributes, getSecret(entry.path)])
+        guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
+            return nil
+        }
+        item.attributes = present
+        guard item.isOurs(name), case .answer = replies[1],
+            let loaded = try? read(item, as: name, (entry.path, replies[1]), key)
+        else { return nil }
+        return loaded.details.version == entry.version ? loaded : nil
     }
 
     /// Joins a stored item and its secret, which is fetched unless `fetched` is it.

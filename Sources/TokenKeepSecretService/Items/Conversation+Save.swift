@@ -29,10 +29,12 @@ extension Conversation {
         let secret = try link.encode(stored)
         mark.hasWritten = true
         if let target = findings.best, target.isEncoded == isEncoded {
+            link.paths[name] = findings.ours.isEmpty ? nil : PathCache.Entry(path: target.path)
             try replace(target, by: details, secret, isOurs: !findings.ours.isEmpty)
             try remove(findings.ours.filter { $0.path != target.path }, name)
         } else {
-            link.paths[name] = try create(details, secret, isEncoded: isEncoded)
+            link.paths[name] = nil
+            link.paths[name] = try create(details, secret, isEncoded: isEncoded).map { PathCache.Entry(path: $0) }
             try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
         }
         details.version = key.version(of: details, secret: request.secret)
@@ -57,8 +59,10 @@ extension Conversation {
             ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
             : ItemCoding.attributes(of: details, over: target)
         var changes: [MethodCall] = []
-        if attributes != target.attributes { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
-        if details.label != target.label { changes.append(set("Label", .string(details.label), of: target.path)) }
+        if !target.hasExactly(attributes) { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
+        if !details.label.utf8.elementsEqual(target.label.utf8) {
+            changes.append(set("Label", .string(details.label), of: target.path))
+        }
         guard !changes.isEmpty else { return }
         for reply in try exchange(changes) {
             guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }

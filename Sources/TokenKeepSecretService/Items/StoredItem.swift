@@ -3,7 +3,7 @@ import TokenKeepCore
 /// An item as the service describes it, checked for type, not yet for sense.
 struct StoredItem {
     let path: ObjectPath
-    let attributes: [String: String]
+    var attributes: [String: String]
     let label: String
     let created: UInt64
     let modified: UInt64
@@ -28,7 +28,7 @@ struct StoredItem {
         modified = values["Modified"]?.number ?? 0
     }
 
-    private static func strings(_ value: Variant) -> [String: String]? {
+    static func strings(_ value: Variant) -> [String: String]? {
         guard value.isOf(type: "a{ss}") else { return nil }
         var strings: [String: String] = [:]
         for entry in value.children {
@@ -53,6 +53,12 @@ struct StoredItem {
                 AttributeNames.ofOthers.contains($0) || AttributeNames.ofKeePassXC.contains($0)
                     || $0.hasPrefix(AttributeNames.prefix)
             }
+    }
+
+    /// Whether the item's attributes are these, byte by byte: Swift's `==` takes different spellings of a letter as one.
+    func hasExactly(_ wanted: [String: String]) -> Bool {
+        attributes.count == wanted.count
+            && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
     var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }

@@ -26,30 +26,37 @@ extension Conversation {
     /// - Throws: ``Status/locked`` where it may be behind a lock that was not opened; ``Status/unavailable`` as an
     ///   absence where there is nothing and no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
-        if let path = link.paths[name] {
+        if let path = link.paths[name]?.path {
             let search = copies ? searchItems(ItemCoding.search(for: name)) : nil
             let findings = try describe([path], as: name, secret: secret, beside: search)
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
         }
         var findings = try search(name, secret: secret)
-        if findings.ours.isEmpty, try unlock(findings.locked, for: name) {
+        if findings.ours.isEmpty, try unlock(findings, for: name) {
             findings = try search(name, secret: secret)
             guard findings.best != nil || findings.locked.isEmpty else {
                 throw ServiceFailure.locked(name.description)
             }
         }
-        if let path = findings.ours.first?.path { link.paths[name] = path }
+        if let path = findings.ours.first?.path { link.paths[name] = PathCache.Entry(path: path) }
         return findings
     }
 
     /// Looks for an item by its attributes alone, so that every copy is found.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let (unlocked, locked) = try search(ItemCoding.search(for: name), for: name.description)
+        guard unlocked.count <= Conversation.mostCopies else {
+            throw TokenKeepError(
+                .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
+        }
         var findings = try describe(unlocked, as: name, secret: secret && unlocked.count == 1)
         findings.locked = locked
         return findings
     }
+
+    /// More items than this under one service and username are a fault of the service.
+    private static let mostCopies = 1000
 
     /// The paths of items with these attributes: those that can be read, and those that are locked.
     func search(

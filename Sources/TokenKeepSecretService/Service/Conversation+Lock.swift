@@ -6,12 +6,17 @@ extension Conversation {
     /// - Returns: whether anything was opened, so that it is worth looking again.
     /// - Throws: ``Status/locked`` where that takes a prompt and none is allowed, ``Status/cancelled``;
     ///   ``Status/unavailable``, as an absence, where there is no default collection.
-    func unlock(_ locked: [ObjectPath], for name: ItemName) throws(TokenKeepError) -> Bool {
-        if !locked.isEmpty {
-            try unlock(locked, subject: name.description)
+    func unlock(_ findings: Findings, for name: ItemName) throws(TokenKeepError) -> Bool {
+        if !findings.locked.isEmpty {
+            try unlock(findings.locked, subject: name.description)
             return true
         }
-        guard try isDefaultCollectionLocked(for: name.description) else { return false }
+        do throws(TokenKeepError) {
+            guard try isDefaultCollectionLocked(for: name.description) else { return false }
+        } catch {
+            guard error.isAbsence, findings.best != nil else { throw error }
+            return false
+        }
         try unlock([.defaultCollection], subject: name.description)
         return true
     }

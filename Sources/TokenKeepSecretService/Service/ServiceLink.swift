@@ -1,5 +1,4 @@
 internal import CLibsecret
-import Synchronization
 import TokenKeepCore
 
 /// A session with one running Secret Service, found by its unique bus name: secrets travel encrypted by libsecret.
@@ -13,7 +12,7 @@ final class ServiceLink: @unchecked Sendable {
     let session: ObjectPath
     private let isEncrypted: Bool
     private let service: OpaquePointer
-    private let coding = Mutex<Void>(())
+    private let coding = Guarded<Void>(())
 
     /// Where items were found.
     let paths = PathCache()

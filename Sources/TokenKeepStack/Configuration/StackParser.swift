@@ -1,48 +1,50 @@
 public import TokenKeepCore
 
-/// Reads a stack given as text: a line each module, `operation control module arguments…`, and `#` comments.
+/// Reads stacks given as text, line by line.
+///
+///     # operation  control     module   arguments
+///     any          required    vault
+///     load         [ok=done locked=die default=bad] vault
+///     any          include     common
+///
+/// `docs/stack.md` describes the language.
 public enum StackParser {
-    /// The stack of a program that names none.
-    public static let builtInDefault = "any required vault\n"
+    /// The stack of a program that names none, where no file says otherwise.
+    public static let builtInDefault = """
+        any sufficient secret-service
+        any required   vault
 
-    /// Longer texts are refused before they are read.
+        """
+
+    /// Longer texts are refused before they are read, in bytes.
     public static let maximumLength = 64 * 1024
 
-    /// Reads `text`.
+    /// What a line says.
+    enum Statement: Equatable {
+        case module(StackLine)
+        /// The lines of another stack in this place; with `isSubstack`, confined.
+        case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
+    }
+
+    /// Reads the lines of a text that includes no other stack.
     ///
     /// - Parameter source: what the messages call the text, `stack_text` for example.
     /// - Throws: ``Status/invalid`` with source, line and what was expected.
     public static func parse(_ text: String, source: String) throws(TokenKeepError) -> [StackLine] {
+        try Stack(text: text, source: source, directories: .none).lines
+    }
+
+    /// Reads the statements of a text.
+    static func statements(_ text: String, source: String) throws(TokenKeepError) -> [Statement] {
         guard text.utf8.count <= maximumLength else {
             throw TokenKeepError(.invalid, "\(source) is longer than \(maximumLength) bytes")
         }
-        var lines: [StackLine] = []
-        // By scalars: to Characters, CR LF is one that is no LF.
-        for (index, line) in text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            if let parsed = try parse(line: Substring(line), at: "\(source):\(index + 1)") { lines.append(parsed) }
+        var tokenizer = StackTokenizer(text, source: source)
+        var statements: [Statement] = []
+        while let words = try tokenizer.next() {
+            var line = StackLineParser(words, source: source)
+            statements.append(try line.statement())
         }
-        guard !lines.isEmpty else {
-            throw TokenKeepError(.invalid, "\(source) names no module", hint: "for example: any required vault")
-        }
-        return lines
-    }
-
-    private static func parse(line: Substring, at place: String) throws(TokenKeepError) -> StackLine? {
-        let code = line.prefix { $0 != "#" }
-        let words = code.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(String.init)
-        guard let first = words.first else { return nil }
-        guard let operation = StackLine.Operation(rawValue: first) else {
-            throw expected("an operation (load, save, clear, list, any)", at: place)
-        }
-        guard words.count > 1, let control = StackLine.Control(rawValue: words[1]) else {
-            throw expected("a control (required, requisite, sufficient, optional) after the operation", at: place)
-        }
-        guard words.count > 2 else { throw expected("a module after the control", at: place) }
-        return StackLine(
-            operation: operation, control: control, module: words[2], arguments: Array(words.dropFirst(3)))
-    }
-
-    private static func expected(_ what: String, at place: String) -> TokenKeepError {
-        TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
+        return statements
     }
 }

@@ -1,62 +1,84 @@
 import TokenKeepCore
 
 extension Dispatcher {
+    /// How the places of the stack save what is no memory-only item.
+    typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
+
     /// Saves in the first place that takes it; copies further down go.
-    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    func save(
+        _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
+    ) throws(TokenKeepError) -> SaveOutcome {
+        let inPlaces = inPlaces ?? saveInPlaces
         if let item = memory.item(request.name) {
-            return try save(request, over: item, call)
+            return try save(request, over: item, call, inPlaces)
         }
         if request.accessLevel == .memoryOnly {
             return try saveInMemory(request, call)
         }
-        return try saveInPlaces(request, call)
+        return try inPlaces(request, call)
     }
 
     /// A memory-only item is what the caller sees: its level is kept and its version counts, until a save with another
     /// level replaces it.
     private func save(
-        _ request: SaveRequest, over item: TokenItem, _ call: CallContext
-    ) throws(TokenKeepError) -> UInt64 {
-        guard let level = request.accessLevel, level != .memoryOnly else { return try memory.save(request, call) }
+        _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
+    ) throws(TokenKeepError) -> SaveOutcome {
+        guard let level = request.accessLevel, level != .memoryOnly else {
+            return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+        }
         try request.check(present: item.details)
         var request = request
         request.precondition = .none
-        let version = try saveInPlaces(request, call)
+        let outcome = try inPlaces(request, call)
         _ = try memory.clear(request.name, ifVersion: nil, call)
-        return version
+        return outcome
     }
 
     /// Saving a memory-only item removes nothing from the places below.
-    private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         var request = request
         if request.precondition != .none {
             try request.check(present: loadIfThere(request.name, call)?.details)
             request.precondition = .none
         }
-        return try memory.save(request, call)
+        return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
-    private func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+    func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let places = places(for: .save)
         let request = places.count > 1 ? try settled(request, for: places, call) : request
-        var walk = Walk()
-        for place in places {
-            do throws(TokenKeepError) {
-                let version = try place.module.save(request, call)
-                try removeCopies(of: request.name, below: place, call)
-                return version
-            } catch {
-                walk.met(error, as: .required)
-                guard place.line.control == .optional, !Walk.ends(with: error, as: .optional) else { throw error }
-            }
+        var taken: Set<String> = []
+        let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
+            place throws(TokenKeepError) in
+            var request = request
+            // Only the first that takes it can judge the condition.
+            if !taken.isEmpty { request.precondition = .none }
+            let version = try place.module.save(request, call)
+            taken.insert(place.module.name)
+            return Answered(value: (version: version, place: place))
         }
-        throw walk.worst ?? TokenKeepError(.unsupported, "no module of the stack saves items")
+        guard let saved = walk.answers.first else {
+            if places.isEmpty { throw Dispatcher.noModule("saves") }
+            throw walk.failure ?? TokenKeepError(.unavailable, "no module of the stack took the item \(request.name)")
+        }
+        try removeCopies(of: request.name, below: saved.place, except: taken, call)
+        return SaveOutcome(version: saved.version, module: saved.place.module.name)
+    }
+
+    /// A condition holds for the module that may have the item, and no other. A module that was out of reach must be owed
+    /// the value, or its older one would come back.
+    private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
+        guard request.precondition == .none else { return false }
+        switch error.status {
+        case .unavailable, .timedOut, .notFound: return canRecordDebts || action != .bad
+        default: return true
+        }
     }
 
     /// Settles what one module alone cannot know: whether the item is in another, with which version and level.
     ///
     /// An item that another module may hold but cannot be asked for fails a precondition rather than passing it.
-    private func settled(
+    func settled(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
         var request = request
@@ -83,13 +105,18 @@ extension Dispatcher {
     }
 
     private func removeCopies(
-        of name: ItemName, below place: Place, _ call: CallContext
+        of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
-        let below = places.drop { $0.module.name != place.module.name }.dropFirst()
-        for other in below where other.module.name != place.module.name {
+        let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
+        // Where the stack clears nothing, nothing is removed.
+        let clearable = Set(places(for: .clear).map(\.module.name))
+        var visited = taken
+        for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {
             do throws(TokenKeepError) {
                 _ = try other.module.clear(name, ifVersion: nil, call)
+                trace?(.aside(.clear, name, other.module, .ok, "an older copy goes"))
             } catch {
+                trace?(.aside(.clear, name, other.module, error.status, "an older copy should go"))
                 throw TokenKeepError(
                     error.status,
                     "\(name) was saved in \(place.module.name), but its older copy in \(other.module.name) could not be removed: \(error.message)",

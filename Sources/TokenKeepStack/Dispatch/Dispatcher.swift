@@ -8,15 +8,27 @@ struct Dispatcher: Sendable {
         let module: any Module
     }
 
-    /// The places of the stack, behind the implicit memory of the store.
-    let places: [Place]
+    /// The stack, behind the implicit memory of the store.
+    let programs: StackPrograms
     /// Holds memory-only items; stands before every stack.
     let memory: MemoryModule
+    /// Takes what each module answered; nil for nobody.
+    var trace: StackTraceHandler?
+    /// Whether a module that a save passes can be owed the value.
+    var canRecordDebts = false
 
     /// The first item found; otherwise the worst failure met.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        if let item = memory.item(name) { return item }
-        return try load(name, from: places(for: .load), call)
+        if let item = memory.item(name) {
+            trace?(.aside(.load, name, memory, .ok, "a memory-only item comes before the stack"))
+            return item
+        }
+        let walk = walk(.load, name.description) { place throws(TokenKeepError) in
+            Answered(value: try place.module.load(name, call))
+        }
+        if let item = walk.answers.first { return item }
+        if places(for: .load).isEmpty { throw Dispatcher.noModule("loads") }
+        throw walk.failure ?? TokenKeepError(.notFound, "no item \(name)")
     }
 
     /// Clears the item everywhere.
@@ -26,53 +38,45 @@ struct Dispatcher: Sendable {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let places = places(for: .clear)
-        if let version, places.count == 1, memory.item(name) == nil {
-            return try places[0].module.clear(name, ifVersion: version, call)
+        var version = version
+        if let expected = version, places.count != 1 || memory.item(name) != nil {
+            try SaveRequest.check(version: expected, of: name, present: loadIfThere(name, call)?.details)
+            version = nil
         }
-        if let version {
-            try SaveRequest.check(version: version, of: name, present: loadIfThere(name, call)?.details)
-        }
-        var walk = Walk()
         var wasThere = try memory.clear(name, ifVersion: nil, call)
-        for place in places {
+        var ignored: TokenKeepError?
+        let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                wasThere = try place.module.clear(name, ifVersion: nil, call) || wasThere
+                wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
+                return Answered(value: ())
             } catch {
-                walk.met(error, as: place.line.control)
-                if Walk.ends(with: error, as: place.line.control) { break }
+                ignored = error
+                throw error
             }
         }
-        if let worst = walk.worst { throw worst }
+        if let failure = walk.failure { throw failure }
+        // A condition that nobody judged has not been met.
+        if version != nil, let ignored { throw ignored }
+        if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
     }
 
     /// The union of what the modules list; an item listed twice counts once, from the earlier module.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        var walk = Walk()
+        let walk = walk(.list, service ?? "all services") { place throws(TokenKeepError) in
+            let listing = try place.module.list(namespace: namespace, service: service, call)
+            return Answered(value: listing, problem: listing.problem)
+        }
+        if walk.answers.isEmpty, let failure = walk.failure { throw failure }
         var names: Set<ItemName> = []
-        var items: [ItemDetails] = []
-        var answered = false
-        func add(_ listing: ItemListing) {
-            items += listing.items.filter { names.insert($0.name).inserted }
-        }
-        add(memory.listing(namespace: namespace, service: service))
-        for place in places(for: .list) {
-            do throws(TokenKeepError) {
-                let listing = try place.module.list(namespace: namespace, service: service, call)
-                add(listing)
-                if let problem = listing.problem { walk.met(problem, as: place.line.control) }
-                answered = true
-            } catch {
-                walk.met(error, as: place.line.control)
-                if Walk.ends(with: error, as: place.line.control) { break }
-            }
-        }
-        if !answered, let worst = walk.worst { throw worst }
-        return ItemListing(items: items.sorted { $0.name < $1.name }, problem: walk.worst)
+        let listings = [memory.listing(namespace: namespace, service: service)] + walk.answers
+        let items = listings.flatMap(\.items).filter { names.insert($0.name).inserted }
+        let problem = places(for: .list).isEmpty ? Dispatcher.noModule("lists") : walk.failure
+        return ItemListing(items: items.sorted { $0.name < $1.name }, problem: problem)
     }
 
     func places(for operation: StackLine.Operation) -> [Place] {
-        places.filter { $0.line.applies(to: operation) }
+        programs[operation].places
     }
 
     /// The item, or nil where every place answered that it has none.
@@ -91,18 +95,8 @@ struct Dispatcher: Sendable {
         }
     }
 
-    private func load(
-        _ name: ItemName, from places: [Place], _ call: CallContext
-    ) throws(TokenKeepError) -> TokenItem {
-        var walk = Walk()
-        for place in places {
-            do throws(TokenKeepError) {
-                return try place.module.load(name, call)
-            } catch {
-                walk.met(error, as: place.line.control)
-                if Walk.ends(with: error, as: place.line.control) { break }
-            }
-        }
-        throw walk.worst ?? TokenKeepError(.notFound, "no item \(name)")
+    /// A stack without a line for an operation cannot tell whether there is an item.
+    static func noModule(_ does: String) -> TokenKeepError {
+        TokenKeepError(.unsupported, "no module of the stack \(does) items")
     }
 }

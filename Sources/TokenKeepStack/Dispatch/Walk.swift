@@ -1,33 +1,102 @@
 import TokenKeepCore
 
-/// The failures met while modules are asked in order, and which of them is the answer when none had the item.
-struct Walk {
-    private(set) var worst: TokenKeepError?
+/// What counts of the answers that modules gave in a walk.
+struct Walk<Answer> {
+    /// The successes, in their order.
+    var answers: [Answer] = []
+    /// The worst failure.
+    var failure: TokenKeepError?
 
-    /// A locked or absent place must never look like "no token": earlier here hides later.
-    private static let severity: [Status] = [
-        .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
-    ]
-
-    /// Notes a failure.
-    mutating func met(_ error: TokenKeepError, as control: StackLine.Control) {
-        guard control != .optional || error.status == .notFound else { return }
-        guard let worst, Walk.rank(worst) <= Walk.rank(error) else {
-            self.worst = error
+    /// Counts a failure: the worst is kept, and of equal ones the first.
+    mutating func count(_ error: TokenKeepError) {
+        guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
+            self.failure = error
             return
         }
     }
+}
 
-    /// Whether the walk ends with this failure.
-    static func ends(with error: TokenKeepError, as control: StackLine.Control) -> Bool {
-        switch error.status {
-        case .notFound: false
-        case .cancelled, .invalid, .forked: true
-        default: control == .requisite
+/// Which of several failures is the answer.
+enum FailurePrecedence {
+    /// A locked or absent place must never look like "no token": earlier here hides later.
+    private static let order: [Status] = [
+        .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
+    ]
+
+    /// The lower, the worse. What the user or the caller did comes before all.
+    static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
+}
+
+/// What a module answered.
+struct Answered<Answer> {
+    let value: Answer
+    /// What kept the answer from being whole.
+    var problem: TokenKeepError?
+}
+
+extension Dispatcher {
+    /// Asks the modules of a stack in its order: the one loop behind every operation.
+    ///
+    /// - Parameters:
+    ///   - subject: what is asked for, for a trace.
+    ///   - passes: whether the walk may go on past a failure, though its action says so.
+    ///   - ask: asks one module.
+    /// - Returns: what counts in the end.
+    func walk<Answer>(
+        _ operation: StackLine.Operation, _ subject: @autoclosure () -> String,
+        passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },
+        ask: (Place) throws(TokenKeepError) -> Answered<Answer>
+    ) -> Walk<Answer> {
+        let program = programs[operation]
+        var walk = Walk<Answer>()
+        var before: [Int: Walk<Answer>] = [:]  // as it was when a substack was entered
+        var index = 0
+        while index < program.steps.count {
+            let step = program.steps[index]
+            if program.scopes.count > 1 {
+                for scope in program.scopes.indices where program.scopes[scope].first == index { before[scope] = walk }
+            }
+            guard let place = step.place else {
+                index += 1
+                continue
+            }
+            let visit = visit(place, step.actions, &walk, before: before[step.scope], passes: passes, ask: ask)
+            let next = visit.endsAll ? program.steps.count : program.next(after: index, visit.action)
+            trace?(
+                StackTraceEvent(
+                    operation: operation, subject: subject(), module: place.module.name, status: visit.status,
+                    action: visit.action, isHeldBack: visit.isHeldBack,
+                    next: program.steps[next...].lazy.compactMap(\.place).first?.module.name))
+            index = next
         }
+        return walk
     }
 
-    private static func rank(_ error: TokenKeepError) -> Int {
-        severity.firstIndex(of: error.status) ?? 0
+    private struct Visit {
+        let status: Status
+        let action: StackAction
+        var isHeldBack = false
+        /// Whether no substack confines the end.
+        var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
+    }
+
+    private func visit<Answer>(
+        _ place: Place, _ actions: StackActions, _ walk: inout Walk<Answer>, before: Walk<Answer>?,
+        passes: (TokenKeepError, StackAction) -> Bool, ask: (Place) throws(TokenKeepError) -> Answered<Answer>
+    ) -> Visit {
+        do throws(TokenKeepError) {
+            let answer = try ask(place)
+            let action = actions[.ok]
+            if action == .reset { walk = before ?? Walk() }
+            if action.countsSuccess { walk.answers.append(answer.value) }
+            if let problem = answer.problem, actions[problem.status].countsFailure { walk.count(problem) }
+            return Visit(status: .ok, action: action)
+        } catch {
+            let action = actions[error.status]
+            let isHeldBack = !action.isEnd && !passes(error, action)
+            if action == .reset { walk = before ?? Walk() }
+            if action.countsFailure || isHeldBack { walk.count(error) }
+            return Visit(status: error.status, action: isHeldBack ? .die : action, isHeldBack: isHeldBack)
+        }
     }
 }

@@ -19,7 +19,7 @@ final class MemoryModule: Module {
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(
-            items: all.filter { $0.name.namespace == namespace && (service == nil || $0.name.service == service) })
+            items: all.filter { $0.name.isIn(namespace: namespace, service: service) })
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

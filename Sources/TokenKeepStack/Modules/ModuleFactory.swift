@@ -7,6 +7,8 @@ struct ModuleFactory {
     let vault: Vault
     let arena: SecretArena
     let versionKeys: VersionKeys
+    /// The message bus instead of the session's, for tests.
+    let busAddress: String?
 
     /// Makes the module of a line.
     ///
@@ -19,12 +21,14 @@ struct ModuleFactory {
         case "memory": module = MemoryModule(arena: arena)
         case "secret-service":
             let keys = versionKeys
-            module = SecretServiceModule(
-                arena: arena, timeoutMilliseconds: try arguments.takeTimeout() ?? 5000,
+            let service = SecretServiceModule(
+                arena: arena, timeoutMilliseconds: try arguments.takeTimeout() ?? 5000, address: busAddress,
                 versionKey: { () throws(TokenKeepError) in try keys.current() })
+            module = DebtorModule(base: service, vault: vault, machine: .current)
         default:
             throw TokenKeepError(
-                .invalid, "there is no module \"\(line.module)\"", hint: "the modules are: secret-service, vault, memory")
+                .invalid, "there is no module \"\(line.module)\"",
+                hint: "the modules are: secret-service, vault, memory", isAbsence: true)
         }
         try arguments.end()
         return module

@@ -24,6 +24,14 @@ enum SystemCall {
         return nil
     }
 
+    /// The same for an absolute path that may end in a symbolic link.
+    static func openFollowing(_ path: String, _ flags: Int32) throws(Errno) -> OwnedDescriptor? {
+        let descriptor = tokenkeep_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
+        if descriptor >= 0 { return OwnedDescriptor(descriptor) }
+        guard errno == ENOENT else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
     static func status(of descriptor: OwnedDescriptor) throws(Errno) -> FileStatus {
         var status = stat()
         try check { tokenkeep_fstat(descriptor.number, &status) }

@@ -31,15 +31,21 @@ struct VaultDirectory {
     }
 
     /// Makes the directory and what is missing above it, durably, and opens it.
+    ///
+    /// The directory above the vault is synced even where the vault is there: another process may have made it just now.
     static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
         var prefix = ""
-        for component in path.split(separator: "/") {
+        let components = path.split(separator: "/")
+        for (index, component) in components.enumerated() {
             let parent = prefix.isEmpty ? "/" : prefix
             prefix += "/" + component
             do throws(Errno) {
-                guard try SystemCall.status(of: prefix, in: AT_FDCWD) == nil else { continue }
-                guard try SystemCall.makeDirectory(prefix, in: AT_FDCWD) else { continue }
-                if let above = try SystemCall.open(parent, in: AT_FDCWD, directoryFlags) { try SystemCall.sync(above) }
+                var isNew = false
+                if try SystemCall.status(of: prefix, in: AT_FDCWD) == nil {
+                    isNew = try SystemCall.makeDirectory(prefix, in: AT_FDCWD)
+                }
+                guard isNew || index == components.count - 1 else { continue }
+                if let above = try SystemCall.openFollowing(parent, directoryFlags) { try SystemCall.sync(above) }
             } catch {
                 throw error.error("cannot make the directory \(prefix)")
             }

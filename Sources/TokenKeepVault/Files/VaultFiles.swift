@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import SystemPackage
 import TokenKeepCore
@@ -63,7 +64,9 @@ enum VaultFiles {
     ) throws(TokenKeepError) {
         let temporary = name + ".tmp"
         do throws(Errno) {
-            let flags = O_WRONLY | O_CREAT | O_TRUNC
+            // What a crash left is not written into: it may be anything, of any mode.
+            _ = try SystemCall.remove(temporary, in: directory)
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
             guard let file = try SystemCall.open(temporary, in: directory.number, flags, mode: 0o600) else {
                 throw Errno.noSuchFileOrDirectory
             }
@@ -77,15 +80,17 @@ enum VaultFiles {
         try sync(directory, after: "writing \(name)")
     }
 
-    /// Removes a file durably; false where there was none.
-    static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) -> Bool {
+    /// Removes a file durably, with what an unfinished write of it left.
+    ///
+    /// Where there is none the directory is synced all the same: an earlier removal may not have been.
+    static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         do throws(Errno) {
-            guard try SystemCall.remove(name, in: directory) else { return false }
+            _ = try SystemCall.remove(name + ".tmp", in: directory)
+            _ = try SystemCall.remove(name, in: directory)
         } catch {
             throw error.error("cannot remove \(name)")
         }
         try sync(directory, after: "removing \(name)")
-        return true
     }
 
     /// Gives a file that cannot be read a second name, durably, so that its first may be used again.
@@ -95,6 +100,7 @@ enum VaultFiles {
                 try SystemCall.link(name, as: "\(name).corrupt-\(number)", in: directory)
             } catch {
                 if error == .fileExists { continue }
+                if error == .notPermitted { throw FormatFault.malformed("it is not a regular file").error(in: name) }
                 throw error.error("cannot set \(name) aside")
             }
             return try sync(directory, after: "setting \(name) aside")
@@ -110,5 +116,29 @@ enum VaultFiles {
         } catch {
             throw error.error("cannot make the directory durable after \(action)")
         }
+    }
+
+    /// The names in a directory, in its order; a name that is not UTF-8 is none of ours.
+    static func names(in directory: OwnedDescriptor) throws(TokenKeepError) -> [String] {
+        // A directory stream owns its descriptor and moves its offset: it gets one of its own.
+        let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard own >= 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        guard let stream = fdopendir(own) else {
+            let error = Errno(rawValue: errno)
+            close(own)
+            throw error.error("cannot list the vault")
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+        }
+        guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        return names
     }
 }

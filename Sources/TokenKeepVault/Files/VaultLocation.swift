@@ -6,55 +6,55 @@ import TokenKeepCore
 enum VaultLocation {
     /// The vault's path.
     ///
-    /// - Throws: ``Status/invalid`` for a relative `TOKENKEEP_VAULT`; ``Status/io`` where the user has no home.
+    /// - Throws: ``Status/invalid`` where a variable holds no absolute path in UTF-8; ``Status/io`` where the user has no home.
     static func path() throws(TokenKeepError) -> String {
         let isPrivileged = tokenkeep_is_secure_execution() != 0 || getuid() != geteuid()
         if !isPrivileged {
-            if let path = environment("TOKENKEEP_VAULT") { return try checked(path, "TOKENKEEP_VAULT") }
-            if isSandboxed, let data = environment("XDG_DATA_HOME") {
-                return try checked(data, "XDG_DATA_HOME") + "/tokenkeep"
-            }
+            if let path = try absolutePath(in: "TOKENKEEP_VAULT") { return path }
+            if isSandboxed, let data = try absolutePath(in: "XDG_DATA_HOME") { return data + "/tokenkeep" }
         }
         return try home() + "/.local/share/tokenkeep"
     }
 
     /// Inside Flatpak and Snap the home is not the application's own: its data directory is.
     private static var isSandboxed: Bool {
-        environment("SNAP") != nil || access("/.flatpak-info", F_OK) == 0
+        isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
-    private static func environment(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(validatingCString: value)
-    }
-
-    private static func checked(_ path: String, _ variable: String) throws(TokenKeepError) -> String {
-        guard path.utf8.first == UInt8(ascii: "/") else {
-            throw TokenKeepError(.invalid, "\(variable) is not an absolute path", module: "vault")
+    /// The path in a variable; nil where that is unset or empty.
+    ///
+    /// What is there and cannot be used is refused: another place would hide the items, or keep them where nobody looks.
+    private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
+        guard let value = getenv(variable), value.pointee != 0 else { return nil }
+        guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
+            throw TokenKeepError(.invalid, "\(variable) is not an absolute path in UTF-8", module: "vault")
         }
+        return withoutTrailingSlashes(path)
+    }
+
+    /// A slash at the end would follow a link that stands in the vault's place.
+    private static func withoutTrailingSlashes(_ path: String) -> String {
+        var path = path
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         return path
     }
 
-    private static func home() throws(TokenKeepError) -> String {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var size = 1024
-        while true {
-            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
-            defer { buffer.deallocate() }
-            let error = getpwuid_r(geteuid(), &entry, buffer, size, &found)
-            if error == ERANGE, size < 1 << 20 {
-                size *= 4
-                continue
-            }
-            guard error == 0, found != nil, let home = entry.pw_dir, let path = String(validatingCString: home),
-                path.utf8.first == UInt8(ascii: "/")
-            else {
-                throw TokenKeepError(
-                    .io, "user \(geteuid()) has no home directory", module: "vault",
-                    hint: "set TOKENKEEP_VAULT to an absolute path")
-            }
-            return path
+    /// Programs that a snap starts inherit its variables: only what lies in the snap itself is inside.
+    private static var isInSnap: Bool {
+        guard let snap = getenv("SNAP"), snap.pointee != 0, let root = String(validatingCString: snap) else {
+            return false
         }
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &target, target.count)
+        return length > 0 && target[..<length].lazy.map { UInt8(bitPattern: $0) }.starts(with: (root + "/").utf8)
+    }
+
+    private static func home() throws(TokenKeepError) -> String {
+        guard let path = HomeDirectory.path() else {
+            throw TokenKeepError(
+                .io, "user \(geteuid()) has no home directory", module: "vault",
+                hint: "set TOKENKEEP_VAULT to an absolute path")
+        }
+        return path
     }
 }

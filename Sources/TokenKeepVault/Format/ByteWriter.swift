@@ -6,6 +6,8 @@ struct ByteWriter {
 
     mutating func append(_ part: some Sequence<UInt8>) { bytes.append(contentsOf: part) }
 
+    mutating func append(_ part: UnsafeRawBufferPointer) { bytes.append(contentsOf: part) }
+
     mutating func append(integer: some FixedWidthInteger) {
         withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
     }

@@ -19,7 +19,9 @@ enum FormatFault: Error, Equatable {
         case .malformed(let reason):
             TokenKeepError(
                 .corrupt, "\(file) is damaged: \(reason)", module: "vault",
-                hint: "nothing was deleted; restore the file from a backup")
+                hint:
+                    "nothing was deleted; restore the file from a backup, or rename it to end in .corrupt-1 to do without it"
+            )
         case .newerVersion(let version):
             TokenKeepError(
                 .unsupported, "\(file) has version \(version) of the format, which a later TokenKeep wrote",

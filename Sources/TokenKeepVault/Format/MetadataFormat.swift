@@ -20,7 +20,7 @@ struct MetadataFields {
 
     /// Reads the fields; level and flags come from the record's prefix.
     static func parse(
-        _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
+        _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags, in arena: SecretArena
     ) throws(FormatFault) -> MetadataFields {
         var fields = Fields(bytes, repeating: [Tag.attribute])
         var texts: [UInt16: String] = [:]
@@ -39,7 +39,7 @@ struct MetadataFields {
                 let length = Int(try reader.integer(UInt8.self, "length of an attribute's name"))
                 let name = try reader.text(length, "attribute's name")
                 attributes.append((name, try reader.text(reader.remaining, "attribute's value")))
-            case Fields.firstOptional...: kept.append(KeptField(tag: tag, value: Array(value)))
+            case Fields.firstOptional...: kept.append(try KeptField(tag: tag, copying: value, in: arena))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }
@@ -88,7 +88,7 @@ struct MetadataFields {
                 field: Tag.attribute,
                 [UInt8(attribute.name.utf8.count)] + Array(attribute.name.utf8) + Array(attribute.value.utf8))
         }
-        for field in kept { writer.append(field: field.tag, field.value) }
+        for field in kept { field.write(to: &writer) }
         return writer.bytes
     }
 }

@@ -60,7 +60,7 @@ struct RecordPrefix: Equatable {
         return prefix
     }
 
-    private func checkLengths() throws(FormatFault) {
+    func checkLengths() throws(FormatFault) {
         let least = AuthenticatedBox.overhead
         guard (least...RecordPrefix.maximumSmallBox).contains(stateLength) else {
             throw .malformed("the length of its state is outside the limits")

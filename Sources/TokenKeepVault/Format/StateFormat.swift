@@ -6,27 +6,32 @@ struct StateFields: Equatable {
         static let state: UInt16 = 1
         static let changedAt: UInt16 = 2
         static let debt: UInt16 = 3
+        static let name: UInt16 = 4
         static let pendingRefresh: UInt16 = 16
         static let outbox: UInt16 = 17
     }
-    private static let maximumDebts = 64
+    fileprivate static let maximumDebts = 64
     private static let maximumPendingRefresh = 32_768
 
     var state: RecordState
     var changedAt: UnixTime
     var debts: [Debt] = []
+    /// The item's name, in a tombstone: what is cleared must be found in other modules.
+    var name: ItemName?
     /// A session's own fields, 16 and 17, and optional ones: kept as they are.
     var kept: [KeptField] = []
 
-    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
+    static func parse(_ bytes: UnsafeRawBufferPointer, in arena: SecretArena) throws(FormatFault) -> StateFields {
         var fields = Fields(bytes, repeating: [Tag.debt])
         var state: RecordState?
         var changedAt: UnixTime?
         var debts: [Debt] = []
+        var name: ItemName?
         var kept: [KeptField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
+            case Tag.name: name = try StateFields.parseName(&reader)
             case Tag.state:
                 state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))
                 try reader.end()
@@ -37,7 +42,7 @@ struct StateFields: Equatable {
                 debts.append(try DebtFormat.parse(value))
             case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
                 Fields.firstOptional...:
-                kept.append(KeptField(tag: tag, value: Array(value)))
+                kept.append(try KeptField(tag: tag, copying: value, in: arena))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }
@@ -45,23 +50,63 @@ struct StateFields: Equatable {
         guard debts.count <= maximumDebts, state != .home || debts.isEmpty else {
             throw .malformed("its debts do not fit its state")
         }
-        return StateFields(state: state, changedAt: changedAt, debts: debts, kept: kept)
+        guard state == .tombstone || name == nil else { throw .malformed("only a tombstone repeats its name") }
+        return StateFields(state: state, changedAt: changedAt, debts: debts, name: name, kept: kept)
     }
 
+    private static func parseName(_ reader: inout ByteReader) throws(FormatFault) -> ItemName {
+        var parts: [String] = []
+        for _ in 0..<3 {
+            let length = try reader.integer(UInt32.self, "length of a part of the name")
+            parts.append(try reader.text(Int(length), "name"))
+        }
+        try reader.end()
+        do throws(TokenKeepError) {
+            return try ItemName(namespace: parts[0], service: parts[1], account: parts[2])
+        } catch {
+            throw .malformed("its name is outside the limits: \(error.message)")
+        }
+    }
+
+    /// The fields' bytes, in memory that was made once and is the caller's to wipe.
     func serialized() -> [UInt8] {
-        var writer = ByteWriter()
+        let debtLength = debts.reduce(0) { $0 + DebtFormat.maximumLength(of: $1) + 6 }
+        var writer = ByteWriter(capacity: 640 + debtLength + kept.reduce(0) { $0 + $1.value.count + 6 })
         writer.append(field: Tag.state, integer: state.rawValue)
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for debt in debts { writer.append(field: Tag.debt, DebtFormat.serialized(debt)) }
-        for field in kept { writer.append(field: field.tag, field.value) }
+        if let name {
+            var parts = LengthPrefixedBytes()
+            for part in [name.namespace, name.service, name.account] { parts.append(part.utf8) }
+            writer.append(field: Tag.name, parts.bytes)
+        }
+        for field in kept { field.write(to: &writer) }
         return writer.bytes
+    }
+
+    /// Whether a reader would take these fields.
+    func check() throws(FormatFault) {
+        guard debts.count <= StateFields.maximumDebts, debts.allSatisfy(DebtFormat.isValid),
+            state != .home || debts.isEmpty
+        else { throw .malformed("its debts do not fit the format") }
     }
 }
 
-/// A field that this version keeps without knowing what it means.
+/// A field that this version keeps without knowing what it means: it may hold a token.
 struct KeptField: Equatable {
     let tag: UInt16
-    let value: [UInt8]
+    let value: SecretBytes
+
+    init(tag: UInt16, copying value: UnsafeRawBufferPointer, in arena: SecretArena) throws(FormatFault) {
+        self.tag = tag
+        self.value = try FormatFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(copying: value, in: arena)
+        }
+    }
+
+    func write(to writer: inout ByteWriter) {
+        value.withUnsafeBytes { writer.append(field: tag, $0) }
+    }
 }
 
 /// A debt as a field's value.
@@ -107,6 +152,10 @@ enum DebtFormat {
         writer.append(integer: UInt8(debt.inFlight.count))
         for fingerprint in debt.inFlight { writer.append(fingerprint) }
         return writer.bytes
+    }
+
+    static func maximumLength(of debt: Debt) -> Int {
+        64 + debt.module.utf8.count + (debt.inFlight.count + 1) * fingerprintLength
     }
 
     /// Whether a debt fits the format.

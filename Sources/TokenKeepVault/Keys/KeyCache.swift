@@ -40,6 +40,11 @@ final class KeyCache: Sendable {
     }
 
     private func open(_ directory: VaultDirectory) throws(TokenKeepError) -> KeyHierarchy {
+        try readHeader(of: directory).keys
+    }
+
+    /// The bytes of the first copy of the header that is whole, and the keys it holds.
+    func readHeader(of directory: VaultDirectory) throws(TokenKeepError) -> (bytes: [UInt8], keys: KeyHierarchy) {
         let keyfile = try openKeyfile(directory)
         var first: TokenKeepError?
         for file in ["header", "header.2"] {
@@ -78,12 +83,12 @@ final class KeyCache: Sendable {
 
     private func open(
         _ file: String, of directory: VaultDirectory, with keyfile: Keyfile
-    ) throws(TokenKeepError) -> KeyHierarchy {
+    ) throws(TokenKeepError) -> (bytes: [UInt8], keys: KeyHierarchy) {
         guard
             let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: Header.maximumLength)
         else { throw FormatFault.malformed("it is missing").error(in: file) }
         do throws(FormatFault) {
-            return try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, in: arena)
+            return (bytes, try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, in: arena))
         } catch {
             throw error.error(in: file)
         }

@@ -1,3 +1,4 @@
+import CSodium
 import TokenKeepCore
 
 /// The keys of a vault, as far as they are open. Never changes: a changed header makes another.
@@ -14,7 +15,7 @@ final class KeyHierarchy: Sendable {
     let nameKeyID: UInt64
     let names: SecretBytes
     let states: SecretBytes
-    let versions: ItemVersionKey
+    let journal: JournalKeys
     private let entries: [Entry]
     /// The keys that stand in slots, opened or not.
     private let wrapped: [WrappedKey]
@@ -24,7 +25,9 @@ final class KeyHierarchy: Sendable {
         nameKeyID = header.nameKeyID
         names = try Subkey.ofNameKey(nameKey, for: .names, in: arena)
         states = try Subkey.ofNameKey(nameKey, for: .states, in: arena)
-        versions = ItemVersionKey(key: try Subkey.ofNameKey(nameKey, for: .versions, in: arena))
+        journal = JournalKeys(
+            versions: ItemVersionKey(key: try Subkey.ofNameKey(nameKey, for: .versions, in: arena)),
+            fingerprints: try Subkey.ofNameKey(nameKey, for: .fingerprints, in: arena))
         self.entries = entries
         wrapped = header.slots.flatMap(\.keys)
     }
@@ -43,7 +46,7 @@ final class KeyHierarchy: Sendable {
         let expected = try FormatFault.needing { () throws(TokenKeepError) in
             try headerMAC(of: headerFile.dropLast(Header.macLength), nameKey: nameKey, in: arena)
         }
-        guard mac == expected else { throw .malformed("its MAC is wrong") }
+        guard sodium_memcmp(mac, expected, Header.macLength) == 0 else { throw .malformed("its MAC is wrong") }
         var entries: [Entry] = []
         for case .known(let slot) in header.slots where slot.type == .keyfile {
             for key in slot.keys {

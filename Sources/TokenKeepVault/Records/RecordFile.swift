@@ -33,9 +33,12 @@ struct RecordFile {
         let plaintext = try Array(stateBox).lent { box throws(FormatFault) in
             try AuthenticatedBox.open(box, key: keys.states, data: data, in: arena, "state")
         }
-        let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
+        let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes, in: arena) }
         guard (state.state == .tombstone) == (prefix.level == nil) else {
             throw .malformed("its state does not fit its boxes")
+        }
+        if let name = state.name, keys.fileName(of: name) != prefix.name {
+            throw .malformed("its state names another item")
         }
         return state
     }
@@ -49,7 +52,7 @@ struct RecordFile {
             try AuthenticatedBox.open(box, key: key, data: data, in: arena, "metadata")
         }
         let metadata = try plaintext.lent { bytes throws(FormatFault) in
-            try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
+            try MetadataFields.parse(bytes, level: level, flags: prefix.flags, in: arena)
         }
         guard keys.fileName(of: metadata.details.name) == prefix.name else {
             throw .malformed("its metadata belongs to another item")
@@ -61,7 +64,7 @@ struct RecordFile {
     func openItem(in arena: SecretArena) throws(FormatFault) -> TokenItem {
         let details = try openMetadata(in: arena).details
         let secret = try openSecret()
-        guard keys.versions.version(of: details, secret: secret) == details.version else {
+        guard keys.journal.versions.version(of: details, secret: secret) == details.version else {
             throw .malformed("its version is not that of its content")
         }
         return TokenItem(details: details, secret: secret)

@@ -1,5 +1,3 @@
-import Glibc
-import SystemPackage
 import TokenKeepCore
 
 /// The file names of records: 32 lower-case hexadecimal digits.
@@ -23,22 +21,7 @@ enum RecordNames {
 
     /// The names of all records of a directory, in the order of the directory.
     static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
-        // fdopendir owns its descriptor and its offset: it gets one of its own.
-        guard let own = try? SystemCall.open(".", in: records.number, O_RDONLY | O_DIRECTORY),
-            let directory = fdopendir(dup(own.number))
-        else { throw Errno(rawValue: errno).error("cannot list the records") }
-        defer { closedir(directory) }
-        var names: [[UInt8]] = []
-        while true {
-            errno = 0
-            guard let entry = readdir(directory) else { break }
-            let file = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
-            }
-            if let file, let name = name(ofFile: file) { names.append(name) }
-        }
-        guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the records") }
-        return names
+        try VaultFiles.names(in: records).compactMap { name(ofFile: $0) }
     }
 
     private static func digit(_ byte: UInt8) -> UInt8? {

@@ -1,22 +1,28 @@
+import CSodium
 import TokenKeepCore
 
 /// Makes the bytes of records.
 enum RecordSealing {
     /// A record with a value.
+    ///
+    /// - Throws: what a reader would not take: it must not be acknowledged.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyHierarchy
     ) throws(FormatFault) -> [UInt8] {
         let details = metadata.details
+        guard !details.flags.contains(.userPresence) else { throw .lockedKey }
         let metadataKey = try keys.currentKey(for: .metadata)
         let classKey = try keys.currentKey(for: .level(details.accessLevel))
         let metadataPlaintext = metadata.serialized()
-        let statePlaintext = state.serialized()
+        var statePlaintext = try plaintext(of: state)
+        defer { wipe(&statePlaintext) }
         let prefix = RecordPrefix(
             kind: .value, level: details.accessLevel, vaultID: keys.vaultID, name: keys.fileName(of: details.name),
             flags: details.flags, nameKeyID: keys.nameKeyID, metadataKeyID: metadataKey.id, classKeyID: classKey.id,
             stateLength: statePlaintext.count + AuthenticatedBox.overhead,
             metadataLength: metadataPlaintext.count + AuthenticatedBox.overhead,
             secretLength: secret.count + AuthenticatedBox.overhead)
+        try prefix.checkLengths()
         let metadataBox = metadataPlaintext.withUnsafeBytes {
             AuthenticatedBox.seal($0, key: metadataKey.key, data: prefix.metadataAdditionalData())
         }
@@ -28,13 +34,27 @@ enum RecordSealing {
     }
 
     /// A record that says that an item was cleared.
-    static func tombstone(name: [UInt8], state: StateFields, keys: KeyHierarchy) -> [UInt8] {
-        let plaintext = state.serialized()
+    static func tombstone(name: [UInt8], state: StateFields, keys: KeyHierarchy) throws(FormatFault) -> [UInt8] {
+        var statePlaintext = try plaintext(of: state)
+        defer { wipe(&statePlaintext) }
         let prefix = RecordPrefix(
             kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], nameKeyID: keys.nameKeyID,
-            metadataKeyID: 0, classKeyID: 0, stateLength: plaintext.count + AuthenticatedBox.overhead,
+            metadataKeyID: 0, classKeyID: 0, stateLength: statePlaintext.count + AuthenticatedBox.overhead,
             metadataLength: 0, secretLength: 0)
-        return assemble(prefix, plaintext, boxes: [], keys: keys)
+        try prefix.checkLengths()
+        return assemble(prefix, statePlaintext, boxes: [], keys: keys)
+    }
+
+    private static func plaintext(of state: StateFields) throws(FormatFault) -> [UInt8] {
+        try state.check()
+        return state.serialized()
+    }
+
+    /// A session's fields in a state may hold a token.
+    private static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { bytes in
+            if let start = bytes.baseAddress { sodium_memzero(start, bytes.count) }
+        }
     }
 
     private static func assemble(

@@ -5,18 +5,13 @@ public import TokenKeepCore
 extension Vault: Journal {
     /// The item's record, or nil where there is none. Takes no lock.
     public func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        try read(name) { file, state throws(FormatFault) in
-            JournalRecord(
-                state: state.state, debts: state.debts,
-                details: state.state == .tombstone ? nil : try file.openMetadata(in: arena).details)
-        }
+        try read(name) { file, state throws(FormatFault) in try journalRecord(file, state) }
     }
 
     /// The item with its secret, or nil where no value stands in its record.
     func item(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         let found: TokenItem?? = try read(name) { file, state throws(FormatFault) in
-            guard state.state != .tombstone else { return nil }
-            return try file.openItem(in: arena)
+            state.state == .tombstone ? nil : try file.openItem(in: arena)
         }
         return found ?? nil
     }
@@ -24,7 +19,7 @@ extension Vault: Journal {
     /// Changes the item's record while no other process can; see ``Journal``.
     public func change<Result>(
         _ name: ItemName, _ call: CallContext,
-        _ body: (JournalEntry, ItemVersionKey) throws(TokenKeepError) -> (JournalChange, Result)
+        _ body: (JournalEntry, JournalKeys) throws(TokenKeepError) -> (JournalChange, Result)
     ) throws(TokenKeepError) -> Result {
         var opened = try openOrMake(call)
         let fileName = opened.keys.fileName(of: name)
@@ -34,98 +29,116 @@ extension Vault: Journal {
         if let current = try cache.keys(of: opened.directory) {
             opened = Opened(directory: opened.directory, keys: current)
         }
-        guard let records = try opened.directory.openRecords() else { throw Vault.recordsMissing(opened.directory) }
-        let present = try present(fileName, in: records, &opened)
-        let (change, result) = try body(present.entry, opened.keys.versions)
+        let records = try records(of: opened.directory)
+        let reader = RecordReader(vault: self, records: records, fileName: fileName)
+        let present = try present(reader, &opened)
+        let generation = try Generation(opened.directory)
+        generation.advance()
+        defer { generation.advance() }
+        let (change, result) = try body(present.entry, opened.keys.journal)
         if case .keep = change { return result }
         if case .unreadable = present.entry {
             try VaultFiles.setAside(RecordNames.fileName(fileName), in: records)
         }
-        try apply(change, keeping: present.kept, to: fileName, in: records, keys: opened.keys)
+        // A hint stands before its record owes, and goes after: without one nobody looks.
+        let hints = OwedHints(opened.directory)
+        if change.owes { try hints.add(fileName) }
+        try apply(change, to: name, over: present, in: records, keys: opened.keys)
+        if !change.owes { try hints.remove(fileName) }
         return result
     }
 
-    private typealias Present = (entry: JournalEntry, kept: [KeptField])
+    /// What stands in a record's place, with the fields that this version keeps without knowing them.
+    private struct Present {
+        var entry: JournalEntry
+        var keptState: [KeptField] = []
+        var keptMetadata: [KeptField] = []
+    }
 
-    /// What stands in the record's place. A record of a later version is nobody's to replace.
-    private func present(
-        _ fileName: [UInt8], in records: OwnedDescriptor, _ opened: inout Opened
-    ) throws(TokenKeepError) -> Present {
-        let shown = RecordNames.fileName(fileName)
-        do throws(TokenKeepError) {
-            guard let bytes = try VaultFiles.read(shown, in: records, atMost: RecordPrefix.maximumFile) else {
-                return (.none, [])
-            }
-            return try open(bytes, fileName: fileName, &opened) { file, state throws(FormatFault) in
-                let details = state.state == .tombstone ? nil : try file.openMetadata(in: arena).details
-                let record = JournalRecord(state: state.state, debts: state.debts, details: details)
-                return (.record(record), state.kept)
-            }
-        } catch {
+    /// Only the record's own damage makes it unreadable. A record of a later version is nobody's to replace.
+    private func present(_ reader: RecordReader, _ opened: inout Opened) throws(TokenKeepError) -> Present {
+        let found = try reader.read(&opened) { file, state throws(FormatFault) in
+            let record = try journalRecord(file, state)
+            let metadata = state.state == .tombstone ? nil : try file.openMetadata(in: arena)
+            return Present(entry: .record(record), keptState: state.kept, keptMetadata: metadata?.kept ?? [])
+        }
+        switch found {
+        case nil: return Present(entry: .none)
+        case .success(let present): return present
+        case .failure(let fault):
+            let error = reader.error(fault)
             guard error.status == .corrupt else { throw error }
-            return (.unreadable(error), [])
+            return Present(entry: .unreadable(error))
         }
     }
 
     private func apply(
-        _ change: JournalChange, keeping kept: [KeptField], to fileName: [UInt8], in records: OwnedDescriptor,
+        _ change: JournalChange, to name: ItemName, over present: Present, in records: OwnedDescriptor,
         keys: KeyHierarchy
     ) throws(TokenKeepError) {
+        let fileName = keys.fileName(of: name)
         let shown = RecordNames.fileName(fileName)
         let bytes: [UInt8]
-        switch change {
-        case .keep: return
-        case .remove:
-            _ = try VaultFiles.remove(shown, in: records)
-            return
-        case .tombstone(let debts):
-            let state = StateFields(state: .tombstone, changedAt: .now, debts: try Vault.checked(debts), kept: kept)
-            bytes = RecordSealing.tombstone(name: fileName, state: state, keys: keys)
-        case .value(let recordState, let details, let secret, let debts):
-            let state = StateFields(state: recordState, changedAt: .now, debts: try Vault.checked(debts), kept: kept)
-            do throws(FormatFault) {
-                bytes = try RecordSealing.value(
-                    MetadataFields(details: details), secret: secret, state: state, keys: keys)
-            } catch {
-                throw error.error(in: "records/\(shown)")
+        do throws(FormatFault) {
+            switch change {
+            case .keep: return
+            case .remove: bytes = []
+            case .tombstone(let debts):
+                let state = StateFields(
+                    state: .tombstone, changedAt: .now, debts: debts, name: name, kept: present.keptState)
+                bytes = try RecordSealing.tombstone(name: fileName, state: state, keys: keys)
+            case .value(let recordState, let details, let secret, let debts):
+                let state = StateFields(state: recordState, changedAt: .now, debts: debts, kept: present.keptState)
+                let metadata = MetadataFields(details: details, kept: present.keptMetadata)
+                bytes = try RecordSealing.value(metadata, secret: secret, state: state, keys: keys)
             }
+        } catch {
+            throw Vault.refusal(of: shown, error)
         }
+        guard !bytes.isEmpty else { return try VaultFiles.remove(shown, in: records) }
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: records, with: bytes) }
     }
 
-    /// Reads a record and opens what `body` asks for; nil where there is none.
-    private func read<Result>(
-        _ name: ItemName, _ body: (RecordFile, StateFields) throws(FormatFault) -> Result
-    ) throws(TokenKeepError) -> Result? {
-        guard var opened = try open() else { return nil }
-        let fileName = opened.keys.fileName(of: name)
-        let path = "records/" + RecordNames.fileName(fileName)
-        guard
-            let bytes = try VaultFiles.read(path, in: opened.directory.descriptor, atMost: RecordPrefix.maximumFile)
-        else {
-            if try opened.directory.openRecords() == nil { throw Vault.recordsMissing(opened.directory) }
-            return nil
-        }
-        return try open(bytes, fileName: fileName, &opened, body)
+    /// What cannot be written is no damage of what is there.
+    private static func refusal(of file: String, _ fault: FormatFault) -> TokenKeepError {
+        guard case .malformed(let reason) = fault else { return fault.error(in: "records/\(file)") }
+        return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
     }
 
-    /// Opens a record; on a key that is not known, once more with the header read again.
-    func open<Result>(
-        _ bytes: [UInt8], fileName: [UInt8], _ opened: inout Opened,
-        _ body: (RecordFile, StateFields) throws(FormatFault) -> Result
-    ) throws(TokenKeepError) -> Result {
-        var hasReadAgain = false
-        while true {
+    func journalRecord(_ file: RecordFile, _ state: StateFields) throws(FormatFault) -> JournalRecord {
+        let isTombstone = state.state == .tombstone
+        let arena = arena
+        return JournalRecord(
+            state: state.state, debts: state.debts,
+            details: isTombstone ? nil : try file.openMetadata(in: arena).details, name: state.name
+        ) { () throws(TokenKeepError) in
+            guard !isTombstone else { return nil }
             do throws(FormatFault) {
-                let file = try RecordFile(bytes, name: fileName, keys: opened.keys)
-                return try body(file, try file.openState(in: arena))
+                return try file.openItem(in: arena)
             } catch {
-                guard error == .unknownKey, !hasReadAgain, let keys = try cache.keys(of: opened.directory, fresh: true)
-                else { throw error.error(in: "records/\(RecordNames.fileName(fileName))") }
-                opened = Opened(directory: opened.directory, keys: keys)
-                hasReadAgain = true
+                throw error.error(in: "records/\(RecordNames.fileName(file.prefix.name))")
             }
         }
+    }
+
+    /// Reads an item's record and opens what `body` asks for; nil where there is none.
+    private func read<Value>(
+        _ name: ItemName, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
+    ) throws(TokenKeepError) -> Value? {
+        guard var opened = try open() else { return nil }
+        let reader = RecordReader(
+            vault: self, records: try records(of: opened.directory), fileName: opened.keys.fileName(of: name))
+        switch try reader.read(&opened, body) {
+        case nil: return nil
+        case .success(let value): return value
+        case .failure(let fault): throw reader.error(fault)
+        }
+    }
+
+    /// The directory of the records of a vault that is there.
+    func records(of directory: VaultDirectory) throws(TokenKeepError) -> OwnedDescriptor {
+        guard let records = try directory.openRecords() else { throw Vault.recordsMissing(directory) }
+        return records
     }
 
     static func recordsMissing(_ directory: VaultDirectory) -> TokenKeepError {
@@ -133,11 +146,14 @@ extension Vault: Journal {
             .corrupt, "the vault in \(directory.path) has lost its directory records", module: "vault",
             hint: "restore it from a backup; if there is nothing to restore: mkdir -m 700 '\(directory.path)/records'")
     }
+}
 
-    private static func checked(_ debts: [Debt]) throws(TokenKeepError) -> [Debt] {
-        guard debts.allSatisfy(DebtFormat.isValid) else {
-            throw TokenKeepError(.internal, "a debt does not fit the format", module: "vault")
+extension JournalChange {
+    /// Whether the record owes something afterwards.
+    fileprivate var owes: Bool {
+        switch self {
+        case .value(_, _, _, let debts), .tombstone(let debts): !debts.isEmpty
+        case .keep, .remove: false
         }
-        return debts
     }
 }

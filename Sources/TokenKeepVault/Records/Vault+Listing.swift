@@ -2,25 +2,29 @@ import TokenKeepCore
 
 extension Vault {
     /// Every item of the vault, without its secret, and what could not be read.
-    func allItems() throws(TokenKeepError) -> ItemListing {
+    ///
+    /// - Throws: ``Status/timedOut`` where the deadline passes first.
+    func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         guard var opened = try open() else { return ItemListing() }
-        guard let records = try opened.directory.openRecords() else { throw Vault.recordsMissing(opened.directory) }
+        let records = try records(of: opened.directory)
         var listing = ItemListing()
         var unreadable = 0
         for name in try RecordNames.all(in: records) {
-            do throws(TokenKeepError) {
-                let file = RecordNames.fileName(name)
-                // A record that is gone by now was cleared meanwhile.
-                guard let bytes = try VaultFiles.read(file, in: records, atMost: RecordPrefix.maximumFile) else {
-                    continue
-                }
-                let details = try open(bytes, fileName: name, &opened) { file, state throws(FormatFault) in
-                    state.state == .tombstone ? nil : try file.openMetadata(in: arena).details
-                }
-                if let details { listing.items.append(details) }
-            } catch {
+            guard !call.deadline.hasPassed else {
+                throw TokenKeepError(
+                    .timedOut, "the deadline passed after \(listing.items.count) items were read", module: "vault",
+                    hint: "allow more time")
+            }
+            let reader = RecordReader(vault: self, records: records, fileName: name)
+            let found = try reader.read(&opened) { file, state throws(FormatFault) in
+                state.state == .tombstone ? nil : try file.openMetadata(in: arena).details
+            }
+            switch found {
+            case nil, .success(nil): continue  // cleared, perhaps only just
+            case .success(let details?): listing.items.append(details)
+            case .failure(let fault):
                 unreadable += 1
-                listing.problem = listing.problem ?? error
+                listing.problem = listing.problem ?? reader.error(fault)
             }
         }
         if let problem = listing.problem, unreadable > 1 {

@@ -149,7 +149,9 @@ def prompt():
     return "", ()
 
 
-def get_property():
+def get_property(path, name):
+    if name == "Attributes":
+        return "v", (dbus.Dictionary(find(path)["attributes"], signature="ss", variant_level=1),)
     if not state["default"]:
         raise Failure("org.freedesktop.DBus.Error.UnknownObject")
     return "v", (dbus.Boolean(state["locked"], variant_level=1),)
@@ -167,7 +169,7 @@ def answer(path, member, arguments):
         "Prompt": prompt,
         "Dismiss": lambda: (complete(True), ("", ()))[1],
         "GetAll": lambda: get_all(path),
-        "Get": get_property,
+        "Get": lambda: get_property(path, arguments[1]),
         "Set": lambda: set_property(path, *arguments[1:]),
     }[member]()
 

@@ -1,0 +1,24 @@
+import Glibc
+
+/// The home of the user whose rights the process has, whatever the environment says.
+package enum HomeDirectory {
+    /// Its path by the passwd database; nil where the user has none there or it is not absolute.
+    package static func path() -> String? {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var size = 1024
+        while true {
+            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+            defer { buffer.deallocate() }
+            let error = getpwuid_r(geteuid(), &entry, buffer, size, &found)
+            if error == ERANGE, size < 1 << 20 {
+                size *= 4
+                continue
+            }
+            guard error == 0, found != nil, let home = entry.pw_dir, let path = String(validatingCString: home),
+                path.utf8.first == UInt8(ascii: "/")
+            else { return nil }
+            return path
+        }
+    }
+}

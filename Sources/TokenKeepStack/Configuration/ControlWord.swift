@@ -1,0 +1,65 @@
+/// The words that stand for actions.
+///
+/// Credentials are not one vote: the same word comes to other actions for each operation. `docs/stack.md` has the table.
+enum ControlWord: String, Sendable, CaseIterable {
+    case required
+    case requisite
+    case sufficient
+    case optional
+
+    /// The actions for one operation.
+    func actions(for operation: StackLine.Operation) -> StackActions {
+        switch operation {
+        case .load, .any: load
+        case .save: save
+        case .clear: clear
+        case .list: list
+        }
+    }
+
+    /// What a success comes to: the first place that has or takes the item is the answer; a clear visits every place,
+    /// and a list joins them.
+    static func success(of operation: StackLine.Operation) -> StackAction {
+        operation == .load || operation == .save ? .done : .ok
+    }
+
+    private var load: StackActions {
+        switch self {
+        case .required, .sufficient: Self.loadRequired
+        case .requisite: Self.loadRequisite
+        case .optional: Self.loadOptional
+        }
+    }
+
+    private var save: StackActions {
+        switch self {
+        case .required, .sufficient: Self.saveRequired
+        case .requisite: Self.saveRequisite
+        case .optional: Self.saveOptional
+        }
+    }
+
+    private var clear: StackActions { self == .optional ? Self.visitOptional : Self.visitRequired }
+
+    private var list: StackActions {
+        switch self {
+        case .required, .sufficient: Self.visitRequired
+        case .requisite: Self.listRequisite
+        case .optional: Self.visitOptional
+        }
+    }
+
+    private static let loadRequired = StackActions([.ok: .done, .cancelled: .die], others: .bad)
+    private static let loadRequisite = StackActions([.ok: .done, .notFound: .bad], others: .die)
+    private static let loadOptional = StackActions([.ok: .done, .cancelled: .die], others: .ignore)
+
+    /// Past what is locked or refuses, a save would hide the new value behind the old one.
+    private static let saveRequired = StackActions(
+        [.ok: .done, .notFound: .bad, .unavailable: .bad, .timedOut: .bad], others: .die)
+    private static let saveRequisite = StackActions([.ok: .done], others: .die)
+    private static let saveOptional = StackActions([.ok: .done, .cancelled: .die], others: .ignore)
+
+    private static let visitRequired = StackActions([.ok: .ok, .notFound: .ignore, .cancelled: .die], others: .bad)
+    private static let visitOptional = StackActions([.ok: .ok, .cancelled: .die], others: .ignore)
+    private static let listRequisite = StackActions([.ok: .ok, .notFound: .ignore], others: .die)
+}

@@ -1,0 +1,83 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// The text of a stack's file.
+struct StackFile {
+    let path: String
+    let text: String
+
+    init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
+    /// Reads a file; nil where there is none.
+    ///
+    /// - Throws: ``Status/invalid`` where it is no regular file, is another user's, may be written by others, is too
+    ///   long or not UTF-8; ``Status/denied`` or ``Status/io`` where it cannot be read.
+    init?(path: String) throws(TokenKeepError) {
+        // O_NONBLOCK: a pipe in the file's place must not hold us up.
+        let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
+        guard descriptor >= 0 else {
+            let error = errno
+            if StackFile.isAbsent(path, error) { return nil }
+            throw StackFile.failure(path, error)
+        }
+        defer { close(descriptor) }
+        try StackFile.check(descriptor, path)
+        guard let text = String(validating: try StackFile.bytes(of: descriptor, path), as: UTF8.self) else {
+            throw TokenKeepError(.invalid, "\(path): expected UTF-8")
+        }
+        self.init(path: path, text: text)
+    }
+
+    /// A directory that we may not enter, as systemd makes a protected home, holds no file for us; a file that we may
+    /// not read is one.
+    private static func isAbsent(_ path: String, _ error: Int32) -> Bool {
+        var status = stat()
+        switch error {
+        case ENOENT, ENOTDIR: return true
+        case EACCES: return tokenkeep_fstatat(AT_FDCWD, path, &status, 0) != 0 && errno == EACCES
+        default: return false
+        }
+    }
+
+    private static func check(_ descriptor: Int32, _ path: String) throws(TokenKeepError) {
+        var status = stat()
+        guard tokenkeep_fstat(descriptor, &status) == 0 else { throw failure(path, errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TokenKeepError(.invalid, "\(path): expected a regular file")
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw TokenKeepError(
+                .invalid, "\(path): expected a file of this user or of root, and its owner is user \(status.st_uid)")
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw TokenKeepError(
+                .invalid, "\(path): expected a file that only its owner may write", hint: "chmod go-w \(path)")
+        }
+    }
+
+    /// Reads no further than one byte past the limit, whatever the file grows to meanwhile.
+    private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while bytes.count <= StackParser.maximumLength {
+            let count = read(descriptor, &chunk, chunk.count)
+            if count == 0 { return bytes }
+            if count > 0 {
+                bytes += chunk.prefix(count)
+            } else if errno != EINTR {
+                throw failure(path, errno)
+            }
+        }
+        throw TokenKeepError(.invalid, "\(path): expected at most \(StackParser.maximumLength) bytes")
+    }
+
+    private static func failure(_ path: String, _ error: Int32) -> TokenKeepError {
+        let words = strerror(error).map { String(cString: $0) } ?? "error \(error)"
+        let status: Status = error == EACCES || error == EPERM ? .denied : .io
+        return TokenKeepError(status, "\(path) cannot be read: \(words)")
+    }
+}

@@ -1,0 +1,92 @@
+import TokenKeepCore
+
+/// Puts included stacks in the place of the lines that name them.
+struct StackResolver {
+    /// How deep stacks may include others.
+    static let maximumDepth = 16
+    /// How many lines a stack may come to: files that include each other twice would otherwise fill the memory.
+    static let maximumLines = 1024
+
+    let directories: StackDirectories
+    private var lineCount = 0
+
+    init(directories: StackDirectories) { self.directories = directories }
+
+    /// The entries of a file.
+    ///
+    /// - Parameters:
+    ///   - operation: what the line applies to that includes the file: its lines apply to nothing else.
+    ///   - chain: the names of the stacks that lead here, this one's last.
+    mutating func entries(
+        of file: StackFile, for operation: StackLine.Operation, chain: [String]
+    ) throws(TokenKeepError) -> [Stack.Entry] {
+        var entries: [Stack.Entry] = []
+        for statement in try StackParser.statements(file.text, source: file.path) {
+            switch statement {
+            case .module(let line):
+                try count(at: line.place)
+                if let line = line.narrowed(to: operation) { entries.append(.line(line)) }
+            case .stack(let name, let own, let isSubstack, let place):
+                try count(at: place)
+                guard let narrowed = own.narrowed(to: operation) else { continue }
+                let included = try included(name, for: narrowed, chain: chain, at: place)
+                if isSubstack {
+                    entries.append(
+                        .substack(.init(name: name, operation: narrowed, place: place, entries: included)))
+                } else {
+                    entries += included
+                }
+            }
+        }
+        return entries
+    }
+
+    private mutating func included(
+        _ name: String, for operation: StackLine.Operation, chain: [String], at place: StackPlace
+    ) throws(TokenKeepError) -> [Stack.Entry] {
+        let chain = chain + [name]
+        guard !chain.dropLast().contains(name) else {
+            throw invalid("expected no stack that includes itself: \(chain.joined(separator: " -> "))", at: place)
+        }
+        guard chain.count <= StackResolver.maximumDepth + 1 else {
+            throw invalid(
+                "expected stacks at most \(StackResolver.maximumDepth) deep: \(chain.joined(separator: " -> "))",
+                at: place)
+        }
+        guard let file = try directories.file(of: name) else {
+            throw invalid(
+                "expected a stack that exists, and there is no \"\(name)\"", at: place,
+                hint: "its file would be \(directories.path(of: name))")
+        }
+        return try entries(of: file, for: operation, chain: chain)
+    }
+
+    private mutating func count(at place: StackPlace) throws(TokenKeepError) {
+        lineCount += 1
+        guard lineCount <= StackResolver.maximumLines else {
+            throw invalid("expected at most \(StackResolver.maximumLines) lines in all", at: place)
+        }
+    }
+
+    private func invalid(_ message: String, at place: StackPlace, hint: String? = nil) -> TokenKeepError {
+        TokenKeepError(.invalid, "\(place): \(message)", hint: hint)
+    }
+}
+
+extension StackLine.Operation {
+    /// What is left of it in a stack that is included for `operation` alone; nil for nothing.
+    func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
+        if operation == .any || operation == self { return self }
+        return self == .any ? operation : nil
+    }
+}
+
+extension StackLine {
+    /// The line for `operation` alone; nil where it does not apply to it.
+    func narrowed(to operation: Operation) -> StackLine? {
+        guard let narrowed = self.operation.narrowed(to: operation) else { return nil }
+        return StackLine(
+            operation: narrowed, control: control, module: module, arguments: arguments, mayBeMissing: mayBeMissing,
+            place: place)
+    }
+}

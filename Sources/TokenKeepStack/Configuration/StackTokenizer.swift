@@ -1,0 +1,119 @@
+import TokenKeepCore
+
+/// A word of a stack, and the line it begins on.
+struct StackWord {
+    let text: String
+    /// Whether it stood in brackets, which are not a part of it.
+    let isBracketed: Bool
+    let line: Int
+}
+
+/// Divides a stack's text into lines of words.
+///
+/// Words stand between spaces and tabs. `#` begins a comment. A word that begins with `[` ends at the next `]` and holds
+/// everything between, `\]` for a `]`. A `\` at the end of a line joins the next one to it.
+struct StackTokenizer {
+    private let bytes: [UInt8]
+    private let source: String
+    private var position = 0
+    private var line = 1
+
+    init(_ text: String, source: String) {
+        bytes = Array(text.utf8)
+        self.source = source
+    }
+
+    /// The words of the next line that has some; nil at the end.
+    mutating func next() throws(TokenKeepError) -> [StackWord]? {
+        var words: [StackWord] = []
+        while let byte = peek() {
+            switch byte {
+            case UInt8(ascii: "\n"):
+                advance()
+                if !words.isEmpty { return words }
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): advance()
+            case UInt8(ascii: "#"): while let byte = peek(), byte != UInt8(ascii: "\n") { advance() }
+            case UInt8(ascii: "\\") where isJoin: try join()
+            case UInt8(ascii: "["): words.append(try bracketed())
+            default: words.append(try bare())
+            }
+        }
+        return words.isEmpty ? nil : words
+    }
+
+    private mutating func bare() throws(TokenKeepError) -> StackWord {
+        let start = position
+        while let byte = peek(), !isBlank(byte), byte != UInt8(ascii: "#"), !(byte == UInt8(ascii: "\\") && isJoin) {
+            guard byte > 0x1F, byte != 0x7F else { throw expected("no control character", at: line) }
+            advance()
+        }
+        return StackWord(text: text(bytes[start..<position]), isBracketed: false, line: line)
+    }
+
+    private mutating func bracketed() throws(TokenKeepError) -> StackWord {
+        let firstLine = line
+        var content: [UInt8] = []
+        advance()
+        while let byte = peek(), byte != UInt8(ascii: "]") {
+            if byte == UInt8(ascii: "\\"), isJoin {
+                try join()
+                content.append(UInt8(ascii: " "))
+                continue
+            }
+            if byte == UInt8(ascii: "\n") { break }
+            guard byte > 0x1F || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r"), byte != 0x7F else {
+                throw expected("no control character", at: line)
+            }
+            if byte == UInt8(ascii: "\\"), peek(1) == UInt8(ascii: "]") { advance() }
+            content.append(bytes[position])
+            advance()
+        }
+        guard peek() == UInt8(ascii: "]") else { throw expected("a ] that ends the [", at: firstLine) }
+        advance()
+        if let byte = peek(), !isBlank(byte), byte != UInt8(ascii: "#"), !(byte == UInt8(ascii: "\\") && isJoin) {
+            throw expected("a space after the ]", at: line)
+        }
+        return StackWord(text: text(content[...]), isBracketed: true, line: firstLine)
+    }
+
+    /// Whether the `\` at the position is the last of its line.
+    private var isJoin: Bool {
+        guard let byte = peek(1) else { return true }
+        return byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && peek(2) == UInt8(ascii: "\n"))
+    }
+
+    private mutating func join() throws(TokenKeepError) {
+        let joined = line
+        while let byte = peek(), byte != UInt8(ascii: "\n") { advance() }
+        guard peek() != nil else { throw expected("a line after the \\ that joins it", at: joined) }
+        advance()
+    }
+
+    private func peek(_ distance: Int = 0) -> UInt8? {
+        position + distance < bytes.count ? bytes[position + distance] : nil
+    }
+
+    private mutating func advance() {
+        if bytes[position] == UInt8(ascii: "\n") { line += 1 }
+        position += 1
+    }
+
+    private func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+            || byte == UInt8(ascii: "\n")
+    }
+
+    /// The bytes are a part of a String, divided at ASCII bytes alone.
+    private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    private func expected(_ what: String, at line: Int) -> TokenKeepError {
+        .stackSyntax(expected: what, at: StackPlace(source: source, line: line))
+    }
+}
+
+extension TokenKeepError {
+    /// A malformed stack.
+    static func stackSyntax(expected what: String, at place: StackPlace) -> TokenKeepError {
+        TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
+    }
+}

@@ -1,0 +1,91 @@
+import TokenKeepCore
+
+/// The lines of a stack that apply to one operation, ready to be walked.
+struct StackProgram: Sendable {
+    /// One line.
+    struct Step: Sendable {
+        /// The module and its line; nil where the line is passed over.
+        let place: Dispatcher.Place?
+        let actions: StackActions
+        /// The (sub)stack that the line stands in, and its position among the entries there.
+        let scope: Int
+        let position: Int
+    }
+
+    /// A stack or substack.
+    struct Scope: Sendable {
+        /// The first step of each entry, and at last the first step behind them all.
+        var starts: [Int] = []
+        var end: Int { starts.last ?? 0 }
+        var first: Int { starts.first ?? 0 }
+    }
+
+    private(set) var steps: [Step] = []
+    /// The stack itself first, then its substacks in the order in which a walk enters them.
+    private(set) var scopes: [Scope] = []
+
+    /// The modules that a walk may ask, in the order of the stack.
+    var places: [Dispatcher.Place] { steps.compactMap(\.place) }
+
+    /// - Parameter place: the module of a line; nil where the line is to be passed over.
+    /// - Throws: ``Status/invalid`` where a jump leads out of its stack.
+    init(
+        _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
+    ) throws(TokenKeepError) {
+        try append(entries, for: operation, place: place)
+    }
+
+    private mutating func append(
+        _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
+    ) throws(TokenKeepError) {
+        let entries = entries.filter { $0.applies(to: operation) }
+        let scope = scopes.count
+        scopes.append(Scope())
+        for (position, entry) in entries.enumerated() {
+            scopes[scope].starts.append(steps.count)
+            switch entry {
+            case .substack(let substack): try append(substack.entries, for: operation, place: place)
+            case .line(let line):
+                let actions = line.control.actions(for: operation)
+                try StackProgram.check(actions, of: line, for: operation, following: entries.count - position - 1)
+                steps.append(Step(place: place(line), actions: actions, scope: scope, position: position))
+            }
+        }
+        scopes[scope].starts.append(steps.count)
+    }
+
+    /// The step that follows one whose answer met `action`.
+    func next(after index: Int, _ action: StackAction) -> Int {
+        let step = steps[index]
+        let scope = scopes[step.scope]
+        switch action {
+        case .done, .die: return scope.end
+        case .jump(let lines):
+            let target = step.position + 1 + lines
+            return target < scope.starts.count ? scope.starts[target] : scope.end
+        case .ignore, .ok, .bad, .reset: return index + 1
+        }
+    }
+
+    private static func check(
+        _ actions: StackActions, of line: StackLine, for operation: StackLine.Operation, following: Int
+    ) throws(TokenKeepError) {
+        for case .jump(let lines) in actions.named.map(\.action) + [actions.others] where lines > following {
+            let what = following == 0 ? "no jump" : "a jump over at most \(following), not \(lines)"
+            throw TokenKeepError(
+                .invalid,
+                "\(line.place): expected \(what): \(following == 0 ? "no" : "no further") line follows for \(operation.rawValue)",
+                hint: "a jump counts the lines that follow in the same stack and apply to the same operation")
+        }
+    }
+}
+
+extension Stack.Entry {
+    /// Whether the entry applies to `operation`.
+    package func applies(to operation: StackLine.Operation) -> Bool {
+        switch self {
+        case .line(let line): line.applies(to: operation)
+        case .substack(let substack): substack.operation == .any || substack.operation == operation
+        }
+    }
+}

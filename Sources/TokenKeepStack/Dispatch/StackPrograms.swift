@@ -1,0 +1,70 @@
+import TokenKeepCore
+
+/// A stack with its modules, for each operation.
+struct StackPrograms: Sendable {
+    /// The modules and their lines in the order of the stack.
+    let places: [Dispatcher.Place]
+    private let load: StackProgram
+    private let save: StackProgram
+    private let clear: StackProgram
+    private let list: StackProgram
+
+    /// Makes the modules, one for each name.
+    ///
+    /// - Throws: what `make` throws, with the line's place, and ``Status/invalid`` where a jump leads nowhere.
+    init(
+        _ entries: [Stack.Entry], make: (StackLine) throws(TokenKeepError) -> any Module
+    ) throws(TokenKeepError) {
+        var places: [Dispatcher.Place] = []
+        for line in Stack.lines(of: entries) {
+            if let earlier = places.first(where: { $0.line.module == line.module }) {
+                try StackPrograms.check(line, against: earlier.line)
+                places.append(Dispatcher.Place(line: line, module: earlier.module))
+            } else if let module = try StackPrograms.module(of: line, make) {
+                places.append(Dispatcher.Place(line: line, module: module))
+            }
+        }
+        let made = places
+        func program(_ operation: StackLine.Operation) throws(TokenKeepError) -> StackProgram {
+            try StackProgram(entries, for: operation) { line in
+                made.first { $0.line.module == line.module }.map { Dispatcher.Place(line: line, module: $0.module) }
+            }
+        }
+        self.places = places
+        load = try program(.load)
+        save = try program(.save)
+        clear = try program(.clear)
+        list = try program(.list)
+    }
+
+    /// The program of one operation, not of ``StackLine/Operation/any``.
+    subscript(operation: StackLine.Operation) -> StackProgram {
+        switch operation {
+        case .load, .any: load
+        case .save: save
+        case .clear: clear
+        case .list: list
+        }
+    }
+
+    private static func module(
+        of line: StackLine, _ make: (StackLine) throws(TokenKeepError) -> any Module
+    ) throws(TokenKeepError) -> (any Module)? {
+        do throws(TokenKeepError) {
+            return try make(line)
+        } catch {
+            if error.isAbsence, line.mayBeMissing { return nil }
+            throw TokenKeepError(
+                error.status, "\(line.place): \(error.message)", module: error.module, hint: error.hint,
+                isAbsence: error.isAbsence)
+        }
+    }
+
+    /// A module has one set of arguments: its first line's.
+    private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
+        guard line.arguments.isEmpty || line.arguments == first.arguments else {
+            throw TokenKeepError(
+                .invalid, "\(line.place): expected the arguments of \(line.module) as in \(first.place), or none")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import TokenKeepCore
+import TokenKeepVault
+
+/// A stack some of whose modules may be out of reach: what they miss is recorded in the journal and settled later.
+///
+/// While a record owes something to a module of this stack on this machine, the record is the truth: it answers, and no
+/// module is asked. Changes happen under the item's lock; no lock is held during a prompt.
+struct Reconciler: Sendable {
+    /// How long a load may take to settle what it came across.
+    private static let settlingMilliseconds: UInt32 = 250
+    /// How often an absence is doubted because something moved meanwhile.
+    private static let attempts = 3
+
+    let dispatcher: Dispatcher
+    let vault: Vault
+    let debts: Debts
+
+    /// nil where nothing can be owed to any module of the stack.
+    init?(_ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current) {
+        var seen: Set<String> = []
+        let debtors = dispatcher.programs.places.map(\.module).filter {
+            $0.acceptsDebts && seen.insert($0.name).inserted
+        }
+        guard !debtors.isEmpty else { return nil }
+        self.dispatcher = dispatcher
+        self.vault = vault
+        debts = Debts(machine: machine, debtors: debtors)
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
+        var attempt = 1
+        while true {
+            if let record = try governing(name, call) {
+                let item = try record.item()
+                note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
+                let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
+                _ = try? settle(name, call.until(soon).withoutPrompts)
+                if let item { return item }
+                throw TokenKeepError(.notFound, "no item \(name)")
+            }
+            let before = try vault.generation()
+            do throws(TokenKeepError) {
+                return try dispatcher.load(name, call)
+            } catch {
+                // The item may have moved from a module not asked yet to one that was.
+                guard error.status == .notFound, attempt < Reconciler.attempts, try vault.generation() != before
+                else { throw error }
+                attempt += 1
+            }
+        }
+    }
+
+    /// The modules' items, with what the journal knows better.
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        var listing = try dispatcher.list(namespace: namespace, service: service, call)
+        guard try vault.mayOwe() else { return listing }
+        let owing = try vault.owingRecords()
+        let governing = owing.records.values.filter(debts.govern)
+        listing.items.removeAll { owing.record(of: $0.name).map(debts.govern) ?? false }
+        listing.items += governing.compactMap(\.details).filter { $0.name.isIn(namespace: namespace, service: service) }
+        listing.items.sort { $0.name < $1.name }
+        listing.problem = listing.problem ?? owing.problem
+        return listing
+    }
+
+    /// Pays what an item's record owes.
+    ///
+    /// - Returns: what is still owed to modules of this stack.
+    @discardableResult
+    func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+        try vault.change(name, call) { entry, keys throws(TokenKeepError) in
+            guard let record = entry.record, debts.govern(record) else { return (.keep, []) }
+            note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
+            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
+            let (change, left) = try settlement.settle()
+            return (change, left.filter(debts.isOurs))
+        }
+    }
+
+    /// The item's record, where it is the truth for this stack.
+    func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
+        guard try vault.mayOwe(), let record = try vault.record(of: name, call), debts.govern(record) else {
+            return nil
+        }
+        return record
+    }
+
+    /// The debtors of which it is noted that they were used on this machine.
+    func usedDebtors() throws(TokenKeepError) -> [any Module] {
+        var used: [any Module] = []
+        for module in debts.debtors where try vault.hasUsed(module.name, machine: debts.machine) { used.append(module) }
+        return used
+    }
+}

@@ -1,0 +1,82 @@
+import TokenKeepCore
+
+/// Pays what a record owes, as far as its modules can be reached.
+struct Settlement {
+    let debts: Debts
+    let name: ItemName
+    let record: JournalRecord
+    let keys: JournalKeys
+    let call: CallContext
+
+    private enum Payment {
+        case paid
+        case unpaid(Debt)
+        /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
+        case superseded
+    }
+
+    /// Pays, and says what becomes of the record.
+    func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt]) {
+        var left: [Debt] = []
+        var isSuperseded = false
+        for debt in record.debts {
+            guard let module = debts.module(of: debt) else {
+                left.append(debt)
+                continue
+            }
+            switch pay(debt, to: module) {
+            case .paid: continue
+            case .unpaid(let debt): left.append(debt)
+            case .superseded: isSuperseded = true
+            }
+        }
+        if isSuperseded { left.removeAll(where: debts.isOurs) }
+        return (try outcome(left, isSuperseded: isSuperseded), left)
+    }
+
+    private func outcome(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
+        guard left != record.debts else { return .keep }
+        guard record.state != .tombstone else { return left.isEmpty ? .remove : .tombstone(debts: left) }
+        let hadPut = record.debts.contains { $0.kind == .put }
+        if left.isEmpty, hadPut || isSuperseded { return .remove }
+        guard let item = try record.item() else { return .remove }
+        return .value(left.isEmpty ? .home : .owed, details: item.details, secret: item.secret, debts: left)
+    }
+
+    private func pay(_ debt: Debt, to module: any Module) -> Payment {
+        guard module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
+        var debt = debt
+        do throws(TokenKeepError) {
+            let theirs = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+            let ours = debt.kind == .put ? try record.item() : nil
+            if let theirs, !isKnown(theirs, to: debt, ours) { return .superseded }
+            if let ours {
+                debt = debt.sending(keys.fingerprint(of: ours.secret))
+                _ = try module.save(try request(for: ours), call)
+            } else if theirs != nil {
+                _ = try module.clear(name, ifVersion: nil, call)
+            }
+            return .paid
+        } catch {
+            return .unpaid(debt)
+        }
+    }
+
+    /// Whether what the module holds is no newer than the debt: seen before, sent by us, ours, or older. Times are whole
+    /// seconds; in the same one ours wins.
+    private func isKnown(_ theirs: TokenItem, to debt: Debt, _ ours: TokenItem?) -> Bool {
+        let fingerprint = keys.fingerprint(of: theirs.secret)
+        if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
+        if let ours, ours.secret == theirs.secret { return true }
+        return theirs.details.modifiedAt.map { $0 <= debt.since } ?? false
+    }
+
+    private func request(for item: TokenItem) throws(TokenKeepError) -> SaveRequest {
+        var request = try SaveRequest(
+            name: item.details.name, secret: item.secret, accessLevel: item.details.accessLevel,
+            flags: item.details.flags, label: item.details.label, attributes: item.details.attributes,
+            expiresAt: item.details.expiresAt)
+        request.inherited = item.details
+        return request
+    }
+}

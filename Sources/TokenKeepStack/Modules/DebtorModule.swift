@@ -1,0 +1,68 @@
+import TokenKeepCore
+import TokenKeepVault
+
+/// A module that may be out of reach, as the rest of the stack sees it.
+///
+/// It is noted, before the first write, that the module is used on this machine. Until then a module that is absent has
+/// no items; afterwards it may have some, and its absence is an outage. Whatever it does, it leaves the places behind it
+/// their share of the call's time.
+struct DebtorModule: Module {
+    private static let reserveMilliseconds: UInt32 = 500
+
+    let base: any Module
+    let vault: Vault
+    let machine: MachineID
+
+    var name: String { base.name }
+    var acceptsDebts: Bool { true }
+    var mayAnswer: Bool { base.mayAnswer }
+
+    func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try unlessUnused(answer: nil, or: "no item \(name)") { () throws(TokenKeepError) in
+            try base.load(name, share(of: call))
+        }
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        // A vault that cannot be written keeps no marker; the item is saved all the same.
+        try? vault.markUsed(name, machine: machine, call)
+        return try base.save(request, share(of: call))
+    }
+
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") { () throws(TokenKeepError) in
+            try base.clear(name, ifVersion: version, share(of: call))
+        }
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try unlessUnused(answer: ItemListing(), or: "no items") { () throws(TokenKeepError) in
+            try base.list(namespace: namespace, service: service, share(of: call))
+        }
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
+
+    /// A module that is absent and was never used here has nothing.
+    private func unlessUnused<Answer>(
+        answer: Answer?, or words: String, _ body: () throws(TokenKeepError) -> Answer
+    ) throws(TokenKeepError) -> Answer {
+        do throws(TokenKeepError) {
+            return try body()
+        } catch {
+            guard error.isAbsence, try !vault.hasUsed(name, machine: machine) else { throw error }
+            if let answer { return answer }
+            throw TokenKeepError(.notFound, words, module: name)
+        }
+    }
+
+    /// What remains less 500 ms, or less half of it.
+    private func share(of call: CallContext) -> CallContext {
+        let left = call.deadline.remainingMilliseconds
+        return call.until(Deadline(milliseconds: left - min(DebtorModule.reserveMilliseconds, left / 2)))
+    }
+}

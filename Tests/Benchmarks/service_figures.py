@@ -1,0 +1,69 @@
+"""The Secret Service by TokenKeep beside libsecret's own API."""
+from harness import WORK, build, run, table
+from private_keyring import PrivateKeyring, missing
+
+SIZES = [1, 100, 1000]
+ROUNDS = 60
+TURNS = 5
+OPERATIONS = {
+    "load_again": "load, path known",
+    "load_first": "load, path not known",
+    "save": "save over an item",
+    "process_load": "a process that loads",
+    "process_save": "a process that saves",
+}
+
+
+def processes(environment, spawn, programs, items):
+    """Medians of whole processes, in turns."""
+    figures = {(whose, operation): [] for whose in programs for operation in ("load", "save")}
+    for _ in range(TURNS):
+        for whose, operation in figures:
+            took = run(spawn, 8, programs[whose], operation, **environment)["start", 1]
+            figures[whose, operation].append(took)
+    return {(f"{whose}:process_{operation}", items): sorted(all)[TURNS // 2] for (whose, operation), all in figures.items()}
+
+
+def count(keyring, environment, service, programs):
+    """{(whose, operation): [calls, messages]}"""
+    messages = keyring.monitor()
+    run(service, "count", programs["ours"], programs["theirs"], **environment)
+    counts, present = {}, None
+    for kind, path in messages:
+        if not path.startswith("/mark/"):
+            if present:
+                counts[present][0] += kind == "mc"
+                counts[present][1] += 1
+            continue
+        _, _, whose, operation = path.split("/")
+        if operation == "end":
+            return counts
+        present = (whose, operation)
+        counts[present] = [0, 0]
+    raise RuntimeError("the monitor ended")
+
+
+def measure():
+    if missing():
+        print(f"\nThe Secret Service is not measured: needs {', '.join(missing())}")
+        return
+    service, spawn = build("service", "tokenkeep", "libsecret-1", "gio-2.0"), build("spawn")
+    programs = {"ours": build("service-start-tokenkeep", "tokenkeep"), "theirs": build("service-start-libsecret", "libsecret-1")}
+    figures, filled = {}, 0
+    with PrivateKeyring(f"{WORK}/keyring") as keyring:
+        environment = {**keyring.environment, "TOKENKEEP_VAULT": f"{WORK}/service-vault"}
+        for items in SIZES:
+            run(service, "fill", filled, items - 1, **environment)
+            filled = items - 1
+            figures |= run(service, "measure", items, ROUNDS, **environment)
+            figures |= processes(environment, spawn, programs, items)
+        counts = count(keyring, environment, service, programs)
+    rows = []
+    for operation, words in OPERATIONS.items():
+        for items in SIZES:
+            our, their = figures[f"ours:{operation}", items], figures[f"theirs:{operation}", items]
+            rows.append([words, items, f"{our:.0f}", f"{their:.0f}", f"{our / their:.2f}"])
+    table("The Secret Service (gnome-keyring), medians in microseconds", ["", "items", "TokenKeep", "libsecret", "ratio"], rows)
+    table("D-Bus messages of one operation: method calls, and all messages",
+          ["", "TokenKeep", "all", "libsecret", "all"],
+          [[words, *counts["ours", operation], *counts["theirs", operation]] for operation, words in OPERATIONS.items()])

@@ -1,0 +1,241 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepStack
+import TokenKeepVault
+
+/// What becomes of items while a real gnome-keyring comes and goes.
+@Suite struct HistoryTests {
+    private let keyring: PrivateKeyring
+    private let vault = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+
+    init() throws { keyring = try PrivateKeyring() }
+
+    /// The default stack; without a bus where `isConnected` is false.
+    private func open(
+        isConnected: Bool = true, timeout: UInt32 = 5000, stack: String? = nil
+    ) throws -> Store {
+        var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: timeout)
+        configuration.vaultPath = vault.path + "/vault"
+        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        return try Store(configuration)
+    }
+
+    @discardableResult
+    private func save(
+        _ store: Store, _ secret: String, _ account: String = "ann",
+        if precondition: SaveRequest.Precondition = .none
+    ) throws -> SaveOutcome {
+        try store.save(
+            SaveRequest(
+                name: ItemName(service: "example.com", account: account), secret: SecretBytes(secret),
+                precondition: precondition))
+    }
+
+    private func load(_ store: Store, _ account: String = "ann") throws -> String? {
+        try store.load(service: "example.com", account: account).secret.utf8String
+    }
+
+    private func status(_ body: () throws -> Void) -> Status {
+        do {
+            try body()
+            return .ok
+        } catch {
+            return (error as? TokenKeepError)?.status ?? .internal
+        }
+    }
+
+    /// What `secret-tool` finds.
+    private func lookUp(_ account: String = "ann") throws -> String {
+        try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
+    }
+
+    private func record(_ account: String = "ann") throws -> JournalRecord? {
+        try Vault(arena: SecretArena(), path: vault.path + "/vault").record(
+            of: ItemName(service: "example.com", account: account), call)
+    }
+
+    @Test func aTokenGoesToTheServiceAndNowhereElse() throws {
+        let store = try open()
+        let outcome = try save(store, "token-1")
+        #expect(outcome.module == "secret-service")
+        #expect(outcome.owedTo.isEmpty)
+        #expect(try lookUp() == "token-1")
+        #expect(vault.names(in: "vault/records").isEmpty)
+        let item = try store.load(service: "example.com", account: "ann")
+        #expect(item.details.module == "secret-service")
+        #expect(item.details.version == outcome.version)
+        #expect(try store.clear(service: "example.com", account: "ann"))
+        #expect(try lookUp() == "")
+    }
+
+    @Test func aSaveWhileTheServiceIsAwayIsNotLost() throws {
+        let store = try open()
+        try save(store, "old")
+        keyring.stop()
+        let outcome = try save(store, "new")
+        #expect(outcome.module == "vault")
+        #expect(outcome.owedTo == ["secret-service"])
+        #expect(try load(store) == "new")
+        #expect(try load(open()) == "new")
+        #expect(try store.list().items.map(\.module) == ["vault"])
+        try keyring.restart()
+        #expect(try lookUp() == "old")
+        #expect(try load(open()) == "new")  // and so the service gets it
+        #expect(try lookUp() == "new")
+        #expect(try record() == nil)
+        #expect(try load(open()) == "new")
+        #expect(try open().list().items.map(\.module) == ["secret-service"])
+    }
+
+    @Test func aClearWhileTheServiceIsAwayIsNotUndone() throws {
+        let store = try open()
+        try save(store, "old")
+        keyring.stop()
+        #expect(status { try store.clear(service: "example.com", account: "ann") } == .ok)
+        #expect(status { _ = try load(store) } == .notFound)
+        try keyring.restart()
+        #expect(try lookUp() == "old")
+        #expect(try open().list().items.isEmpty)
+        #expect(status { _ = try load(open()) } == .notFound)
+        #expect(try lookUp() == "")
+        #expect(try record() == nil)
+        #expect(status { _ = try load(open()) } == .notFound)
+    }
+
+    /// What another program saved later than we did is newer: it stays.
+    @Test func aLaterChangeByAnotherProgramStays() throws {
+        try save(open(), "old")
+        try save(open(isConnected: false), "ours")
+        let since = try #require(try record()?.debts.first?.since)
+        while UnixTime.now <= since {}  // the service's times are whole seconds
+        _ = try keyring.bus.secretTool(
+            "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",
+            "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "theirs")
+        #expect(try load(open()) == "ours")  // the record still answers; then it is settled
+        #expect(try load(open()) == "theirs")
+        #expect(try record() == nil)
+    }
+
+    @Test func aLockedServiceIsNeitherPassedNorAbsent() throws {
+        let store = try open()
+        try save(store, "old")
+        try keyring.restart(unlocked: false)
+        #expect(status { _ = try load(store) } == .locked)
+        #expect(status { try save(store, "new") } == .locked)
+        #expect(try record() == nil)
+        // A clear is owed: signing out must not fail because nobody is there to unlock.
+        #expect(status { try store.clear(service: "example.com", account: "ann") } == .ok)
+        #expect(status { _ = try load(store) } == .notFound)
+        try keyring.restart()
+        #expect(status { _ = try load(open()) } == .notFound)
+        #expect(try lookUp() == "")
+    }
+
+    @Test func whereThereNeverWasAServiceNothingIsMissing() throws {
+        let store = try open(isConnected: false)
+        #expect(status { _ = try load(store) } == .notFound)
+        #expect(status { try store.clear(service: "example.com", account: "ann") } == .ok)
+        #expect(try store.list().items.isEmpty)
+        #expect(vault.names() == [])
+        #expect(try save(store, "token").owedTo == ["secret-service"])
+        #expect(try load(store) == "token")
+        #expect(try store.list().items.map(\.module) == ["vault"])
+        #expect(status { try save(store, "x", "bob", if: .absent) } == .unavailable)
+    }
+
+    /// Once the service was used, its absence is an outage and no proof that there is nothing.
+    @Test func whereTheServiceWasUsedItsAbsenceIsAnOutage() throws {
+        try save(open(), "token")
+        let store = try open(isConnected: false)
+        #expect(status { _ = try load(store) } == .unavailable)
+        #expect(status { _ = try load(store, "nobody") } == .unavailable)
+        #expect(try store.list().problem?.status == .unavailable)
+    }
+
+    @Test func aHungServiceCostsItsShareOnceAndTheValueIsKept() throws {
+        let store = try open(timeout: 1500)
+        try save(store, "old")
+        keyring.freeze(true)
+        defer { keyring.freeze(false) }
+        let start = ContinuousClock.now
+        #expect(try save(store, "new").owedTo == ["secret-service"])
+        #expect(ContinuousClock.now - start < .milliseconds(2000))
+        let again = ContinuousClock.now
+        #expect(try load(store) == "new")
+        #expect(try save(store, "newer").owedTo == ["secret-service"])
+        #expect(ContinuousClock.now - again < .milliseconds(500))
+        keyring.freeze(false)
+        #expect(try load(open()) == "newer")
+        #expect(try load(open()) == "newer")
+        #expect(try lookUp() == "newer")
+    }
+
+    @Test func conditionsAreJudgedByTheRecordThatGoverns() throws {
+        let old = try save(open(), "old").version
+        let store = try open(isConnected: false)
+        #expect(status { try save(store, "x", if: .version(old)) } == .unavailable)
+        let kept = try save(store, "kept").version
+        #expect(status { try save(store, "x", if: .absent) } == .duplicate)
+        #expect(status { try save(store, "x", if: .version(old)) } == .conflict)
+        let swapped = try save(store, "swapped", if: .version(kept)).version
+        #expect(status { try store.clear(service: "example.com", account: "ann", ifVersion: kept) } == .conflict)
+        #expect(status { try store.clear(service: "example.com", account: "ann", ifVersion: swapped) } == .ok)
+        #expect(status { _ = try load(store) } == .notFound)
+        #expect(status { try save(store, "anew", if: .absent) } == .ok)
+        #expect(try load(open()) == "anew")
+        #expect(try lookUp() == "anew")
+    }
+
+    /// An item that lives in the vault moves to the service when it is saved by a stack that has one before.
+    @Test func anItemOfTheVaultMovesWhenItIsSaved() throws {
+        try save(open(stack: "any required vault"), "old")
+        #expect(try load(open()) == "old")
+        #expect(try save(open(), "new").module == "secret-service")
+        #expect(try record() == nil)
+        #expect(try lookUp() == "new")
+        #expect(status { _ = try load(open(stack: "any required vault")) } == .notFound)
+    }
+
+    /// And back: the copy in the service goes.
+    @Test func anItemOfTheServiceMovesToAVaultThatStandsBefore() throws {
+        try save(open(), "old")
+        let reversed = "any sufficient vault\nany required secret-service"
+        #expect(try save(open(stack: reversed), "new").module == "vault")
+        #expect(try lookUp() == "")
+        #expect(try record()?.state == .home)
+        #expect(try load(open(stack: reversed)) == "new")
+    }
+
+    @Test func clearingAServiceReachesWhatIsOwed() throws {
+        try save(open(), "a", "ann")
+        try save(open(isConnected: false), "b", "bob")
+        #expect(try open().clear(service: "example.com") == 2)
+        #expect(try open().list().items.isEmpty)
+        #expect(try lookUp("ann") == "" && lookUp("bob") == "")
+    }
+
+    @Test func aVaultThatCannotBeUsedTakesNothingFromTheService() throws {
+        mkdir(vault.path + "/vault", 0o700)
+        chmod(vault.path + "/vault", 0o755)
+        let store = try open()
+        #expect(status { try save(store, "token") } != .internal)
+        keyring.stop()
+        #expect(status { try save(store, "token") } != .ok)
+    }
+
+    /// Two stores, one of them without a bus, change one item in turns: each reads what was acknowledged last.
+    @Test func storesWithAndWithoutABusSeeOneItem() throws {
+        let (desktop, cron) = (try open(), try open(isConnected: false))
+        for round in 0..<10 {
+            try save(desktop, "desktop-\(round)")
+            #expect(status { _ = try load(cron) } == .unavailable)
+            try save(cron, "cron-\(round)")
+            #expect(try load(cron) == "cron-\(round)")
+            #expect(try load(desktop) == "cron-\(round)")
+            #expect(try load(desktop) == "cron-\(round)")
+        }
+    }
+}
