@@ -19,7 +19,8 @@ public final class PrivateKeePassXC: @unchecked Sendable {
     ///   - confirms: whether the user is asked before a program may read or delete, as in a fresh installation.
     public init(unlocked: Bool = true, confirms: Bool = false) throws {
         bus = try PrivateBus()
-        bus.directory.write(Array(PrivateKeePassXC.configuration(confirms: confirms).utf8), to: "config/keepassxc/keepassxc.ini")
+        bus.directory.write(
+            Array(PrivateKeePassXC.configuration(confirms: confirms).utf8), to: "config/keepassxc/keepassxc.ini")
         try PrivateKeePassXC.makeDatabase(on: bus)
         process = try PrivateKeePassXC.start(on: bus, unlocked: unlocked)
         try waitUntil(locked: !unlocked)

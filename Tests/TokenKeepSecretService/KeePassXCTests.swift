@@ -24,8 +24,8 @@ struct KeePassXCTests {
         #expect(try client.list().map(\.name.account) == ["ann"])
         #expect(try client.list("example.com").count == 1)
         #expect(try client.list("example.org").isEmpty)
-        #expect(try client.clear("example.com", "ann"))
-        #expect(try !client.clear("example.com", "ann"))
+        #expect(try client.clear("example.com", "ann", prompts: true))
+        #expect(try !client.clear("example.com", "ann", prompts: true))
         #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
         #expect(try client.list().isEmpty)
     }
@@ -46,7 +46,11 @@ struct KeePassXCTests {
             #expect(details.createdAt != nil && details.modifiedAt != nil)
         }
         #expect(try client.item("example.com", "").details.version == version)
-        try client.save("example.com", "", "other")
+        // It never takes an attribute away, so the item is made anew, and it asks before it deletes the old one.
+        #expect(status { try client.save("example.com", "", "other") } == .locked)
+        #expect(try client.item("example.com", "").details.version == version, "nothing was touched")
+        try client.save("example.com", "", "other", prompts: true)
+        #expect(try client.list().count == 1)
         let later = try client.item("example.com", "").details
         #expect(later.accessLevel == .whenUnlocked && later.expiresAt == nil && later.attributes == .none)
         #expect(later.label == "example.com ()")
@@ -87,7 +91,7 @@ struct KeePassXCTests {
         try client.save("example.com", name, "again")
         #expect(try client.load("example.com", name) == "again")
         #expect(try client.list().count == 2)
-        #expect(try client.clear("example.com", name))
+        #expect(try client.clear("example.com", name, prompts: true))
         #expect(try client.load("example.com", "a") == "bystander")
     }
 
@@ -95,7 +99,7 @@ struct KeePassXCTests {
         let keePassXC = try PrivateKeePassXC()
         let client = try ServiceClient(keePassXC.bus)
         for secret in ["plain", "two\nlines", "three\nlines", "plain again"] {
-            try client.save("example.com", "ann", secret)
+            try client.save("example.com", "ann", secret, prompts: true)
             #expect(try client.load("example.com", "ann") == secret)
             #expect(try client.list().count == 1)
         }
@@ -113,10 +117,10 @@ struct KeePassXCTests {
             #expect(try client.load("example.com", "ann") == "of \(client.namespace)")
             #expect(try client.list().count == 1)
         }
-        #expect(try common.clear("example.com", "ann"))
+        #expect(try common.clear("example.com", "ann", prompts: true))
         #expect(status { _ = try common.load("example.com", "ann") } == .notFound)
         #expect(try one.load("example.com", "ann") == "of one")
-        #expect(try one.clear("example.com", "ann"))
+        #expect(try one.clear("example.com", "ann", prompts: true))
         #expect(try two.load("example.com", "ann") == "of two")
         #expect(try one.list().isEmpty && common.list().isEmpty && two.list().count == 1)
     }
@@ -143,7 +147,7 @@ struct KeePassXCTests {
         #expect(try client.item("example.com", "ann").details.label == "foreign")
         let all = try keePassXC.bus.secretTool("search", "--all", "service", "example.com").output
         #expect(all.contains("secret = new") && all.components(separatedBy: "secret = ").count == 2, "\(all)")
-        #expect(try client.clear("example.com", "ann"))
+        #expect(try client.clear("example.com", "ann", prompts: true))
         #expect(try keePassXC.bus.secretTool("lookup", "service", "example.com").output == "")
     }
 }
@@ -195,6 +199,17 @@ extension KeePassXCTests {
         #expect(status { try client.save("example.com", "nobody", "other") } == .locked)
         #expect(status { _ = try client.clear("example.com", "ann") } == .locked)
         #expect(status { _ = try client.list() } == .locked)
+    }
+
+    /// Every deletion is a prompt, and whether it shows something is in its settings: without leave it is not tried.
+    @Test func aDeletionWithoutLeaveToAskIsLocked() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        try client.save("example.com", "ann", "token")
+        #expect(status { _ = try client.clear("example.com", "ann") } == .locked)
+        #expect(try client.load("example.com", "ann") == "token")
+        #expect(try client.clear("example.com", "ann", prompts: true))
+        #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
     }
 
     /// As it is installed it asks its user before a program may read or delete what it did not make itself.

@@ -1,17 +1,26 @@
 internal import CLibsecret
 import TokenKeepCore
 
+/// What a service wants a prompt for.
+enum PromptReason {
+    case unlocking, deleting
+    /// It makes every call of this kind a prompt, and shows nothing.
+    case nothing
+}
+
 extension Conversation {
     /// Completes what an answer left to a prompt; "/" is none.
     ///
     /// - Returns: the prompt's result; nil where none was needed.
     /// - Throws: ``Status/locked`` where prompts are not allowed or nobody answered in time, ``Status/cancelled`` where
     ///   the user dismissed it.
-    func complete(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
+    func complete(
+        _ prompt: ObjectPath, for subject: String, reason: PromptReason = .unlocking
+    ) throws(TokenKeepError) -> Variant? {
         guard !prompt.isNone else { return nil }
-        guard call.promptsAllowed else {
+        guard call.promptsAllowed || reason == .nothing else {
             dismiss(prompt)
-            throw ServiceFailure.locked(subject)
+            throw reason == .deleting ? ServiceFailure.asksBeforeDeleting(subject) : ServiceFailure.locked(subject)
         }
         let outcome = try show(prompt, for: subject)
         guard let outcome else {
