@@ -51,6 +51,12 @@ seahorse >/dev/null 2>&1 &
 started="$started $!"
 await xdotool search --onlyvisible --class seahorse
 window=$(xdotool search --onlyvisible --class seahorse | tail -1)
-xdotool windowmove "$window" 0 0 windowsize "$window" 900 560
-sleep 3
-import -window "$window" "$picture"
+xdotool windowmove "$window" 0 0 windowsize "$window" 900 400
+settled() {
+    import -window "$window" "$HOME/one.ppm" && sleep 1 && import -window "$window" "$HOME/two.ppm"
+    cmp -s "$HOME/one.ppm" "$HOME/two.ppm"
+}
+await settled
+xdotool mousemove 60 100 click 1 # the keyring, first in the list at the side
+await settled
+import -window "$window" -strip "$picture"

@@ -96,18 +96,10 @@ public final class PrivateKeePassXC: @unchecked Sendable {
 
     /// Ends the program as a desktop does at its end, and starts another with the database open.
     public func restart() throws {
-        process.signal(SIGTERM)
+        try window("appExit")
         _ = try process.finish()
         process = try PrivateKeePassXC.start(on: bus, unlocked: true)
         try waitUntil(locked: false)
-    }
-
-    /// The database as XML: what really is in it, deleted items and earlier values included.
-    public func content() throws -> String {
-        try ChildProcess.run(
-            PrivateKeePassXC.program + "-cli", ["export", "--quiet", "\(bus.directory.path)/passwords.kdbx"],
-            environment: PrivateKeePassXC.environment(on: bus), input: PrivateKeePassXC.password + "\n"
-        ).output
     }
 
     private func window(_ method: String, _ arguments: String...) throws {

@@ -74,25 +74,35 @@ struct KeePassXCTests {
         #expect(try client.list().count == KeyringTests.awkward.count)
     }
 
-    @Test(arguments: [" leading", "back\\slash", "a=b", "[x]", "ünï", "#x", "a/b", "/a", "*", "A", "{REF:P@T:x}", "%"])
-    func keepsAwkwardNames(name: String) throws {
+    @Test func keepsAwkwardNames() throws {
         let keePassXC = try PrivateKeePassXC()
         let client = try ServiceClient(keePassXC.bus)
-        try client.save("example.com", "a", "bystander")
-        let request = try SaveRequest(
-            name: client.name("example.com", name), secret: SecretBytes("of \(name)"), label: name,
-            attributes: ItemAttributes([("note", name)]))
-        _ = try client.module.save(request, client.call())
-        for other in [client, try ServiceClient(keePassXC.bus)] {
-            let item = try other.item("example.com", name)
-            #expect(item.secret.utf8String == "of \(name)")
-            #expect(item.details.attributes["note"] == name && item.details.label == name)
+        let names = [
+            " leading", "trailing ", "back\\slash", "a=b", "[x]", "ünï", "#x", "a/b", "/a", "*", "a", "A", "%",
+        ]
+        for name in names {
+            let request = try SaveRequest(
+                name: client.name("example.com", name), secret: SecretBytes("of \(name)"), label: name,
+                attributes: ItemAttributes([("note", name)]))
+            _ = try client.module.save(request, client.call())
         }
-        try client.save("example.com", name, "again")
-        #expect(try client.load("example.com", name) == "again")
-        #expect(try client.list().count == 2)
-        #expect(try client.clear("example.com", name, prompts: true))
-        #expect(try client.load("example.com", "a") == "bystander")
+        for reader in [client, try ServiceClient(keePassXC.bus)] {
+            for name in names {
+                let item = try reader.item("example.com", name)
+                #expect(item.secret.utf8String == "of \(name)")
+                #expect(item.details.attributes["note"] == name && item.details.label == name)
+            }
+        }
+        for name in names { #expect(try client.clear("example.com", name, prompts: true), "\(name)") }
+        #expect(try client.list().isEmpty)
+    }
+
+    /// It takes no text that means another entry's field, and says so by a dismissed prompt that nobody saw.
+    @Test func whatItRefusesIsNotCancelled() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        let outcome = status { try client.save("example.com", "{REF:P@T:x}", "token") }
+        #expect([.io, .ok].contains(outcome), "an older version takes it")
     }
 
     @Test func changesEncodingWithoutACopyLeft() throws {

@@ -30,7 +30,11 @@ extension Conversation {
         guard outcome.isOf(type: "(bv)"), let dismissed = outcome[0].boolean else {
             throw TokenKeepError(.corrupt, "the Secret Service answered a prompt with a malformed message")
         }
-        guard !dismissed else { throw TokenKeepError(.cancelled, "the prompt for \(subject) was dismissed") }
+        guard !dismissed else {
+            throw reason == .nothing && !call.promptsAllowed
+                ? TokenKeepError(.io, "the Secret Service did not do what was asked for \(subject)")
+                : TokenKeepError(.cancelled, "the prompt for \(subject) was dismissed")
+        }
         return outcome[1].content
     }
 
