@@ -62,7 +62,7 @@ let package = Package(
             name: "TestSupport", path: "Tests/Support",
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
-                "PrivateKeyring.swift",
+                "PrivateKeyring.swift", "PrivateKeePassXC.swift",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -4,7 +4,7 @@ set -eu
 
 build="libsodium-dev pkg-config cmake make gcc g++ git ca-certificates"
 tests="clang-format python3 python3-nacl strace util-linux gdb libsecret-1-dev libglib2.0-dev"
-keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage"
+keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage keepassxc"
 
 missing=""
 for package in $build $tests $keyring; do

@@ -80,6 +80,34 @@ done
 export LD_LIBRARY_PATH="$libraries" # the prefix is not one that the loader knows
 run_c "pkg-config:" "$work/pkg-config"
 
+# What another program stored, in a keyring of a session of its own.
+cat >"$work/bus.conf" <<'END'
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default">
+<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+END
+cat >"$work/desktop.sh" <<'END'
+set -eu
+printf password | gnome-keyring-daemon --unlock --components=secrets --foreground >/dev/null 2>&1 &
+trap 'kill $!' EXIT
+gdbus wait --session --timeout 20 org.freedesktop.secrets
+"$1/load-from-another-program"
+printf 'their token' | secret-tool store --label="Ann at example.com" service example.com username ann
+"$1/load-from-another-program"
+"$2/bin/tokenkeep" load example.com ann && echo
+END
+if command -v gnome-keyring-daemon secret-tool gdbus dbus-run-session >/dev/null; then
+    mkdir -m 700 "$work/desktop"
+    prints "load-from-another-program" env HOME="$work/desktop" XDG_CONFIG_HOME="$work/desktop" \
+        XDG_DATA_HOME="$work/desktop" XDG_RUNTIME_DIR="$work/desktop" TOKENKEEP_VAULT="$work/desktop/vault" \
+        dbus-run-session --config-file="$work/bus.conf" -- sh "$work/desktop.sh" "$work/pkg-config" "$prefix" <<'END'
+no program keeps it
+Ann at example.com: their token, from secret-service
+their token
+END
+else
+    echo "skip load-from-another-program: gnome-keyring, libsecret-tools and dbus are not all installed"
+fi
+
 readme_block c >"$work/readme.c"
 # shellcheck disable=SC2046
 if ${CC:-cc} -Wall -Wextra -Werror "$work/readme.c" $(pkg-config --cflags --libs tokenkeep) -o "$work/readme"; then

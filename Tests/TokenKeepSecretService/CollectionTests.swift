@@ -170,6 +170,14 @@ import TokenKeepCore
         #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret", "Set"])
     }
 
+    /// Only of KeePassXC it is known that a prompt for a new item in an open collection shows nothing.
+    @Test func aNewItemThatAsksIsLocked() throws {
+        let fake = try FakeService(#"{"createPrompts": true}"#)
+        #expect(status { try fake.client.save("example.com", "ann", "token") } == .locked)
+        let calls = try fake.calls()
+        #expect(calls.last == "Dismiss" && !calls.contains("Prompt"))
+    }
+
     @Test func aDeletionThatAsksIsLocked() throws {
         let fake = try FakeService(
             "{\"deletePrompts\": true, \(items(FakeService.item("1", FakeService.ours(), secret: "x")))}")

@@ -54,10 +54,11 @@ struct ServiceClient {
         return try module.save(request, call(milliseconds, prompts: prompts))
     }
 
-    func clear(_ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = 10000) throws
-        -> Bool
-    {
-        try module.clear(name(service, account), ifVersion: version, call(milliseconds))
+    func clear(
+        _ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = 10000,
+        prompts: Bool = false
+    ) throws -> Bool {
+        try module.clear(name(service, account), ifVersion: version, call(milliseconds, prompts: prompts))
     }
 
     func list(_ service: String? = nil, within milliseconds: UInt32 = 10000) throws -> [ItemDetails] {

@@ -32,7 +32,7 @@ extension Conversation {
         for reply in replies where !reply.isMissingObject {
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
             guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
-            _ = try complete(prompt, for: name.description)
+            _ = try complete(prompt, for: name.description, reason: .deleting)
         }
     }
 }

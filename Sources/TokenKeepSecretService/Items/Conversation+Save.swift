@@ -27,12 +27,19 @@ extension Conversation {
         let isEncoded = StoredValue.needsEncoding(request.secret)
         let stored = isEncoded ? try StoredValue.encode(request.secret, in: arena) : request.secret
         let secret = try link.encode(stored)
-        mark.hasWritten = true
-        if let target = findings.best, target.isEncoded == isEncoded {
+        if let target = findings.best, target.isEncoded == isEncoded,
+            let attributes = target.attributes(for: details, isOurs: !findings.ours.isEmpty)
+        {
+            mark.hasWritten = true
             link.paths[name] = findings.ours.isEmpty ? nil : PathCache.Entry(path: target.path)
-            try replace(target, by: details, secret, isOurs: !findings.ours.isEmpty)
+            try replace(target, by: details, secret, attributes)
             try remove(findings.ours.filter { $0.path != target.path }, name)
         } else {
+            // Where the old item will not go without a question, a new one must not stand beside it.
+            if findings.best?.isKeePassXCs == true, !call.promptsAllowed {
+                throw ServiceFailure.asksBeforeDeleting("the present item \(name), which this save must")
+            }
+            mark.hasWritten = true
             link.paths[name] = nil
             link.paths[name] = try create(details, secret, isEncoded: isEncoded).map { PathCache.Entry(path: $0) }
             try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
@@ -50,16 +57,14 @@ extension Conversation {
 
     /// The secret first: a new expiry must never stand beside an old token.
     private func replace(
-        _ target: StoredItem, by details: ItemDetails, _ secret: Variant, isOurs: Bool
+        _ target: StoredItem, by details: ItemDetails, _ secret: Variant, _ attributes: [String: String]
     ) throws(TokenKeepError) {
         let subject = details.name.description
         _ = try answer(item(target.path, "SetSecret", [secret]), to: "save", subject)
-        let attributes =
-            isOurs
-            ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
-            : ItemCoding.attributes(of: details, over: target)
         var changes: [MethodCall] = []
-        if !target.hasExactly(attributes) { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
+        if !target.hasExactly(attributes) {
+            changes.append(set("Attributes", .strings(target.settable(attributes)), of: target.path))
+        }
         if !details.label.utf8.elementsEqual(target.label.utf8) {
             changes.append(set("Label", .string(details.label), of: target.path))
         }
@@ -96,7 +101,14 @@ extension Conversation {
         guard let prompt = body[1].text.flatMap(ObjectPath.init), !prompt.isNone else {
             throw TokenKeepError(.corrupt, "the Secret Service saved \(subject) and does not say where")
         }
-        return try complete(prompt, for: subject)?.text.flatMap(ObjectPath.init)
+        let reason: PromptReason = try createsUnasked(subject) ? .nothing : .unlocking
+        return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
+    }
+
+    /// Whether the service makes a new item a prompt that shows nothing: KeePassXC does, while its database is open.
+    private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
+        guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
+        return try !isDefaultCollectionLocked(for: subject)
     }
 
     /// Makes a collection where the service has none: it asks the user for a password.

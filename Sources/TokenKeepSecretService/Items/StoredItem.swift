@@ -61,6 +61,23 @@ struct StoredItem {
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
+    /// Whether it is an entry of KeePassXC's, which never removes an attribute and asks before it deletes an entry.
+    var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
+
+    /// The attributes that it should have to hold these details; nil where it can only be made anew.
+    func attributes(for details: ItemDetails, isOurs: Bool) -> [String: String]? {
+        let wanted =
+            isOurs
+            ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: isEncoded), over: self)
+            : ItemCoding.attributes(of: details, over: self)
+        return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
+    }
+
+    /// What of these attributes can be set: KeePassXC refuses to have set some of those that it adds itself.
+    func settable(_ wanted: [String: String]) -> [String: String] {
+        isKeePassXCs ? wanted.filter { !AttributeNames.ofKeePassXC.contains($0.key) } : wanted
+    }
+
     var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }
 
     private func names(_ name: ItemName) -> Bool {

@@ -1,17 +1,26 @@
 internal import CLibsecret
 import TokenKeepCore
 
+/// What a service wants a prompt for.
+enum PromptReason {
+    case unlocking, deleting
+    /// It makes every call of this kind a prompt, and shows nothing.
+    case nothing
+}
+
 extension Conversation {
     /// Completes what an answer left to a prompt; "/" is none.
     ///
     /// - Returns: the prompt's result; nil where none was needed.
     /// - Throws: ``Status/locked`` where prompts are not allowed or nobody answered in time, ``Status/cancelled`` where
     ///   the user dismissed it.
-    func complete(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
+    func complete(
+        _ prompt: ObjectPath, for subject: String, reason: PromptReason = .unlocking
+    ) throws(TokenKeepError) -> Variant? {
         guard !prompt.isNone else { return nil }
-        guard call.promptsAllowed else {
+        guard call.promptsAllowed || reason == .nothing else {
             dismiss(prompt)
-            throw ServiceFailure.locked(subject)
+            throw reason == .deleting ? ServiceFailure.asksBeforeDeleting(subject) : ServiceFailure.locked(subject)
         }
         let outcome = try show(prompt, for: subject)
         guard let outcome else {
@@ -21,7 +30,11 @@ extension Conversation {
         guard outcome.isOf(type: "(bv)"), let dismissed = outcome[0].boolean else {
             throw TokenKeepError(.corrupt, "the Secret Service answered a prompt with a malformed message")
         }
-        guard !dismissed else { throw TokenKeepError(.cancelled, "the prompt for \(subject) was dismissed") }
+        guard !dismissed else {
+            throw reason == .nothing && !call.promptsAllowed
+                ? TokenKeepError(.io, "the Secret Service did not do what was asked for \(subject)")
+                : TokenKeepError(.cancelled, "the prompt for \(subject) was dismissed")
+        }
         return outcome[1].content
     }
 

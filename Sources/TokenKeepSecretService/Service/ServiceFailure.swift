@@ -19,6 +19,11 @@ enum ServiceFailure {
             .locked, "the keyring that holds \(subject) is locked", hint: "unlock the keyring, or allow prompts")
     }
 
+    static func asksBeforeDeleting(_ subject: String) -> TokenKeepError {
+        TokenKeepError(
+            .locked, "the Secret Service asks its user before it deletes \(subject)", hint: "allow prompts")
+    }
+
     private static func named(_ name: String, _ action: String, _ subject: String) -> TokenKeepError {
         let words = "could not \(action) \(subject): the Secret Service answered \(name)"
         return switch name {

@@ -127,6 +127,12 @@ final class ServiceLink: @unchecked Sendable {
             copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length), in: arena)
     }
 
+    /// Whether the service is KeePassXC.
+    func isKeePassXC(until deadline: Deadline) throws(TokenKeepError) -> Bool {
+        try ServiceOwner.isNamed(
+            "org.keepassxc.KeePassXC.MainWindow", owner: owner, over: connection, until: deadline)
+    }
+
     /// Puts questions to the service.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         try connection.exchange(calls, until: deadline)

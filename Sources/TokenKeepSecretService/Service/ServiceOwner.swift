@@ -40,6 +40,14 @@ enum ServiceOwner {
         _ = try connection.exchange(addMatch, until: deadline)
     }
 
+    /// Whether the owner of the service has this name, too.
+    static func isNamed(
+        _ name: String, owner: String, over connection: BusConnection, until deadline: Deadline
+    ) throws(TokenKeepError) -> Bool {
+        let question = ask("GetNameOwner", .tuple([.string(name)]), answerType: "(s)")
+        return text(try connection.exchange(question, until: deadline)) == owner
+    }
+
     private static func ask(_ member: String, _ body: Variant, answerType: String) -> MethodCall {
         MethodCall(
             destination: bus, path: .bus, interface: bus, member: member,

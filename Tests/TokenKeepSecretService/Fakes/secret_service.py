@@ -5,6 +5,7 @@ override      member -> {do: hang | late | exit | error | reply, ...}; GetAll, G
 default       whether there is a default collection (true)
 locked        whether the collection is locked: then nothing is found in it (false)
 prompt        accept | dismiss | never: what becomes of a prompt that is shown
+createPrompts whether CreateItem asks first (false)
 deletePrompts whether Delete asks first (false)
 It knows plain sessions only.
 """
@@ -26,7 +27,15 @@ SESSION = SERVICE + "/session/s1"
 PROMPT = SERVICE + "/prompt/p1"
 ERROR = "org.freedesktop.Secret.Error."
 
-state = {"items": {}, "override": {}, "default": True, "locked": False, "prompt": "accept", "deletePrompts": False}
+state = {
+    "items": {},
+    "override": {},
+    "default": True,
+    "locked": False,
+    "prompt": "accept",
+    "createPrompts": False,
+    "deletePrompts": False,
+}
 calls = []
 clock = [1000]
 
@@ -92,6 +101,8 @@ def create_item(properties, secret, _replace):
         raise Failure("org.freedesktop.DBus.Error.UnknownObject")
     if state["locked"]:
         raise Failure(ERROR + "IsLocked")
+    if state["createPrompts"]:
+        return "oo", (dbus.ObjectPath("/"), dbus.ObjectPath(PROMPT))
     clock[0] += 1
     path = "%s/collection/c/%d" % (SERVICE, clock[0])
     state["items"][path] = {
