@@ -46,7 +46,7 @@ let package = Package(
             dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack"], swiftSettings: strict),
+            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack", "CSystemShims"], swiftSettings: strict),
         .target(
             name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepStack"],
             swiftSettings: strict),

@@ -6,5 +6,6 @@
 #include <tokenkeep/version.h>
 #include <tokenkeep/types.h>
 #include <tokenkeep/store.h>
+#include <tokenkeep/watch.h>
 
 #endif

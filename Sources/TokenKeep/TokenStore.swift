@@ -12,7 +12,7 @@ import TokenKeepStack
 /// A store may be used from any task, by several at once. Its work runs on threads of its own, so it never blocks Swift's
 /// cooperative pool. Every call returns by the timeout. Memory-only items go with the store.
 public final class TokenStore: Sendable {
-    private let engine: Store
+    let engine: Store
     private let threads = WorkerThreads(limit: 64)
 
     /// How to open a store.

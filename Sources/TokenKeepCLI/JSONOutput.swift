@@ -62,6 +62,20 @@ enum JSONOutput {
         }
     }
 
+    /// A change, in a line of its own.
+    struct Change: Encodable {
+        private let event, namespace: String
+        private let service, account: Nullable<String>
+
+        /// Shows a change.
+        init(_ change: ItemChange, namespace: String) {
+            event = change.word
+            self.namespace = namespace
+            service = Nullable(change.name?.service)
+            account = Nullable(change.name?.account)
+        }
+    }
+
     /// How the store is.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
@@ -140,9 +154,14 @@ enum JSONOutput {
 
     /// A value as JSON text, its members in alphabetical order. Whatever a terminal would not simply show is escaped:
     /// outside strings JSON is ASCII, so that escapes stand in strings alone.
-    static func text(_ value: some Encodable) throws -> String {
+    static func text(_ value: some Encodable) throws -> String { try text(value, [.prettyPrinted]) }
+
+    /// The same in one line.
+    static func line(_ value: some Encodable) throws -> String { try text(value, []) }
+
+    private static func text(_ value: some Encodable, _ layout: JSONEncoder.OutputFormatting) throws -> String {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.outputFormatting = layout.union([.sortedKeys, .withoutEscapingSlashes])
         // A line break stands between values alone: what is empty fits on one line.
         let json = String(decoding: try encoder.encode(value), as: UTF8.self)
             .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")

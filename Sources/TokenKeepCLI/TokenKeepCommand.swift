@@ -19,8 +19,8 @@ struct TokenKeepCommand: ParsableCommand {
             """,
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
-            SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, StatusCommand.self,
-            SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
+            SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
+            StatusCommand.self, SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
         ])
 
     func run() throws {

@@ -25,6 +25,7 @@ public final class SecretServiceModule: Module {
     private let address: String?
     private let breaker = Breaker()
     private let gate = WriteGate()
+    private let observers = ServiceObservers()
     private let links = Guarded(Links())
 
     /// A module that has done nothing yet.
@@ -58,6 +59,9 @@ public final class SecretServiceModule: Module {
     public var mayAnswer: Bool {
         (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
+
+    /// Told by the service's signals, from the next call on; services do not signal everything.
+    public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
     /// Opens the default collection, which may ask the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
@@ -169,7 +173,10 @@ public final class SecretServiceModule: Module {
         let deadline = Deadline(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
         let (connection, link) = present()
         try breaker.check()
-        if let link { return link }
+        if let link {
+            try ServiceOwner.observe(over: link.connection, until: deadline)
+            return link
+        }
         let usable: BusConnection
         if let connection {
             usable = connection
@@ -177,7 +184,8 @@ public final class SecretServiceModule: Module {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
             try GLibrary.load()
-            usable = try BusConnection.connect(to: address, breaker: breaker, until: deadline)
+            usable = try BusConnection.connect(
+                to: address, breaker: breaker, observers: observers, until: deadline)
             links.withLock { $0.connection = usable }
         }
         let made = try ServiceLink(over: usable, until: deadline)

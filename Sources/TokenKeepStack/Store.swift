@@ -13,6 +13,7 @@ public final class Store: Sendable {
     let dispatcher: Dispatcher
     /// nil where nothing can be owed to any module of the stack.
     let reconciler: Reconciler?
+    /// Keeps the journal; watched for changes.
     let vault: Vault
     private let arena = SecretArena()
     let timeoutMilliseconds: UInt32
@@ -61,9 +62,7 @@ public final class Store: Sendable {
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline)
-        let name = try name(service, account)
-        if let reconciler { return try reconciler.load(name, call) }
-        return try dispatcher.load(name, call)
+        return try load(name(service, account), call)
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
@@ -132,6 +131,9 @@ public final class Store: Sendable {
     /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
+    /// Whether other programs may change items without this one being told.
+    var hasForeignWriters: Bool { reconciler != nil }
+
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
@@ -140,6 +142,31 @@ public final class Store: Sendable {
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
             owed: OwedReport(vault))
+    }
+
+    /// Calls `observer` when a module tells that items may have changed, until it answers false.
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
+        var seen: Set<String> = []
+        for place in dispatcher.places(for: .list) where seen.insert(place.module.name).inserted {
+            place.module.whenChanged(observer)
+        }
+    }
+
+    /// What a watch asks by itself prompts nobody.
+    func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
+        let call = try begin(.list, until: deadline).withoutPrompts
+        if let service { _ = try name(service, "") }
+        return try list(service, call)
+    }
+
+    /// What a watch asks by itself prompts nobody.
+    func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
+        try load(name, begin(.load, until: deadline).withoutPrompts)
+    }
+
+    private func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        if let reconciler { return try reconciler.load(name, call) }
+        return try dispatcher.load(name, call)
     }
 
     private func clear(

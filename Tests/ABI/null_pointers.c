@@ -104,7 +104,31 @@ static void list_and_error_getters_take_null(void) {
     CHECK(tokenkeep_error_module(NULL) == NULL);
 }
 
+static void watches_refuse_null(void) {
+    tokenkeep_watch *watch = NULL;
+    tokenkeep_event *event = NULL;
+    CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_watch_open(NULL, NULL, &watch, &error));
+    CHECK_REFUSED(TOKENKEEP_INVALID, "watch", tokenkeep_watch_open(store, NULL, NULL, &error));
+    CHECK_REFUSED(TOKENKEEP_INVALID, "watch", tokenkeep_watch_next(NULL, &event, &error));
+    CHECK_NUMBER(TOKENKEEP_INVALID, tokenkeep_watch_open(NULL, NULL, NULL, NULL));
+    CHECK_NUMBER(TOKENKEEP_INVALID, tokenkeep_watch_next(NULL, NULL, NULL));
+    CHECK_NUMBER(-1, tokenkeep_watch_fd(NULL));
+    CHECK(watch == NULL && event == NULL);
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_open(store, NULL, &watch, NULL));
+    CHECK_REFUSED(TOKENKEEP_INVALID, "event", tokenkeep_watch_next(watch, NULL, &error));
+    CHECK_NUMBER(TOKENKEEP_NOT_FOUND, tokenkeep_watch_next(watch, &event, NULL));
+    tokenkeep_watch_close(watch);
+}
+
+static void event_getters_take_null(void) {
+    CHECK_NUMBER(0, tokenkeep_event_kind(NULL));
+    CHECK(tokenkeep_event_namespace(NULL) == NULL && tokenkeep_event_service(NULL) == NULL);
+    CHECK(tokenkeep_event_account(NULL) == NULL);
+}
+
 static void freeing_null_does_nothing(void) {
+    tokenkeep_watch_close(NULL);
+    tokenkeep_event_free(NULL);
     tokenkeep_close(NULL);
     tokenkeep_item_free(NULL);
     tokenkeep_items_free(NULL);
@@ -143,6 +167,8 @@ int main(void) {
     RUN(item_getters_take_null);
     RUN(item_getters_take_null_outputs);
     RUN(list_and_error_getters_take_null);
+    RUN(watches_refuse_null);
+    RUN(event_getters_take_null);
     RUN(freeing_null_does_nothing);
     RUN(null_in_options);
     tokenkeep_item_free(item);

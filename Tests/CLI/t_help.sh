@@ -1,5 +1,5 @@
 run --help
-for command in save load clear list status sync migrate forget stack; do run "$command" --help; done
+for command in save load clear list watch status sync migrate forget stack; do run "$command" --help; done
 for command in show check; do run stack "$command" --help; done
 run help load
 run save -h >/dev/null

@@ -103,6 +103,8 @@ typedef struct tokenkeep_store tokenkeep_store;
 typedef struct tokenkeep_item tokenkeep_item;
 typedef struct tokenkeep_items tokenkeep_items;
 typedef struct tokenkeep_error tokenkeep_error;
+typedef struct tokenkeep_watch tokenkeep_watch;
+typedef struct tokenkeep_event tokenkeep_event;
 
 /* One attribute of an item: metadata, not a secret. */
 typedef struct tokenkeep_attribute {

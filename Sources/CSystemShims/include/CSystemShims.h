@@ -52,4 +52,41 @@ void tokenkeep_counter_advance(uint64_t *counter);
 /* Locks a mutex, waiting at most timeout_ms by the monotonic clock. 0, or ETIMEDOUT or another errno. */
 int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms);
 
+/* What to tell of a path, besides that it was moved or removed: that a file was written to; nothing more of a
+ * directory; or what is made in a directory or moved into it. */
+#define TOKENKEEP_WATCH_FILE      0
+#define TOKENKEEP_WATCH_DIRECTORY 1
+#define TOKENKEEP_WATCH_ENTRIES   2
+
+/* A file was written to; a path was made, moved or removed; notices were lost. */
+#define TOKENKEEP_NOTICE_WRITTEN  0
+#define TOKENKEEP_NOTICE_MOVED    1
+#define TOKENKEEP_NOTICE_OVERFLOW 2
+
+typedef struct tokenkeep_notice {
+    int watch;
+    int kind;
+} tokenkeep_notice;
+
+/* An instance of inotify(7), which does not wait. -1 and errno on failure. */
+int tokenkeep_notifier_open(void);
+
+/* Watches a path; of one that is watched already, for this too. The watch, or -1 and errno. */
+int tokenkeep_notifier_add(int notifier, const char *path, int what);
+void tokenkeep_notifier_remove(int notifier, int watch);
+
+/* How many notices one read may give. */
+#define TOKENKEEP_NOTICES 256
+
+/* The next notices, into room for at least TOKENKEEP_NOTICES; 0 where there are none. */
+size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t capacity);
+
+/* A descriptor that is readable while it is raised (eventfd(2)). -1 and errno on failure. */
+int tokenkeep_flag_open(void);
+void tokenkeep_flag_raise(int flag);
+void tokenkeep_flag_lower(int flag);
+
+/* A descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
+int tokenkeep_either_open(int one, int other);
+
 #endif

@@ -15,6 +15,10 @@ public protocol Module: Sendable {
     /// False where it is known, without asking anybody, that the module cannot answer now.
     var mayAnswer: Bool { get }
 
+    /// Calls `observer` when something that this process did not do may have changed the module's items, as far as the
+    /// module is told, until it answers false. It is called on any thread, and must be brief.
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool)
+
     /// Does what needs the user, where prompts are allowed: unlocks the place where items live, makes one.
     func prepare(_ call: CallContext) throws(TokenKeepError)
 
@@ -51,6 +55,8 @@ extension Module {
     public var holdsRecords: Bool { false }
     /// Yes.
     public var mayAnswer: Bool { true }
+    /// Nobody tells.
+    public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// Nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }

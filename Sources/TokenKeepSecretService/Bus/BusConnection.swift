@@ -19,7 +19,7 @@ final class BusConnection: @unchecked Sendable {
     /// - Throws: ``Status/unavailable`` where nothing is at the address; as an absence where nothing can be;
     ///   ``Status/timedOut`` where the bus does not answer.
     static func connect(
-        to address: String, breaker: Breaker, until deadline: Deadline
+        to address: String, breaker: Breaker, observers: ServiceObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
         let pending = Pending { _, result -> (connection: OpaquePointer?, problem: String) in
             var error: UnsafeMutablePointer<GError>?
@@ -44,13 +44,13 @@ final class BusConnection: @unchecked Sendable {
             throw TokenKeepError(
                 .unavailable, "there is no session bus at its address: \(outcome?.problem ?? "")", isAbsence: true)
         }
-        return BusConnection(connection, breaker: breaker)
+        return BusConnection(connection, breaker: breaker, observers: observers)
     }
 
-    private init(_ pointer: OpaquePointer, breaker: Breaker) {
+    private init(_ pointer: OpaquePointer, breaker: Breaker, observers: ServiceObservers) {
         self.pointer = pointer
         self.breaker = breaker
-        watch = BusWatch(breaker: breaker)
+        watch = BusWatch(breaker: breaker, observers: observers)
         glib.pointee.g_dbus_connection_set_exit_on_close(pointer, 0)
         filter = glib.pointee.g_dbus_connection_add_filter(
             pointer, BusWatch.filter, Unmanaged.passRetained(watch).toOpaque(),

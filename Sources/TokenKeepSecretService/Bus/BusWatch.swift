@@ -11,6 +11,11 @@ final class BusWatch: Sendable {
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
         + "member='NameOwnerChanged',arg0='\(serviceName)'"
 
+    /// The rule that makes the bus tell what the service says of its items. It need not say everything.
+    static let itemsRule =
+        "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
+    private static let itemSignals: Set<String> = ["ItemCreated", "ItemChanged", "ItemDeleted"]
+
     private struct Owner {
         var used: String?
         var announced: String?
@@ -23,7 +28,25 @@ final class BusWatch: Sendable {
     /// The serial of the last message that asked for a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
-    init(breaker: Breaker) { self.breaker = breaker }
+    private let observers: ServiceObservers
+
+    init(breaker: Breaker, observers: ServiceObservers) {
+        self.breaker = breaker
+        self.observers = observers
+    }
+
+    private let hasAskedForItems = Guarded(false)
+
+    /// Whether the bus was not asked yet to tell of items; from now on it was.
+    func mustAskForItems() -> Bool {
+        hasAskedForItems.withLock { hasAsked in
+            defer { hasAsked = true }
+            return !hasAsked
+        }
+    }
+
+    /// Whether anybody wants to be told of changes.
+    var isObserved: Bool { observers.isObserved }
 
     /// Notes the owner that the connection talks to from now on.
     func use(owner name: String) { owner.withLock { $0.used = name } }
@@ -54,8 +77,9 @@ final class BusWatch: Sendable {
     private func see(_ message: OpaquePointer) {
         let serial = glib.pointee.g_dbus_message_get_reply_serial(message)
         if serial != 0 { return breaker.heard(serial) }
-        guard let member = glib.pointee.g_dbus_message_get_member(message),
-            String(cString: member) == "NameOwnerChanged",
+        guard let member = glib.pointee.g_dbus_message_get_member(message).map({ String(cString: $0) }) else { return }
+        if BusWatch.itemSignals.contains(member) { return observers.tell() }
+        guard member == "NameOwnerChanged",
             let sender = glib.pointee.g_dbus_message_get_sender(message),
             String(cString: sender) == "org.freedesktop.DBus",
             let body = glib.pointee.g_dbus_message_get_body(message).flatMap({
@@ -64,5 +88,6 @@ final class BusWatch: Sendable {
         else { return }
         owner.withLock { $0.announced = body[2].text }
         if ownerHasChanged { breaker.close() }
+        observers.tell()
     }
 }

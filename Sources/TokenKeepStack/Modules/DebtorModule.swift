@@ -17,6 +17,8 @@ struct DebtorModule: Module {
     var acceptsDebts: Bool { true }
     var mayAnswer: Bool { base.mayAnswer }
 
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
+
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -28,13 +30,17 @@ struct DebtorModule: Module {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         // A vault that cannot be written keeps no marker; the item is saved all the same.
         try? vault.markUsed(name, machine: machine, call)
+        // After a failure too: what was sent may arrive.
+        defer { vault.announceChange() }
         return try base.save(request, share(of: call))
     }
 
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") { () throws(TokenKeepError) in
+        defer { vault.announceChange() }
+        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") {
+            () throws(TokenKeepError) in
             try base.clear(name, ifVersion: version, share(of: call))
         }
     }

@@ -37,6 +37,7 @@ extension Vault: Journal {
         defer { generation.advance() }
         let (change, result) = try body(present.entry, opened.keys.journal)
         if case .keep = change { return result }
+        defer { ChangeSignal.send(in: opened.directory) }
         if case .unreadable = present.entry {
             try VaultFiles.setAside(RecordNames.fileName(fileName), in: records)
         }

@@ -1,0 +1,84 @@
+#define _GNU_SOURCE
+#include "CSystemShims.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+int tokenkeep_notifier_open(void) {
+    return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
+int tokenkeep_notifier_add(int notifier, const char *path, int what) {
+    uint32_t mask = IN_MASK_ADD | IN_DELETE_SELF | IN_MOVE_SELF;
+    switch (what) {
+    case TOKENKEEP_WATCH_FILE:
+        mask |= IN_DONT_FOLLOW | IN_MODIFY;
+        break;
+    case TOKENKEEP_WATCH_ENTRIES:
+        mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO;
+        break;
+    default:
+        mask |= IN_ONLYDIR;
+    }
+    return inotify_add_watch(notifier, path, mask);
+}
+
+void tokenkeep_notifier_remove(int notifier, int watch) {
+    inotify_rm_watch(notifier, watch);
+}
+
+static int kind_of(uint32_t mask) {
+    if (mask & IN_Q_OVERFLOW)
+        return TOKENKEEP_NOTICE_OVERFLOW;
+    return mask & IN_MODIFY ? TOKENKEEP_NOTICE_WRITTEN : TOKENKEEP_NOTICE_MOVED;
+}
+
+size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t capacity) {
+    /* The smallest event has no name: so many fit into the buffer, and no more. */
+    char buffer[TOKENKEEP_NOTICES * sizeof(struct inotify_event)]
+        __attribute__((aligned(__alignof__(struct inotify_event))));
+    size_t count = 0;
+    ssize_t length;
+    if (capacity < TOKENKEEP_NOTICES)
+        return 0;
+    do {
+        length = read(notifier, buffer, sizeof buffer);
+    } while (length < 0 && errno == EINTR);
+    for (size_t offset = 0; length > 0 && offset < (size_t)length;) {
+        const struct inotify_event *event = (const struct inotify_event *)(buffer + offset);
+        notices[count++] = (tokenkeep_notice){event->wd, kind_of(event->mask)};
+        offset += sizeof *event + event->len;
+    }
+    return count;
+}
+
+int tokenkeep_flag_open(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void tokenkeep_flag_raise(int flag) {
+    eventfd_write(flag, 1);
+}
+
+void tokenkeep_flag_lower(int flag) {
+    eventfd_t value;
+    eventfd_read(flag, &value);
+}
+
+int tokenkeep_either_open(int one, int other) {
+    struct epoll_event event = {.events = EPOLLIN};
+    int both = epoll_create1(EPOLL_CLOEXEC);
+    if (both < 0)
+        return -1;
+    if (epoll_ctl(both, EPOLL_CTL_ADD, one, &event) == 0 &&
+        epoll_ctl(both, EPOLL_CTL_ADD, other, &event) == 0)
+        return both;
+    int error = errno;
+    close(both);
+    errno = error;
+    return -1;
+}

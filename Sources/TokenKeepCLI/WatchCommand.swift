@@ -1,0 +1,56 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep watch [SERVICE]`.
+struct WatchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Show what changes, as it changes, without the secrets.",
+        discussion: """
+            A line for each change: "saved" or "cleared", the service and the account, with tabs between them; or \
+            "read-again", where something changed that cannot be told by name. That is the first line too: from then on \
+            nothing is missed. Ends when it is interrupted or nobody reads any more.
+
+              tokenkeep watch example.com
+              tokenkeep watch --json
+            """)
+
+    @Argument(help: "Only items of this service.")
+    var service: String?
+
+    @Flag(help: "Write a JSON object in each line: event, namespace, service and account.")
+    var json = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let watch = try StoreWatch(storeOptions.open(), service: service)
+        try show(.readAgain)
+        while true {
+            while let change = try watch.next() { try show(change) }
+            try WatchCommand.wait(for: watch)
+        }
+    }
+
+    private func show(_ change: ItemChange) throws {
+        if json {
+            return try Terminal.write(
+                JSONOutput.line(JSONOutput.Change(change, namespace: storeOptions.namespace)))
+        }
+        let words = [change.word] + (change.name.map { [$0.service, $0.account] } ?? [])
+        try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
+    }
+
+    /// Waits for a change, or until nobody reads standard output any more.
+    private static func wait(for watch: StoreWatch) throws {
+        var pollers = [
+            pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: STDOUT_FILENO, events: 0, revents: 0),
+        ]
+        guard poll(&pollers, 2, watch.lookAgainMilliseconds) > 0 else { return }
+        if pollers[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 { throw Terminal.OutputClosed() }
+    }
+}

@@ -1,0 +1,98 @@
+import Glibc
+public import TokenKeepCore
+import TokenKeepVault
+
+/// Tells what changes in a store: items saved and cleared, by whichever process, without their values.
+///
+/// What is told is the difference between what a list shows now and what it showed before. So an item that only moves from
+/// one module to another has not changed, nor has one that is saved as it was, and several changes of an item may be told as
+/// one. Memory-only items are not watched.
+///
+/// What other programs do in the Secret Service is seen as far as the service signals it; besides, when something else changes,
+/// and every ``lookAgainMilliseconds`` while the watch is asked.
+///
+/// Safe from any thread. In a child made by `fork()` it answers ``Status/forked``.
+public final class StoreWatch: Sendable {
+    private static let lookAgain: UInt32 = 30_000
+    private static let retry: UInt32 = 1_000
+
+    private struct State {
+        var view: ItemView
+        var pending: [ItemChange] = []
+        var mustRead = false
+        var readAgainAt: Deadline
+    }
+
+    private let store: Store
+    private let service: String?
+    private let signal: VaultWatch
+    private let state: Guarded<State>
+
+    /// Begins to watch the items of a service, or of all services for nil: what changes from now on is told.
+    ///
+    /// Reads what is there, by the store's timeout; what cannot be read now is told as ``ItemChange/readAgain`` later.
+    ///
+    /// - Throws: ``Status/invalid`` for a service outside its limits, ``Status/io`` where the system allows no more
+    ///   watches, ``Status/unsupported`` where the stack lists nothing.
+    public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
+        try StoreWatch.check(store)
+        let signal = try VaultWatch(store.vault)  // before the first reading: nothing falls between
+        store.whenChanged { [weak signal] in
+            signal?.note()
+            return signal != nil
+        }
+        let (view, isRead) = try ItemView.first(of: store, service: service)
+        self.store = store
+        self.service = service
+        self.signal = signal
+        state = Guarded(
+            State(
+                view: view, mustRead: !isRead,
+                readAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))
+    }
+
+    /// The namespace of the items.
+    public var namespace: String { store.namespace }
+
+    /// Readable (poll(2)) while there may be something to tell. It belongs to the watch.
+    public var descriptor: Int32 { signal.descriptor }
+
+    /// How long to wait for ``descriptor`` before ``next()`` is asked all the same; -1 for as long as it takes.
+    public var lookAgainMilliseconds: Int32 {
+        if state.withLock({ $0.mustRead }) { return Int32(StoreWatch.retry) }
+        return store.hasForeignWriters ? Int32(StoreWatch.lookAgain) : -1
+    }
+
+    /// What changed next; nil where nothing has. Never waits for a change; after one it reads the list of items, by the
+    /// store's timeout.
+    ///
+    /// - Throws: ``Status/forked``.
+    public func next() throws(TokenKeepError) -> ItemChange? {
+        try StoreWatch.check(store)
+        return state.withLock { state in
+            if state.pending.isEmpty { look(&state) }
+            let change = state.pending.isEmpty ? nil : state.pending.removeFirst()
+            signal.keepReadable(!state.pending.isEmpty)
+            return change
+        }
+    }
+
+    private func look(_ state: inout State) {
+        let notice = signal.take()
+        let isTime = (store.hasForeignWriters || state.mustRead) && state.readAgainAt.hasPassed
+        guard notice.hasChanged || notice.hasLost || isTime else { return }
+        let (changes, isRead) = state.view.update(from: store, service: service)
+        // A reading that failed is told once, and tried again until it succeeds.
+        let isToldAlready = !isRead && state.mustRead
+        state.pending = notice.hasLost ? [.readAgain] : isToldAlready ? [] : changes
+        state.mustRead = !isRead
+        state.readAgainAt = Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)
+    }
+
+    private static func check(_ store: Store) throws(TokenKeepError) {
+        guard store.isUsable else {
+            throw TokenKeepError(
+                .forked, "the watch was opened before fork()", hint: "open a store and a watch in the child")
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import CSystemShims
+import Glibc
+import Synchronization
+import SystemPackage
+import TokenKeepCore
+
+/// The process's one instance of inotify, shared by everybody in it who watches a vault.
+///
+/// Whoever reads its notices hands them to all: nobody misses what another has read.
+final class ChangeNotifier: Sendable {
+    /// Who watches a vault, and what he has not been told yet.
+    private struct Observer {
+        var path: WatchedPath
+        let flag: Int32
+        var notice = ChangeNotice()
+
+        /// Notes what happened, and makes the observer's descriptor readable.
+        mutating func note(lost: Bool = false) {
+            notice.hasChanged = true
+            notice.hasLost = notice.hasLost || lost
+            tokenkeep_flag_raise(flag)
+        }
+    }
+
+    private struct State {
+        var observers: [Int: Observer] = [:]
+        var nextNumber = 0
+    }
+
+    /// The address of the instance in use. A child made by `fork()` gets one of its own: it would take its parent's notices.
+    private static let current = Atomic<UInt>(0)
+    /// Enough for a full queue of the usual length; the descriptor stays readable where there is more.
+    private static let readsAtOnce = 256
+
+    let descriptor: Int32
+    let owner = getpid()
+    private let state = Guarded(State())
+
+    /// The instance of this process. It stays until the process ends.
+    static func shared() throws(TokenKeepError) -> ChangeNotifier {
+        while true {
+            let present = current.load(ordering: .acquiring)
+            if let address = UnsafeRawPointer(bitPattern: present) {
+                let notifier = Unmanaged<ChangeNotifier>.fromOpaque(address).takeUnretainedValue()
+                if notifier.owner == getpid() { return notifier }
+            }
+            let made = Unmanaged.passRetained(try ChangeNotifier())
+            let address = UInt(bitPattern: made.toOpaque())
+            let (isOurs, _) = current.compareExchange(
+                expected: present, desired: address, ordering: .acquiringAndReleasing)
+            if isOurs { return made.takeUnretainedValue() }
+            made.release()
+        }
+    }
+
+    private init() throws(TokenKeepError) {
+        descriptor = tokenkeep_notifier_open()
+        guard descriptor >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Begins to watch a vault for an observer, whose flag is raised when something happened.
+    func add(vault path: String, flag: Int32) throws(TokenKeepError) -> Int {
+        try state.withLock { state throws(TokenKeepError) in
+            var watched = WatchedPath(vault: path, notifier: descriptor)
+            do throws(Errno) {
+                try watched.renew()
+            } catch {
+                throw ChangeNotifier.failure(error)
+            }
+            state.nextNumber += 1
+            state.observers[state.nextNumber] = Observer(path: watched, flag: flag)
+            return state.nextNumber
+        }
+    }
+
+    /// Ends watching for an observer; the others go on.
+    func remove(_ number: Int) {
+        state.withLock { state in
+            guard let observer = state.observers.removeValue(forKey: number) else { return }
+            drop(observer.path.watches, state)
+        }
+    }
+
+    /// What an observer has not been told yet; then he has been, and his flag is lowered.
+    func take(_ number: Int) -> ChangeNotice {
+        state.withLock { state in
+            collect(&state)
+            guard var observer = state.observers[number] else { return ChangeNotice() }
+            let notice = observer.notice
+            observer.notice = ChangeNotice()
+            state.observers[number] = observer
+            tokenkeep_flag_lower(observer.flag)
+            return notice
+        }
+    }
+
+    /// Tells an observer that something happened.
+    func note(_ number: Int) { state.withLock { $0.observers[number]?.note() } }
+
+    /// Raises an observer's flag, or lowers it unless there is something he has not been told.
+    func setFlag(_ isRaised: Bool, of number: Int) {
+        state.withLock { state in
+            guard let observer = state.observers[number] else { return }
+            if isRaised || observer.notice.hasChanged {
+                tokenkeep_flag_raise(observer.flag)
+            } else {
+                tokenkeep_flag_lower(observer.flag)
+            }
+        }
+    }
+
+    private func collect(_ state: inout State) {
+        let capacity = Int(TOKENKEEP_NOTICES)
+        var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: capacity)
+        for _ in 0..<ChangeNotifier.readsAtOnce {
+            let count = tokenkeep_notifier_read(descriptor, &notices, capacity)
+            guard count > 0 else { return }
+            hand(notices[..<count], to: &state)
+        }
+    }
+
+    private func hand(_ notices: ArraySlice<tokenkeep_notice>, to state: inout State) {
+        var written: Set<Int32> = []
+        var moved: Set<Int32> = []
+        var hasLost = false
+        for notice in notices {
+            switch notice.kind {
+            case TOKENKEEP_NOTICE_WRITTEN: written.insert(notice.watch)
+            case TOKENKEEP_NOTICE_OVERFLOW: hasLost = true
+            default: moved.insert(notice.watch)
+            }
+        }
+        for (number, var observer) in state.observers {
+            let watches = observer.path.watches
+            if hasLost || watches.contains(where: moved.contains) {
+                let isNew = renew(&observer, state, number)
+                if isNew || hasLost { observer.note(lost: hasLost) }
+            }
+            if watches.contains(where: written.contains) { observer.note() }
+            state.observers[number] = observer
+        }
+    }
+
+    /// Watches the observer's path as it is now; says whether that is another one than before.
+    private func renew(_ observer: inout Observer, _ state: State, _ number: Int) -> Bool {
+        let before = observer.path.watches
+        // What cannot be watched any more is a loss: the observer must read again.
+        guard (try? observer.path.renew()) != nil else {
+            observer.note(lost: true)
+            return true
+        }
+        guard observer.path.watches != before else { return false }
+        var others = state
+        others.observers[number] = observer
+        drop(before, others)
+        return true
+    }
+
+    /// Removes the watches that no observer has.
+    private func drop(_ watches: [Int32], _ state: State) {
+        for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
+            tokenkeep_notifier_remove(descriptor, watch)
+        }
+    }
+
+    static func failure(_ error: Errno) -> TokenKeepError {
+        let isFull = error == .noSpace || error == .tooManyOpenFiles
+        return TokenKeepError(
+            .io, "the vault cannot be watched: \(error)",
+            hint: isFull ? "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)" : nil)
+    }
+}

@@ -1,0 +1,27 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+
+/// The file `changed`: written to after each change of an item, so that those who watch it look again.
+///
+/// A mapped counter cannot be watched; a write to a file can. What is written means nothing.
+enum ChangeSignal {
+    static let file = "changed"
+
+    /// Wakes those who watch. A change is no less made where they cannot be woken.
+    static func send(in directory: VaultDirectory) {
+        let flags = O_WRONLY | O_CREAT | O_NONBLOCK
+        let opened = try? SystemCall.open(file, in: directory.descriptor.number, flags, mode: 0o600)
+        guard let opened = opened ?? nil else { return }
+        var byte = UInt8(ascii: "\n")
+        pwrite(opened.number, &byte, 1, 0)
+    }
+}
+
+extension Vault {
+    /// Tells those who watch that an item of another module has changed. Without a vault nobody is told.
+    public func announceChange() {
+        guard let path = try? path(), let directory = try? VaultDirectory.open(path) else { return }
+        ChangeSignal.send(in: directory)
+    }
+}

@@ -1,0 +1,203 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepStack
+
+/// What a watch tells while items move between the vault and a real gnome-keyring.
+@Suite struct WatchMoveTests {
+    private let keyring: PrivateKeyring
+    private let vault = TemporaryDirectory()
+
+    init() throws { keyring = try PrivateKeyring() }
+
+    private func open(isConnected: Bool = true, stack: String? = nil) throws -> Store {
+        var configuration = StoreConfiguration(
+            stackText: stack ?? "any sufficient secret-service\nany required vault")
+        configuration.vaultPath = vault.path + "/vault"
+        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        return try Store(configuration)
+    }
+
+    /// The service's times are whole seconds: several saves in one are told apart all the same.
+    @Test func tellsEachSaveInTheService() throws {
+        let watch = try StoreWatch(open())
+        let other = try open()
+        for value in 1...10 {
+            #expect(try other.put("\(value)", "ann").module == "secret-service")
+            #expect(try watch.all() == [.saved(name("ann"))])
+        }
+        try other.clear(service: "example.com", account: "ann")
+        #expect(try watch.all() == [.cleared(name("ann"))])
+    }
+
+    @Test func aDrainIsNoChange() throws {
+        try open(isConnected: false).put("1", "ann")
+        let watch = try StoreWatch(open())
+        let store = try open()
+        #expect(try store.list().items.map(\.module) == ["vault"])
+        _ = try store.load(service: "example.com", account: "ann")
+        #expect(try store.list().items.map(\.module) == ["secret-service"])
+        #expect(try watch.all() == [])
+    }
+
+    @Test func aMoveFromTheVaultAndBackIsNoChange() throws {
+        let inVault = try open(stack: "any required vault")
+        try inVault.put("1", "ann")
+        try inVault.put("1", "bob")
+        let watch = try StoreWatch(open())
+        let both = try open()
+        for round in 1...3 {
+            for account in ["ann", "bob"] {
+                #expect(try both.put("1", account).module == "secret-service")
+                #expect(try watch.all() == [], "round \(round), into the service")
+            }
+            for account in ["ann", "bob"] {
+                // What a move does: there first, then away.
+                try inVault.put("1", account)
+                #expect(try watch.all() == [], "round \(round), into the vault")
+                _ = try keyring.bus.secretTool("clear", "service", "example.com", "username", account)
+            }
+            try inVault.put("\(round)", "other")
+            #expect(try watch.all() == [.saved(name("other"))], "round \(round), out of the service")
+        }
+        #expect(try both.list().items.map(\.module) == ["vault", "vault", "vault"])
+    }
+
+    /// While another thread moves items to and fro nothing is cleared.
+    @Test func nothingIsClearedThatOnlyMoves() throws {
+        let accounts = (1...5).map { "account-\($0)" }
+        for account in accounts { try open(isConnected: false).put("1", account) }
+        let watch = try StoreWatch(open())
+        let mover = Mover { [self] in
+            for value in 2...9 {
+                let connected = try open()
+                for account in accounts { _ = try connected.load(service: "example.com", account: account) }
+                for account in accounts { try open(isConnected: false).put("\(value)", account) }
+            }
+        }
+        var changes: [ItemChange] = []
+        while !mover.hasEnded { changes += try watch.all() }
+        changes += try watch.all()
+        #expect(try mover.finish() == nil)
+        #expect(
+            changes.allSatisfy { change in
+                if case .cleared = change { return false }
+                return true
+            })
+        for account in accounts {
+            let name = try name(account)
+            #expect(changes.contains(.saved(name)) || changes.contains(.readAgain))
+        }
+    }
+
+    @Test func anOutageClearsNothing() throws {
+        let store = try open()
+        try store.put("1", "ann")
+        let watch = try StoreWatch(open())
+        keyring.stop()
+        try open().put("1", "bob")
+        #expect(try watch.all() == [.saved(name("bob"))])
+        try open().clear(service: "example.com", account: "ann")
+        #expect(try watch.all() == [.cleared(name("ann"))])
+        try keyring.restart()
+        for account in ["ann", "bob"] { _ = try? open().load(service: "example.com", account: account) }
+        #expect(try watch.all() == [])
+    }
+
+    /// The service tells what other programs make and remove, and nothing of what they change.
+    @Test func whatAnotherProgramDoesIsTold() throws {
+        let store = try open()
+        try store.put("1", "ann")
+        try store.put("1", "bob")
+        let watch = try StoreWatch(open())
+        #expect(try watch.all() == [])
+        #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "bob").status == 0)
+        #expect(try watch.wait() == [.cleared(name("bob"))])
+        #expect(try saveElsewhere("1", "carl").status == 0)
+        #expect(try watch.wait() == [.saved(name("carl"))])
+        #expect(try saveElsewhere("2", "ann").status == 0)
+        try store.put("1", "dora")
+        #expect(try watch.all() == [.saved(name("ann")), .saved(name("dora"))])
+        #expect(watch.lookAgainMilliseconds > 0)
+    }
+
+    @Test func aServiceThatComesBackIsLookedAt() throws {
+        try open().put("1", "ann")
+        try keyring.restart(unlocked: true)
+        let watch = try StoreWatch(open())
+        keyring.stop()
+        #expect(watch.waits())
+        #expect(try watch.all() == [])
+        try keyring.restart()
+        #expect(watch.waits())
+        #expect(try watch.all() == [])
+        #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "ann").status == 0)
+        #expect(try watch.wait() == [.cleared(name("ann"))])
+    }
+
+    private func saveElsewhere(_ secret: String, _ account: String) throws -> (output: String, status: Int32) {
+        try keyring.bus.secretTool(
+            "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", account,
+            "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: secret)
+    }
+}
+
+extension StoreWatch {
+    /// Waits until there may be something to tell; false where that takes too long.
+    fileprivate func waits() -> Bool {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&poller, 1, 20_000) == 1
+    }
+
+    /// Waits until there is something to tell.
+    fileprivate func wait() throws(TokenKeepError) -> [ItemChange] {
+        while waits() {
+            let changes = try all()
+            if !changes.isEmpty { return changes }
+        }
+        return []
+    }
+}
+
+/// Work on a thread, and how it ended.
+private final class Mover: @unchecked Sendable {
+    private let work: @Sendable () throws -> Void
+    private var thread = pthread_t()
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private var outcome: Result<Void, any Error>?
+
+    init(_ work: @escaping @Sendable () throws -> Void) {
+        self.work = work
+        pthread_mutex_init(mutex, nil)
+        let error = pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument { Unmanaged<Mover>.fromOpaque(argument).takeUnretainedValue().run() }
+                return nil
+            }, Unmanaged.passUnretained(self).toOpaque())
+        if error != 0 { outcome = .failure(HarnessFailure(message: "no thread")) }
+    }
+
+    deinit { mutex.deallocate() }
+
+    private func run() {
+        let result = Result { try work() }
+        pthread_mutex_lock(mutex)
+        outcome = result
+        pthread_mutex_unlock(mutex)
+    }
+
+    var hasEnded: Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return outcome != nil
+    }
+
+    /// Waits for its end; what went wrong.
+    func finish() throws -> String? {
+        pthread_join(thread, nil)
+        guard case .failure(let error) = outcome else { return nil }
+        return "\(error)"
+    }
+}

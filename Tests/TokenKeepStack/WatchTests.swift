@@ -1,0 +1,167 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepStack
+
+/// What a watch tells of a vault. A save that has returned has been signalled: nothing here waits.
+@Suite struct WatchTests {
+    private let directory = TemporaryDirectory()
+    private var vault: String { directory.path + "/not/yet/vault" }
+
+    private func open(namespace: String = "", vault: String? = nil) throws -> Store {
+        var configuration = StoreConfiguration(stackText: "any required vault", namespace: namespace)
+        configuration.vaultPath = vault ?? self.vault
+        return try Store(configuration)
+    }
+
+    @Test func tellsWhatAnotherStoreSavesAndClears() throws {
+        let watch = try StoreWatch(open())
+        let other = try open()
+        #expect(try watch.all() == [])
+        try other.put("1", "ann")
+        try other.put("1", "bob")
+        #expect(try watch.all() == [.saved(name("ann")), .saved(name("bob"))])
+        try other.put("2", "ann")
+        #expect(try watch.all() == [.saved(name("ann"))])
+        try other.clear(service: "example.com", account: "bob")
+        #expect(try watch.all() == [.cleared(name("bob"))])
+        try other.put("2", "ann")  // as it was
+        try other.clear(service: "example.com", account: "nobody")
+        #expect(try watch.all() == [])
+    }
+
+    @Test func isReadableWhileThereIsSomethingToTell() throws {
+        let watch = try StoreWatch(open())
+        let other = try open()
+        #expect(try watch.all() == [])
+        #expect(!watch.isReadable)
+        try other.put("1", "ann")
+        try other.put("1", "bob")
+        #expect(watch.isReadable)
+        #expect(try watch.next() == .saved(name("ann")))
+        #expect(watch.isReadable)
+        #expect(try watch.next() == .saved(name("bob")))
+        #expect(!watch.isReadable)
+        #expect(fcntl(watch.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    }
+
+    @Test func tellsOfItsNamespaceAndServiceAlone() throws {
+        let watch = try StoreWatch(open(namespace: "team"), service: "example.com")
+        try open().put("1", "ann")
+        let team = try open(namespace: "team")
+        try team.put("1", "bob")
+        try team.put("1", "bob", service: "other.example")
+        #expect(try watch.all() == [.saved(name("bob", namespace: "team"))])
+    }
+
+    @Test func whatIsThereIsNoChange() throws {
+        try open().put("1", "ann")
+        let watch = try StoreWatch(open())
+        #expect(try watch.all() == [])
+    }
+
+    @Test func memoryOnlyItemsAreNotWatched() throws {
+        let store = try open()
+        let watch = try StoreWatch(store)
+        try store.put("1", "ann")
+        #expect(try watch.all() == [.saved(name("ann"))])
+        try store.put("code", "ann", level: .memoryOnly)
+        try store.put("1", "bob")
+        #expect(try watch.all() == [.saved(name("bob"))])
+    }
+
+    @Test func aVaultMayBeMadeRemovedAndRestored() throws {
+        let watch = try StoreWatch(open())
+        try open().put("1", "ann")
+        #expect(try watch.all() == [.saved(name("ann"))])
+        for moved in [vault, directory.path + "/not"] {
+            #expect(rename(moved, directory.path + "/away") == 0)
+            #expect(watch.isReadable)
+            #expect(try watch.all() == [.cleared(name("ann"))])
+            #expect(rename(directory.path + "/away", moved) == 0)
+            #expect(watch.isReadable)
+            #expect(try watch.all() == [.saved(name("ann"))])
+        }
+        try open().put("2", "ann")
+        #expect(try watch.all() == [.saved(name("ann"))])
+        #expect(unlink(vault + "/changed") == 0)
+        _ = try watch.all()
+        try open().put("3", "ann")
+        #expect(try watch.all() == [.saved(name("ann"))])
+    }
+
+    @Test func anotherVaultMayTakeItsPlace() throws {
+        try open().put("1", "ann")
+        try open(vault: directory.path + "/other").put("1", "bob")
+        let watch = try StoreWatch(open())
+        #expect(rename(vault, directory.path + "/away") == 0)
+        #expect(rename(directory.path + "/other", vault) == 0)
+        #expect(Set(try watch.all()) == [.cleared(try name("ann")), .saved(try name("bob"))])
+        try open().put("2", "bob")
+        #expect(try watch.all() == [.saved(name("bob"))])
+    }
+
+    /// What one watch reads of the process's notices, the other has been told too; one that ends takes nothing along.
+    @Test func twoWatchesInAProcess() throws {
+        let first = try StoreWatch(open())
+        var second: StoreWatch? = try StoreWatch(open())
+        let elsewhere = try StoreWatch(open(vault: directory.path + "/elsewhere"))
+        try open().put("1", "ann")
+        #expect(try first.all() == [.saved(name("ann"))])
+        #expect(second?.isReadable == true)
+        #expect(try elsewhere.all() == [])
+        #expect(!first.isReadable && second?.isReadable == true)
+        #expect(try second?.all() == [.saved(name("ann"))])
+        second = nil
+        #expect(!first.isReadable && !elsewhere.isReadable)
+        try open().put("2", "ann")
+        #expect(try first.all() == [.saved(name("ann"))])
+        #expect(try elsewhere.all() == [])
+    }
+
+    /// A vault that cannot be read is said once, and what happened meanwhile is told once it can.
+    @Test func aVaultThatCannotBeRead() throws {
+        try open().put("1", "ann")
+        let watch = try StoreWatch(open())
+        try open().put("2", "ann")
+        chmod(vault, 0o755)
+        #expect(try watch.all() == [.readAgain])
+        #expect(try watch.all() == [])
+        #expect(watch.lookAgainMilliseconds > 0)
+        chmod(vault, 0o700)
+        try open().put("1", "bob")
+        #expect(try watch.all() == [.saved(name("ann")), .readAgain])
+        #expect(watch.lookAgainMilliseconds == -1)
+    }
+}
+
+func name(_ account: String, namespace: String = "") throws -> ItemName {
+    try ItemName(namespace: namespace, service: "example.com", account: account)
+}
+
+extension StoreWatch {
+    /// Everything it has to tell now.
+    func all() throws(TokenKeepError) -> [ItemChange] {
+        var changes: [ItemChange] = []
+        while let change = try next() { changes.append(change) }
+        return changes
+    }
+
+    var isReadable: Bool {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&poller, 1, 0) == 1
+    }
+}
+
+extension Store {
+    @discardableResult
+    func put(
+        _ secret: String, _ account: String, service: String = "example.com", level: AccessLevel? = nil
+    ) throws -> SaveOutcome {
+        try save(
+            SaveRequest(
+                name: ItemName(namespace: namespace, service: service, account: account),
+                secret: SecretBytes(secret), accessLevel: level))
+    }
+}
