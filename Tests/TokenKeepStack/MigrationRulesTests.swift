@@ -152,6 +152,7 @@ extension Optional {
         // The vault does not fail, and nothing is removed from another place when it is the source.
         let succeeds = operation == .save && target == "vault" || operation == .clear && source == "vault"
         #expect(try move(source, target).failures.count == (succeeds ? 0 : 1))
+        if source == "one", operation != .load { #expect(secret(in: one) == (succeeds ? nil : "token")) }
         if operation != .load { #expect(try seen() == "token") }
         for place in [one, two] { place.faults.withLock { $0.failing = [] } }
         #expect(try seen() == "token")
