@@ -116,7 +116,7 @@ struct Migration {
         let modules = debts.debtors.map {
             MigrationModule(base: $0, isTarget: $0.name == target.name, arrival: arrival)
         }
-        let moving = Debts(machine: debts.machine, debtors: modules)
+        let moving = Debts(machine: debts.machine, debtors: modules, clock: debts.clock)
         let end = try vault.change(name, call) { entry, keys throws(TokenKeepError) -> (JournalChange, End) in
             // Settled meanwhile by somebody else, who obeyed the same record.
             guard let record = entry.record, moving.govern(record) else { return (.keep, .moved) }
