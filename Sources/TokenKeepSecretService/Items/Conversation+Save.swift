@@ -17,51 +17,60 @@ extension Conversation {
             }
             try request.check(present: present)
         }
-        let present = try findings.best.flatMap { (item) throws(TokenKeepError) in
-            try presentDetails(of: item, for: request)
-        }
+        let target = findings.ours.first ?? findings.foreign.first
+        let present = target.flatMap { presentDetails(of: $0, for: request) }
         var details = request.details(replacing: present, module: module)
-        if let foreign = findings.best, findings.ours.isEmpty, request.label == name.defaultLabel {
-            details.label = foreign.label
-        }
+        if let target, findings.ours.isEmpty, request.label == name.defaultLabel { details.label = target.label }
         let isEncoded = StoredValue.needsEncoding(request.secret)
         let stored = isEncoded ? try StoredValue.encode(request.secret, in: arena) : request.secret
         let secret = try link.encode(stored)
         mark.hasWritten = true
-        if let target = findings.best, target.isEncoded == isEncoded {
-            link.paths[name] = findings.ours.isEmpty ? nil : PathCache.Entry(path: target.path)
-            try replace(target, by: details, secret, isOurs: !findings.ours.isEmpty)
-            try remove(findings.ours.filter { $0.path != target.path }, name)
+        link.paths[name] = nil
+        if target != nil {
+            try replace(findings, by: details, secret, isEncoded: isEncoded)
         } else {
-            link.paths[name] = nil
             link.paths[name] = try create(details, secret, isEncoded: isEncoded).map { PathCache.Entry(path: $0) }
-            try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
         }
         details.version = key.version(of: details, secret: request.secret)
         return details.version
     }
 
     /// The details whose level, flags and date a save may keep; an item that cannot be read is replaced all the same.
-    private func presentDetails(
-        of item: StoredItem, for request: SaveRequest
-    ) throws(TokenKeepError) -> ItemDetails? {
+    private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
     }
 
-    /// The secret first: a new expiry must never stand beside an old token.
+    /// Writes over ours, else over the newest of the other programs'. Their twins of ours get the same value, and get it
+    /// first: what is written later counts.
     private func replace(
-        _ target: StoredItem, by details: ItemDetails, _ secret: Variant, isOurs: Bool
+        _ findings: Findings, by details: ItemDetails, _ secret: Variant, isEncoded: Bool
     ) throws(TokenKeepError) {
-        let subject = details.name.description
-        _ = try answer(item(target.path, "SetSecret", [secret]), to: "save", subject)
-        let attributes =
-            isOurs
-            ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: target.isEncoded), over: target)
-            : ItemCoding.attributes(of: details, over: target)
+        let name = details.name
+        for foreign in findings.ours.isEmpty ? Array(findings.foreign.prefix(1)) : findings.foreign {
+            let attributes = ItemCoding.attributes(of: details, isEncoded: isEncoded, over: foreign)
+            let label = findings.ours.isEmpty ? details.label : foreign.label
+            try overwrite(foreign, secret, attributes, label: label, of: name, mayBeGone: !findings.ours.isEmpty)
+        }
+        guard let ours = findings.ours.first else { return }
+        let attributes = ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: isEncoded), over: ours)
+        try overwrite(ours, secret, attributes, label: details.label, of: name, mayBeGone: false)
+        if findings.foreign.isEmpty { link.paths[name] = PathCache.Entry(path: ours.path) }
+        try remove(Array(findings.ours.dropFirst()), name)
+    }
+
+    /// The secret first: a new expiry must never stand beside an old token.
+    private func overwrite(
+        _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
+        mayBeGone: Bool
+    ) throws(TokenKeepError) {
+        let subject = name.description
+        let reply = try exchange(item(target.path, "SetSecret", [secret]))
+        if mayBeGone, try isGone(reply, target.path, of: ItemCoding.search(for: name), subject: subject) { return }
+        guard case .answer = reply else { throw ServiceFailure.error(reply, "save", subject) }
         var changes: [MethodCall] = []
         if !target.hasExactly(attributes) { changes.append(set("Attributes", .strings(attributes), of: target.path)) }
-        if !details.label.utf8.elementsEqual(target.label.utf8) {
-            changes.append(set("Label", .string(details.label), of: target.path))
+        if !label.utf8.elementsEqual(target.label.utf8) {
+            changes.append(set("Label", .string(label), of: target.path))
         }
         guard !changes.isEmpty else { return }
         for reply in try exchange(changes) {
@@ -87,7 +96,7 @@ extension Conversation {
                 ]), secret, .boolean(false),
             ], answerType: "(oo)")
         var reply = try exchange(create)
-        if reply.isMissingObject {
+        if try lacksDefaultCollection(reply) {
             try createDefaultCollection()
             reply = try exchange(create)
         }

@@ -39,9 +39,14 @@ struct StoredItem {
     }
 
     /// Whether the item is one of ours with this name.
-    func isOurs(_ name: ItemName) -> Bool {
-        attributes[AttributeNames.schema] == AttributeNames.ourSchema
-            && same(AttributeNames.namespace, name.namespace) && names(name)
+    func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
+
+    /// Whether the item is one of ours in a namespace. A program that replaces one of the common namespace by service and
+    /// username takes away the attributes it does not know, and gnome-keyring keeps the schema: it is ours all the same.
+    func isOurs(namespace: String) -> Bool {
+        guard attributes[AttributeNames.schema] == AttributeNames.ourSchema else { return false }
+        return attributes[AttributeNames.namespace] == nil
+            ? namespace.isEmpty : same(AttributeNames.namespace, namespace)
     }
 
     /// Whether another program keeps what the name means in this item: named by service and username, with nothing else
@@ -61,10 +66,9 @@ struct StoredItem {
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
-    var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }
-
     private func names(_ name: ItemName) -> Bool {
-        same(AttributeNames.service, name.service) && same(AttributeNames.username, name.account)
+        let names = AttributeNames.names(in: name.namespace)
+        return same(names.service, name.service) && same(names.account, name.account)
     }
 
     private func same(_ attribute: String, _ value: String) -> Bool {
