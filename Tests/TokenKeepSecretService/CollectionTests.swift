@@ -170,6 +170,20 @@ import TokenKeepCore
         #expect(try fake.calls() == ["GetAll", "SearchItems", "SetSecret", "Set"])
     }
 
+    /// What is left of an item of ours that another program replaced.
+    @Test func oursWithoutItsNamespaceIsOurs() throws {
+        let left = ["xdg:schema": "org.tokenkeep.Item", "service": "example.com", "username": "ann"]
+        let fake = try FakeService("{\(items(FakeService.item("1", left, secret: "theirs")))}")
+        #expect(try fake.client.load("example.com", "ann") == "theirs")
+        #expect(try fake.client.list().map(\.name.account) == ["ann"])
+        #expect(try fake.client.list("example.com").count == 1)
+        #expect(try fake.client.within("work").list().isEmpty)
+        try fake.client.save("example.com", "ann", "ours")
+        #expect(try fake.items().contains("tokenkeep:namespace"), "a save gives it back what it lost")
+        #expect(try fake.client.clear("example.com", "ann"))
+        #expect(try fake.items() == "{}")
+    }
+
     @Test func onATieTheHigherPathIsLater() throws {
         let both = items(
             FakeService.item("9", FakeService.ours(), secret: "nine"),
