@@ -42,7 +42,8 @@ struct StoredItem {
     func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
 
     /// Whether the item is one of ours in a namespace. A program that replaces one of the common namespace by service and
-    /// username takes away the attributes it does not know, and gnome-keyring keeps the schema: it is ours all the same.
+    /// username takes away the attributes it does not know; where gnome-keyring keeps the schema, which is left to chance, it
+    /// is ours all the same, else it counts as that program's.
     func isOurs(namespace: String) -> Bool {
         guard attributes[AttributeNames.schema] == AttributeNames.ourSchema else { return false }
         return attributes[AttributeNames.namespace] == nil
