@@ -135,7 +135,7 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         #expect(try fake.client.load("example.com", "ann") == "ann's")
         let calls = try fake.calls()
-        #expect(calls.suffix(2) == ["Get", "GetSecrets"], "no search: \(calls)")
+        #expect(calls.suffix(3) == ["Get", "GetSecrets", "SearchItems"], "one round trip: \(calls)")
         try fake.configure(
             "{\(items(FakeService.item("1", FakeService.ours("example.com", "bob"), secret: "bob's"), FakeService.item("2", FakeService.ours(), secret: "moved")))}"
         )
@@ -176,6 +176,44 @@ import TokenKeepCore
         #expect(status { try fake.client.save("example.com", "ann", "token") } == .locked)
         let calls = try fake.calls()
         #expect(calls.last == "Dismiss" && !calls.contains("Prompt"))
+    }
+
+    /// What is left of an item of ours that another program replaced.
+    @Test func oursWithoutItsNamespaceIsOurs() throws {
+        let left = ["xdg:schema": "org.tokenkeep.Item", "service": "example.com", "username": "ann"]
+        let fake = try FakeService("{\(items(FakeService.item("1", left, secret: "theirs")))}")
+        #expect(try fake.client.load("example.com", "ann") == "theirs")
+        #expect(try fake.client.list().map(\.name.account) == ["ann"])
+        #expect(try fake.client.list("example.com").count == 1)
+        #expect(try fake.client.within("work").list().isEmpty)
+        try fake.client.save("example.com", "ann", "ours")
+        #expect(try fake.items().contains("tokenkeep:namespace"), "a save gives it back what it lost")
+        #expect(try fake.client.clear("example.com", "ann"))
+        #expect(try fake.items() == "{}")
+    }
+
+    @Test func onATieTheHigherPathIsLater() throws {
+        let both = items(
+            FakeService.item("9", FakeService.ours(), secret: "nine"),
+            FakeService.item("10", FakeService.ours(), secret: "ten"))
+        let fake = try FakeService("{\(both)}")
+        #expect(try fake.client.load("example.com", "ann") == "ten")
+    }
+
+    /// What another collection shows says nothing about the one that is locked.
+    @Test func aLockedDefaultCollectionMayHideCopies() throws {
+        let foreign = ["service": "example.com", "username": "ann"]
+        let both = items(
+            FakeService.item("1", foreign, secret: "theirs"),
+            FakeService.item("2", FakeService.ours("example.com", "bob"), secret: "ours"))
+        let isLocked = #""override": {"Get": {"do": "reply", "signature": "v", "values": [true]}, "#
+        let unlock =
+            #""Unlock": {"do": "reply", "signature": "aoo", "values": [[], "/org/freedesktop/secrets/prompt/p1"]}}"#
+        let fake = try FakeService("{\(isLocked)\(unlock), \(both)}")
+        #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
+        #expect(try !fake.items().contains("theirs"), "what could be seen is gone")
+        let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call())
+        #expect(listing.items.map(\.name.account) == ["bob"] && listing.problem?.status == .locked)
     }
 
     @Test func aDeletionThatAsksIsLocked() throws {

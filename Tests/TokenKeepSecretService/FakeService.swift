@@ -58,8 +58,8 @@ final class FakeService {
         namespace: String = ""
     ) -> [String: String] {
         [
-            "xdg:schema": "org.tokenkeep.Item", "service": service, "username": account,
-            "tokenkeep:namespace": namespace,
+            "xdg:schema": "org.tokenkeep.Item", namespace.isEmpty ? "service" : "tokenkeep:service": service,
+            namespace.isEmpty ? "username" : "tokenkeep:account": account, "tokenkeep:namespace": namespace,
             "tokenkeep:access": "after-first-unlock",
         ].merging(more) { _, new in new }
     }

@@ -65,22 +65,30 @@ import TokenKeepCore
         #expect(try client.item("example.com", "ann").details.attributes == .none)
     }
 
-    @Test func aForeignItemIsReplacedByWhatItCannotHold() throws {
-        try store("old", "service", "example.com", "username", "ann")
+    @Test func aForeignItemHoldsLinesEncodedAndItsTwinsStay() throws {
+        try store("other", "service", "example.com", "username", "ann", "target", "default")
+        try store("old", "service", "example.com", "username", "ann", "application", "app")
         try client.save("example.com", "ann", "two\nlines")
         #expect(try client.load("example.com", "ann") == "two\nlines")
-        #expect(try client.list().count == 1)
+        #expect(try client.list().isEmpty)
+        let all = try keyring.bus.secretTool("search", "--all", "service", "example.com").output
+        #expect(all.components(separatedBy: "secret = ").count == 3, "none is deleted, none is made")
+        try client.save("example.com", "ann", "one line")
+        #expect(try client.load("example.com", "ann") == "one line")
         #expect(try client.clear("example.com", "ann"))
         #expect(try lookup("service", "example.com", "username", "ann") == "")
     }
 
-    @Test func oursComesBeforeForeign() throws {
+    @Test func aSaveOverOursReachesForeignTwins() throws {
         try client.save("example.com", "ann", "ours")
         try store("theirs", "service", "example.com", "username", "ann", "target", "default")
         let fresh = try ServiceClient(keyring.bus)
-        #expect(try fresh.load("example.com", "ann") == "ours")
-        try fresh.save("example.com", "ann", "ours again")
-        #expect(try lookup("target", "default") == "theirs", "a save over ours does not touch theirs")
+        let version = try fresh.save("example.com", "ann", "ours again") {
+            $0 = try SaveRequest(name: $0.name, secret: SecretBytes("ours again"), expiresAt: UnixTime(2_000_000_000))
+        }
+        #expect(try lookup("target", "default") == "ours again", "one value for everybody")
+        #expect(try fresh.item("example.com", "ann").details.version == version)
+        #expect(try fresh.list().first?.expiresAt == UnixTime(2_000_000_000))
         #expect(try fresh.clear("example.com", "ann"))
         #expect(try lookup("service", "example.com", "username", "ann") == "", "a cleared token does not rise again")
     }

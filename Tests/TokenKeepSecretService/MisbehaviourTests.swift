@@ -86,6 +86,24 @@ import TokenKeepCore
         #expect(status { try fake.client.save("example.com", "ann", "new") } == expected)
     }
 
+    /// Only what says that the object is gone means that nothing is there.
+    @Test(arguments: ["UnknownMethod", "UnknownInterface", "InvalidArgs"]) func aRefusalIsNoAbsence(name: String) throws
+    {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        let refusal = #"{"do": "error", "name": "org.freedesktop.DBus.Error.\#(name)"}"#
+        for member in ["Delete", "GetAll"] {
+            try fake.configure(#"{"override": {"\#(member)": \#(refusal)}}"#)
+            #expect(status { _ = try fake.client.clear("example.com", "ann") } == .io, "\(member)")
+        }
+        try fake.configure(#"{"override": {"GetSecrets": \#(refusal), "GetSecret": \#(refusal)}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .io)
+        try fake.configure(#"{"override": {"CreateItem": \#(refusal)}}"#)
+        #expect(status { try fake.client.save("example.com", "bob", "new") } == .io)
+        try fake.configure(#"{"override": {"Get": \#(refusal)}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "bob") } == .io)
+        #expect(try fake.items().contains("\"token\""))
+    }
+
     static let malformed: [(member: String, signature: String, values: String)] = [
         ("OpenSession", "s", #"["x"]"#), ("SearchItems", "s", #"["x"]"#), ("SearchItems", "as", #"[["x"]]"#),
         ("SearchItems", "", "[]"), ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
@@ -140,7 +158,8 @@ import TokenKeepCore
 
     @Test(arguments: 0..<7) func whatCannotBeReadIsCorruptAndCanBeReplaced(index: Int) throws {
         let attributes = FakeService.ours("example.com", "ann", MisbehaviourTests.unreadable[index])
-        let fake = try FakeService(#"{"items": {\#(FakeService.item("1", attributes, secret: "not base64!"))}}"#)
+        let fake = try FakeService(
+            #"{"items": {\#(FakeService.item("1", attributes, secret: "tokenkeep-base64:not base64!"))}}"#)
         #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
         try fake.client.save("example.com", "ann", "good")
         #expect(try fake.client.load("example.com", "ann") == "good")

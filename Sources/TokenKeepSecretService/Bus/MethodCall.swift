@@ -43,8 +43,17 @@ enum Reply {
 
     private static let missing: Set<String> = [
         "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject",
+    ]
+
+    /// Whether there may be no such object: GLib's services answer so for one that is gone, and also where it is there
+    /// and the method is not.
+    var mayMeanMissing: Bool {
+        guard case .error(let name) = self else { return false }
+        return Reply.perhapsMissing.contains(name)
+    }
+
+    private static let perhapsMissing: Set<String> = [
         "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownInterface",
-        "org.freedesktop.DBus.Error.InvalidArgs",
     ]
 
     /// Whether the object is locked.

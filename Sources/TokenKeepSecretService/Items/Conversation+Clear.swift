@@ -10,7 +10,8 @@ extension Conversation {
         link.paths[name] = nil
         var findings = try search(name, secret: version != nil)
         let (opened, hidden) = try unlockHidden(
-            findings.locked, foundNone: findings.best == nil, subject: name.description)
+            findings.locked, asksCollection: findings.ours.isEmpty, found: findings.best != nil,
+            subject: name.description)
         if opened { findings = try search(name, secret: version != nil) }
         if findings.best == nil, let hidden { throw hidden }
         if let version {
@@ -29,7 +30,8 @@ extension Conversation {
     func remove(_ items: [StoredItem], _ name: ItemName) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
-        for reply in replies where !reply.isMissingObject {
+        for (item, reply) in zip(items, replies) {
+            if try isGone(reply, item.path, of: ItemCoding.search(for: name), subject: name.description) { continue }
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
             guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
             _ = try complete(prompt, for: name.description, reason: .deleting)

@@ -9,7 +9,8 @@ extension Conversation {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let search = ItemCoding.search(namespace: namespace, service: service)
         var (paths, locked) = try self.search(search, for: what)
-        let (opened, hidden) = try unlockHidden(locked, foundNone: paths.isEmpty, subject: what)
+        let (opened, hidden) = try unlockHidden(
+            locked, asksCollection: true, found: !paths.isEmpty, subject: what)
         if opened { (paths, locked) = try self.search(search, for: what) }
         var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
         if paths.isEmpty, let problem = listing.problem { throw problem }
@@ -18,7 +19,7 @@ extension Conversation {
             let batch = paths[start..<min(start + Conversation.batch, paths.count)]
             for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
                 do throws(TokenKeepError) {
-                    guard let item = try StoredItem.read(reply, at: path, subject: what) else { continue }
+                    guard let item = try storedItem(reply, at: path, of: search, subject: what) else { continue }
                     add(try details(of: item, namespace: namespace, service: service), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }
@@ -34,9 +35,7 @@ extension Conversation {
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
         // Some services match more than they were asked for.
-        guard item.attributes[AttributeNames.schema] == AttributeNames.ourSchema,
-            item.attributes[AttributeNames.namespace].map({ $0.utf8.elementsEqual(namespace.utf8) }) == true
-        else { return nil }
+        guard item.isOurs(namespace: namespace) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }
         return try ItemCoding.details(of: item, name: name, module: module)

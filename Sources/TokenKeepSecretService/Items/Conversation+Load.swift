@@ -9,7 +9,7 @@ extension Conversation {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         let loaded = try read(item, as: name, findings.secret, key)
-        if !findings.ours.isEmpty {
+        if findings.ours.first != nil, !findings.hasCopies {
             link.paths[name] = PathCache.Entry(
                 path: item.path, item: item, version: loaded.details.version,
                 freshUntil: Deadline(milliseconds: Conversation.freshMilliseconds))
@@ -26,7 +26,10 @@ extension Conversation {
         guard let entry = link.paths[name], var item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         let attributes = properties(
             entry.path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
-        let replies = try exchange([attributes, getSecrets(entry.path)])
+        var calls = [attributes, getSecrets(entry.path)]
+        if name.namespace.isEmpty { calls.append(searchItems(ItemCoding.search(for: name))) }
+        let replies = try exchange(calls)
+        if calls.count == 3, hasCopies(replies[2], of: entry.path) { return nil }
         guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
             return nil
         }
@@ -64,15 +67,20 @@ extension Conversation {
         case .some(let failure):
             reply = failure
         }
-        if reply.isMissingObject { throw TokenKeepError(.notFound, "no item \(name)") }
+        if try isGone(reply, item.path, of: ItemCoding.search(for: name), subject: name.description) {
+            throw TokenKeepError(.notFound, "no item \(name)")
+        }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }
         return body[0]
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
         switch item.attributes[AttributeNames.encoding] {
-        case nil: return stored
-        case StoredValue.base64: return try StoredValue.decode(stored, in: arena)
+        case nil where StoredValue.isEncoded(stored):
+            // A save that was cut short before the attribute.
+            return (try? StoredValue.decode(stored, in: arena)) ?? stored
+        case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored, in: arena)
+        case nil, StoredValue.base64: return stored
         default: throw TokenKeepError(.corrupt, "the stored secret is in an encoding that this version does not know")
         }
     }

@@ -17,56 +17,70 @@ extension Conversation {
             }
             try request.check(present: present)
         }
-        let present = try findings.best.flatMap { (item) throws(TokenKeepError) in
-            try presentDetails(of: item, for: request)
-        }
+        let target = findings.ours.first ?? findings.foreign.first
+        let present = target.flatMap { presentDetails(of: $0, for: request) }
         var details = request.details(replacing: present, module: module)
-        if let foreign = findings.best, findings.ours.isEmpty, request.label == name.defaultLabel {
-            details.label = foreign.label
-        }
+        if let target, findings.ours.isEmpty, request.label == name.defaultLabel { details.label = target.label }
         let isEncoded = StoredValue.needsEncoding(request.secret)
         let stored = isEncoded ? try StoredValue.encode(request.secret, in: arena) : request.secret
         let secret = try link.encode(stored)
-        if let target = findings.best, target.isEncoded == isEncoded,
-            let attributes = target.attributes(for: details, isOurs: !findings.ours.isEmpty)
-        {
+        let isOurs = !findings.ours.isEmpty
+        if let target, let attributes = target.attributes(for: details, isEncoded: isEncoded, isOurs: isOurs) {
             mark.hasWritten = true
-            link.paths[name] = findings.ours.isEmpty ? nil : PathCache.Entry(path: target.path)
-            try replace(target, by: details, secret, attributes)
-            try remove(findings.ours.filter { $0.path != target.path }, name)
+            link.paths[name] = nil
+            try replace(target, attributes, among: findings, by: details, secret, isEncoded: isEncoded)
         } else {
             // Where the old item will not go without a question, a new one must not stand beside it.
-            if findings.best?.isKeePassXCs == true, !call.promptsAllowed {
+            if target?.isKeePassXCs == true, !call.promptsAllowed {
                 throw ServiceFailure.asksBeforeDeleting("the present item \(name), which this save must")
             }
             mark.hasWritten = true
             link.paths[name] = nil
-            link.paths[name] = try create(details, secret, isEncoded: isEncoded).map { PathCache.Entry(path: $0) }
-            try remove(findings.ours.isEmpty ? findings.foreign : findings.ours, name)
+            let path = try create(details, secret, isEncoded: isEncoded)
+            if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
+            link.paths[name] = path.map { PathCache.Entry(path: $0) }
         }
         details.version = key.version(of: details, secret: request.secret)
         return details.version
     }
 
     /// The details whose level, flags and date a save may keep; an item that cannot be read is replaced all the same.
-    private func presentDetails(
-        of item: StoredItem, for request: SaveRequest
-    ) throws(TokenKeepError) -> ItemDetails? {
+    private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
     }
 
-    /// The secret first: a new expiry must never stand beside an old token.
+    /// Writes over ours, else over the newest of the other programs'. Their twins of ours get the same value, and get it
+    /// first: what is written later counts.
     private func replace(
-        _ target: StoredItem, by details: ItemDetails, _ secret: Variant, _ attributes: [String: String]
+        _ target: StoredItem, _ attributes: [String: String], among findings: Findings, by details: ItemDetails,
+        _ secret: Variant, isEncoded: Bool
     ) throws(TokenKeepError) {
-        let subject = details.name.description
-        _ = try answer(item(target.path, "SetSecret", [secret]), to: "save", subject)
+        let name = details.name
+        for twin in findings.ours.isEmpty ? [] : findings.foreign {
+            let attributes = ItemCoding.attributes(of: details, isEncoded: isEncoded, over: twin)
+            try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
+        }
+        try overwrite(target, secret, attributes, label: details.label, of: name, mayBeGone: false)
+        guard !findings.ours.isEmpty else { return }
+        if findings.foreign.isEmpty { link.paths[name] = PathCache.Entry(path: target.path) }
+        try remove(findings.ours.filter { $0.path != target.path }, name)
+    }
+
+    /// The secret first: a new expiry must never stand beside an old token.
+    private func overwrite(
+        _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
+        mayBeGone: Bool
+    ) throws(TokenKeepError) {
+        let subject = name.description
+        let reply = try exchange(item(target.path, "SetSecret", [secret]))
+        if mayBeGone, try isGone(reply, target.path, of: ItemCoding.search(for: name), subject: subject) { return }
+        guard case .answer = reply else { throw ServiceFailure.error(reply, "save", subject) }
         var changes: [MethodCall] = []
         if !target.hasExactly(attributes) {
             changes.append(set("Attributes", .strings(target.settable(attributes)), of: target.path))
         }
-        if !details.label.utf8.elementsEqual(target.label.utf8) {
-            changes.append(set("Label", .string(details.label), of: target.path))
+        if !label.utf8.elementsEqual(target.label.utf8) {
+            changes.append(set("Label", .string(label), of: target.path))
         }
         guard !changes.isEmpty else { return }
         for reply in try exchange(changes) {
@@ -92,7 +106,7 @@ extension Conversation {
                 ]), secret, .boolean(false),
             ], answerType: "(oo)")
         var reply = try exchange(create)
-        if reply.isMissingObject {
+        if try lacksDefaultCollection(reply) {
             try createDefaultCollection()
             reply = try exchange(create)
         }

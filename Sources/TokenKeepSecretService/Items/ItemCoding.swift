@@ -4,7 +4,8 @@ import TokenKeepCore
 enum ItemCoding {
     /// What finds an item, and in the common namespace its foreign twins.
     static func search(for name: ItemName) -> [String: String] {
-        var search = [AttributeNames.service: name.service, AttributeNames.username: name.account]
+        let names = AttributeNames.names(in: name.namespace)
+        var search = [names.service: name.service, names.account: name.account]
         if !name.namespace.isEmpty {
             search[AttributeNames.schema] = AttributeNames.ourSchema
             search[AttributeNames.namespace] = name.namespace
@@ -12,12 +13,12 @@ enum ItemCoding {
         return search
     }
 
-    /// What finds our items of a namespace.
+    /// What finds our items of a namespace, and of all where it is the common one: there the namespace's attribute may be
+    /// missing.
     static func search(namespace: String, service: String?) -> [String: String] {
-        var search = [
-            AttributeNames.schema: AttributeNames.ourSchema, AttributeNames.namespace: namespace,
-        ]
-        search[AttributeNames.service] = service
+        var search = [AttributeNames.schema: AttributeNames.ourSchema]
+        if !namespace.isEmpty { search[AttributeNames.namespace] = namespace }
+        search[AttributeNames.names(in: namespace).service] = service
         return search
     }
 
@@ -25,17 +26,20 @@ enum ItemCoding {
     static func attributes(of details: ItemDetails, isEncoded: Bool) -> [String: String] {
         var attributes = metadata(of: details, isEncoded: isEncoded)
         attributes[AttributeNames.schema] = AttributeNames.ourSchema
-        attributes[AttributeNames.service] = details.name.service
-        attributes[AttributeNames.username] = details.name.account
+        let names = AttributeNames.names(in: details.name.namespace)
+        attributes[names.service] = details.name.service
+        attributes[names.account] = details.name.account
         attributes[AttributeNames.namespace] = details.name.namespace
         attributes[AttributeNames.access] = details.accessLevel.word
         return attributes
     }
 
     /// The attributes that another program's item gets: its own, and ours only for what would be lost without them.
-    static func attributes(of details: ItemDetails, over foreign: StoredItem) -> [String: String] {
+    static func attributes(
+        of details: ItemDetails, isEncoded: Bool, over foreign: StoredItem
+    ) -> [String: String] {
         let kept = foreign.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }
-        var added = metadata(of: details, isEncoded: foreign.isEncoded)
+        var added = metadata(of: details, isEncoded: isEncoded)
         if details.accessLevel != .afterFirstUnlock { added[AttributeNames.access] = details.accessLevel.word }
         return kept.merging(added) { _, new in new }
     }
@@ -78,8 +82,8 @@ enum ItemCoding {
     ///
     /// - Throws: ``Status/corrupt`` where it has none within the limits.
     static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {
-        guard let service = item.attributes[AttributeNames.service],
-            let account = item.attributes[AttributeNames.username],
+        let names = AttributeNames.names(in: namespace)
+        guard let service = item.attributes[names.service], let account = item.attributes[names.account],
             let name = try? ItemName(namespace: namespace, service: service, account: account), item.isOurs(name)
         else { throw TokenKeepError(.corrupt, "an item on the Secret Service has no name that can be read") }
         return name

@@ -39,9 +39,15 @@ struct StoredItem {
     }
 
     /// Whether the item is one of ours with this name.
-    func isOurs(_ name: ItemName) -> Bool {
-        attributes[AttributeNames.schema] == AttributeNames.ourSchema
-            && same(AttributeNames.namespace, name.namespace) && names(name)
+    func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
+
+    /// Whether the item is one of ours in a namespace. A program that replaces one of the common namespace by service and
+    /// username takes away the attributes it does not know; where gnome-keyring keeps the schema, which is left to chance, it
+    /// is ours all the same, else it counts as that program's.
+    func isOurs(namespace: String) -> Bool {
+        guard attributes[AttributeNames.schema] == AttributeNames.ourSchema else { return false }
+        return attributes[AttributeNames.namespace] == nil
+            ? namespace.isEmpty : same(AttributeNames.namespace, namespace)
     }
 
     /// Whether another program keeps what the name means in this item: named by service and username, with nothing else
@@ -65,11 +71,11 @@ struct StoredItem {
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
     /// The attributes that it should have to hold these details; nil where it can only be made anew.
-    func attributes(for details: ItemDetails, isOurs: Bool) -> [String: String]? {
+    func attributes(for details: ItemDetails, isEncoded: Bool, isOurs: Bool) -> [String: String]? {
         let wanted =
             isOurs
             ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: isEncoded), over: self)
-            : ItemCoding.attributes(of: details, over: self)
+            : ItemCoding.attributes(of: details, isEncoded: isEncoded, over: self)
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 
@@ -78,10 +84,9 @@ struct StoredItem {
         isKeePassXCs ? wanted.filter { !AttributeNames.ofKeePassXC.contains($0.key) } : wanted
     }
 
-    var isEncoded: Bool { attributes[AttributeNames.encoding] != nil }
-
     private func names(_ name: ItemName) -> Bool {
-        same(AttributeNames.service, name.service) && same(AttributeNames.username, name.account)
+        let names = AttributeNames.names(in: name.namespace)
+        return same(names.service, name.service) && same(names.account, name.account)
     }
 
     private func same(_ attribute: String, _ value: String) -> Bool {

@@ -8,13 +8,16 @@ struct Findings {
     var foreign: [StoredItem] = []
     /// What might be one of them and cannot be looked at.
     var locked: [ObjectPath] = []
-    /// Whether the item is known to be at another path, too.
+    /// Whether there are other items with its attributes.
     var hasCopies = false
     /// The answer to ``Conversation/getSecrets(_:)``, where that was asked together with what the item is.
     var secret: (path: ObjectPath, reply: Reply)?
 
-    /// The item that a load answers and a save replaces.
-    var best: StoredItem? { ours.first ?? foreign.first }
+    /// The item that a load answers: ours, unless another program wrote its own later.
+    var best: StoredItem? {
+        guard let ours = ours.first, let theirs = foreign.first else { return ours.first ?? foreign.first }
+        return theirs.modified > ours.modified ? theirs : ours
+    }
 }
 
 extension Conversation {
@@ -27,7 +30,8 @@ extension Conversation {
     ///   absence where there is nothing and no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
-            let search = copies ? searchItems(ItemCoding.search(for: name)) : nil
+            // Beside ours another program may write a newer one.
+            let search = copies || name.namespace.isEmpty ? searchItems(ItemCoding.search(for: name)) : nil
             let findings = try describe([path], as: name, secret: secret, beside: search)
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
@@ -39,7 +43,7 @@ extension Conversation {
                 throw ServiceFailure.locked(name.description)
             }
         }
-        if let path = findings.ours.first?.path { link.paths[name] = PathCache.Entry(path: path) }
+        if let path = findings.ours.first?.path, !findings.hasCopies { link.paths[name] = PathCache.Entry(path: path) }
         return findings
     }
 
@@ -52,6 +56,7 @@ extension Conversation {
         }
         var findings = try describe(unlocked, as: name, secret: secret && unlocked.count == 1)
         findings.locked = locked
+        findings.hasCopies = unlocked.count > 1
         return findings
     }
 
@@ -66,7 +71,7 @@ extension Conversation {
         return (Conversation.paths(body[0]), Conversation.paths(body[1]))
     }
 
-    private func searchItems(_ attributes: [String: String]) -> MethodCall {
+    func searchItems(_ attributes: [String: String]) -> MethodCall {
         service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
     }
 
@@ -87,20 +92,49 @@ extension Conversation {
         guard !calls.isEmpty else { return findings }
         let replies = try exchange(calls)
         for (path, reply) in zip(paths, replies) {
-            guard let item = try StoredItem.read(reply, at: path, subject: name.description) else { continue }
+            let found = try storedItem(reply, at: path, of: ItemCoding.search(for: name), subject: name.description)
+            guard let item = found else { continue }
             if item.isOurs(name) {
                 findings.ours.append(item)
             } else if item.isForeign(name) {
                 findings.foreign.append(item)
             }
         }
-        if search != nil, replies.count > paths.count, case .answer(let body) = replies[paths.count] {
-            findings.hasCopies = Conversation.paths(body[0]) != paths
+        if search != nil, replies.count > paths.count, let path = paths.first {
+            findings.hasCopies = hasCopies(replies[paths.count], of: path)
         }
         if secret, let path = paths.first, let reply = replies.last { findings.secret = (path, reply) }
         findings.ours.sort(by: Conversation.isNewer)
         findings.foreign.sort(by: Conversation.isNewer)
         return findings
+    }
+
+    /// Whether a search found other items than the one at a path.
+    func hasCopies(_ reply: Reply, of path: ObjectPath) -> Bool {
+        guard case .answer(let body) = reply else { return false }
+        return Conversation.paths(body[0]) != [path]
+    }
+
+    /// Whether a reply says that an item is gone. Where it may say something else, a search decides.
+    func isGone(
+        _ reply: Reply, _ path: ObjectPath, of search: [String: String], subject: String
+    ) throws(TokenKeepError) -> Bool {
+        guard reply.mayMeanMissing else { return reply.isMissingObject }
+        let (unlocked, locked) = try self.search(search, for: subject)
+        return !unlocked.contains(path) && !locked.contains(path)
+    }
+
+    /// Reads the answer to a question for an item's properties; nil where there is no such item.
+    ///
+    /// - Parameter search: what found the item.
+    func storedItem(
+        _ reply: Reply, at path: ObjectPath, of search: [String: String], subject: String
+    ) throws(TokenKeepError) -> StoredItem? {
+        if try isGone(reply, path, of: search, subject: subject) { return nil }
+        guard case .answer(let body) = reply, let item = StoredItem(path: path, properties: body) else {
+            throw ServiceFailure.error(reply, "read", subject)
+        }
+        return item
     }
 
     func getAll(_ path: ObjectPath) -> MethodCall {
@@ -117,21 +151,24 @@ extension Conversation {
         item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
     }
 
-    /// Later is first. Times are whole seconds: of two in the same one, a save in progress leaves the encoded one behind.
+    /// Later is first. Times are whole seconds: of two in the same one, the path with the higher number is later.
     private static func isNewer(_ left: StoredItem, _ right: StoredItem) -> Bool {
         if left.modified != right.modified { return left.modified > right.modified }
         if left.created != right.created { return left.created > right.created }
+        if let (mine, other) = numbers(left.path, right.path), mine != other { return mine > other }
         return left.path > right.path
     }
-}
 
-extension StoredItem {
-    /// Reads the answer to a question for an item's properties; nil where there is no such item.
-    static func read(_ reply: Reply, at path: ObjectPath, subject: String) throws(TokenKeepError) -> StoredItem? {
-        if reply.isMissingObject { return nil }
-        guard case .answer(let body) = reply, let item = StoredItem(path: path, properties: body) else {
-            throw ServiceFailure.error(reply, "read", subject)
-        }
-        return item
+    /// The numbers at the ends of two paths that are the same before them.
+    private static func numbers(_ left: ObjectPath, _ right: ObjectPath) -> (UInt64, UInt64)? {
+        guard let left = split(left), let right = split(right), left.parent == right.parent else { return nil }
+        return (left.number, right.number)
+    }
+
+    private static func split(_ path: ObjectPath) -> (parent: Substring, number: UInt64)? {
+        guard let slash = path.text.lastIndex(of: "/"),
+            let number = UInt64(path.text[path.text.index(after: slash)...])
+        else { return nil }
+        return (path.text[..<slash], number)
     }
 }

@@ -11,12 +11,7 @@ extension Conversation {
             try unlock(findings.locked, subject: name.description)
             return true
         }
-        do throws(TokenKeepError) {
-            guard try isDefaultCollectionLocked(for: name.description) else { return false }
-        } catch {
-            guard error.isAbsence, findings.best != nil else { throw error }
-            return false
-        }
+        guard try isDefaultCollectionLocked(for: name.description, found: findings.best != nil) else { return false }
         try unlock([.defaultCollection], subject: name.description)
         return true
     }
@@ -30,13 +25,18 @@ extension Conversation {
 
     /// Opens what may hide some items of a search, as far as that goes.
     ///
+    /// - Parameters:
+    ///   - asksCollection: whether the default collection counts, too: some services show nothing of a locked one.
+    ///   - found: whether the search found anything, so that a missing default collection is no failure.
     /// - Returns: whether anything was opened, so that it is worth looking again; and what stays hidden.
     func unlockHidden(
-        _ locked: [ObjectPath], foundNone: Bool, subject: String
+        _ locked: [ObjectPath], asksCollection: Bool, found: Bool, subject: String
     ) throws(TokenKeepError) -> (opened: Bool, problem: TokenKeepError?) {
-        let collection: [ObjectPath] =
-            foundNone && locked.isEmpty
-            ? try isDefaultCollectionLocked(for: subject) ? [.defaultCollection] : [] : []
+        let found = found || !locked.isEmpty
+        var collection: [ObjectPath] = []
+        if asksCollection, try isDefaultCollectionLocked(for: subject, found: found) {
+            collection = [.defaultCollection]
+        }
         guard !(locked + collection).isEmpty else { return (false, nil) }
         do throws(TokenKeepError) {
             try unlock(locked + collection, subject: subject)
@@ -47,13 +47,31 @@ extension Conversation {
         }
     }
 
+    /// Whether the collection where new items go is locked; where it is missing, and something was found elsewhere, no.
+    private func isDefaultCollectionLocked(for subject: String, found: Bool) throws(TokenKeepError) -> Bool {
+        do throws(TokenKeepError) {
+            return try isDefaultCollectionLocked(for: subject)
+        } catch {
+            guard error.isAbsence, found else { throw error }
+            return false
+        }
+    }
+
+    /// Whether an answer says that there is no default collection. A method that is not known is not enough to say so.
+    func lacksDefaultCollection(_ reply: Reply) throws(TokenKeepError) -> Bool {
+        guard reply.mayMeanMissing else { return reply.isMissingObject }
+        let alias = try exchange(service("ReadAlias", [.string("default")], answerType: "(o)"))
+        guard case .answer(let body) = alias else { return false }
+        return body[0].text == "/"
+    }
+
     /// Whether the collection where new items go is locked.
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
         let reply = try exchange(
             properties(
                 .defaultCollection, "Get", [.string(Conversation.collectionInterface), .string("Locked")],
                 answerType: "(v)"))
-        if reply.isMissingObject { throw Conversation.noDefaultCollection }
+        if try lacksDefaultCollection(reply) { throw Conversation.noDefaultCollection }
         guard case .answer(let body) = reply, let isLocked = body[0].content?.boolean else {
             throw ServiceFailure.error(reply, "find", subject)
         }

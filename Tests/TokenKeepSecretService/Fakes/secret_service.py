@@ -48,6 +48,10 @@ def configure(text):
     state.update(json.loads(text))
 
 
+def read_alias(name):
+    return "o", (dbus.ObjectPath(SERVICE + "/collection/c" if state["default"] and name == "default" else "/"),)
+
+
 def is_locked(item):
     return state["locked"] or item.get("locked", False)
 
@@ -178,6 +182,7 @@ def answer(path, member, arguments):
     return {
         "OpenSession": lambda: open_session(*arguments),
         "SearchItems": lambda: search(*arguments),
+        "ReadAlias": lambda: read_alias(*arguments),
         "CreateItem": lambda: create_item(*arguments),
         "GetSecrets": lambda: get_secrets(*arguments),
         "GetSecret": lambda: ("(oayays)", (secret_struct(find_unlocked(path)),)),
