@@ -94,10 +94,10 @@ public final class PrivateKeePassXC: @unchecked Sendable {
         try waitUntil(locked: false)
     }
 
-    /// Ends the program as a desktop does at its end, and starts another with the database open.
+    /// Locks the database, which writes it to its file, and opens it in another process.
     public func restart() throws {
-        try window("appExit")
-        _ = try process.finish()
+        try lock()
+        process.kill()
         process = try PrivateKeePassXC.start(on: bus, unlocked: true)
         try waitUntil(locked: false)
     }
