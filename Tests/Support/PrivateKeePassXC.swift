@@ -26,13 +26,16 @@ public final class PrivateKeePassXC: @unchecked Sendable {
         try waitUntil(locked: !unlocked)
     }
 
+    /// The file is written when the database is locked: KeePassXC 2.7.4 at times crashes in the thread that writes it
+    /// while items change.
     private static func configuration(confirms: Bool) -> String {
         """
         [General]
         ConfigVersion=2
         UpdateCheckMessageShown=true
         SingleInstance=false
-        AutoSaveAfterEveryChange=true
+        AutoSaveAfterEveryChange=false
+        AutoSaveOnExit=true
 
         [GUI]
         CheckForUpdates=false
