@@ -26,13 +26,16 @@ public final class PrivateKeePassXC: @unchecked Sendable {
         try waitUntil(locked: !unlocked)
     }
 
+    /// The file is written when the database is locked: KeePassXC 2.7.4 at times crashes in the thread that writes it
+    /// while items change.
     private static func configuration(confirms: Bool) -> String {
         """
         [General]
         ConfigVersion=2
         UpdateCheckMessageShown=true
         SingleInstance=false
-        AutoSaveAfterEveryChange=true
+        AutoSaveAfterEveryChange=false
+        AutoSaveOnExit=true
 
         [GUI]
         CheckForUpdates=false
@@ -94,10 +97,10 @@ public final class PrivateKeePassXC: @unchecked Sendable {
         try waitUntil(locked: false)
     }
 
-    /// Ends the program as a desktop does at its end, and starts another with the database open.
+    /// Locks the database, which writes it to its file, and opens it in another process.
     public func restart() throws {
-        try window("appExit")
-        _ = try process.finish()
+        try lock()
+        process.kill()
         process = try PrivateKeePassXC.start(on: bus, unlocked: true)
         try waitUntil(locked: false)
     }
