@@ -32,7 +32,7 @@ public final class SecretServiceModule: Module {
     ///
     /// - Parameters:
     ///   - arena: where loaded secrets live.
-    ///   - timeoutMilliseconds: how long the service may take for one answer; prompts wait for the call's own deadline.
+    ///   - timeoutMilliseconds: how long a call may take, within its own deadline; prompts alone may take longer.
     ///   - versionKey: provides the key of item versions; asked at each call that needs one.
     public convenience init(
         arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
@@ -57,7 +57,8 @@ public final class SecretServiceModule: Module {
 
     /// False where there is no session bus, and while the service is known not to answer.
     public var mayAnswer: Bool {
-        (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
+        // In a child of fork the breaker's lock may be held by a thread that is not there.
+        ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
     /// Told by the service's signals, from the next call on; services do not signal everything.
@@ -150,27 +151,27 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let first = try link(until: call)
+            let budget = Budget(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
+            let first = try link(until: budget.deadline)
             do throws(TokenKeepError) {
-                return try body(conversation(over: first, call))
+                return try body(conversation(over: first, call, budget))
             } catch {
-                guard error.status == .unavailable, first.isLost, !isFinal(), !call.deadline.hasPassed else {
+                guard error.status == .unavailable, first.isLost, !isFinal(), !budget.deadline.hasPassed else {
                     throw error
                 }
             }
-            return try body(conversation(over: try link(until: call), call))
+            return try body(conversation(over: try link(until: budget.deadline), call, budget))
         } catch {
             throw error.inModule(name)
         }
     }
 
-    private func conversation(over link: ServiceLink, _ call: CallContext) -> Conversation {
-        Conversation(link: link, call: call, timeout: timeout, arena: arena, module: name)
+    private func conversation(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> Conversation {
+        Conversation(link: link, call: call, budget: budget, arena: arena, module: name)
     }
 
     /// The present link, or a new one. Threads that come together may make several; the last one stays.
-    private func link(until call: CallContext) throws(TokenKeepError) -> ServiceLink {
-        let deadline = Deadline(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
+    private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
         if let link {
@@ -183,21 +184,31 @@ public final class SecretServiceModule: Module {
         } else {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
+            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading takes some, and is tried once
             try GLibrary.load()
             usable = try BusConnection.connect(
                 to: address, breaker: breaker, observers: observers, until: deadline)
-            links.withLock { $0.connection = usable }
+            replaceLinks { _ in Links(connection: usable) }
         }
         let made = try ServiceLink(over: usable, until: deadline)
-        links.withLock { if $0.connection === usable { $0.link = made } }
+        replaceLinks { $0.connection === usable ? Links(connection: usable, link: made) : $0 }
         return made
+    }
+
+    private func replaceLinks(_ change: (Links) -> Links) {
+        let before = links.withLock { links in
+            let before = links
+            links = change(links)
+            return before
+        }
+        _ = consume before  // what nobody else has ends here, outside the lock
     }
 
     /// What is there and not lost. What is lost takes the breaker's reason with it.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }
-            guard connection.isLost else { return (nil, connection, links.link) }
+            guard connection.isLost || links.link?.isLost == true else { return (nil, connection, links.link) }
             let lost = links
             links = Links()
             return (lost, nil, nil)

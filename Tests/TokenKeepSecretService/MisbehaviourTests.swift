@@ -16,6 +16,16 @@ import TokenKeepCore
         #expect(try fake.client.clear("example.com", "ann"))
     }
 
+    /// Each answer comes in time, all of them together do not.
+    @Test func theTimeoutIsOfTheWholeCall() throws {
+        let fake = try FakeService(MisbehaviourTests.ours, timeout: 400)
+        let late = #"{"do": "late", "ms": 250}"#
+        try fake.configure(#"{"override": {"SearchItems": \#(late), "GetAll": \#(late), "GetSecrets": \#(late)}}"#)
+        var outcome = Status.ok
+        let duration = ContinuousClock().measure { outcome = status { _ = try fake.client.load("example.com", "ann") } }
+        #expect(outcome == .timedOut && duration < .milliseconds(900))
+    }
+
     @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecrets", "SetSecret", "CreateItem", "Delete"])
     func silenceEndsAtTheDeadline(member: String) throws {
         let fake = try FakeService(MisbehaviourTests.ours)

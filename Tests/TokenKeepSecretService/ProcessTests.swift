@@ -25,6 +25,7 @@ import TokenKeepCore
             let outcome = inChild {
                 let began = ContinuousClock.now
                 guard status({ _ = try client.load("example.com", "ann") }) == .unavailable else { return 1 }
+                guard !client.module.mayAnswer else { return 6 }
                 guard status({ try client.save("example.com", "ann", "x") }) == .unavailable else { return 2 }
                 guard let fresh = try? ServiceClient(keyring.bus) else { return 3 }
                 guard status({ _ = try fresh.list() }) == .unavailable else { return 4 }
@@ -86,6 +87,68 @@ import TokenKeepCore
     @Test func addressesAreEscaped() {
         #expect(BusAddress.escaped("/run/user/1000/bus") == "/run/user/1000/bus")
         #expect(BusAddress.escaped("/a b,c;d=%\t/ü") == "/a%20b%2cc%3bd%3d%25%09/%c3%bc")
+    }
+
+    @Test func onlySocketsAreKeptOfAnAddress() {
+        #expect(BusAddress.sockets(of: "unix:path=/a") == "unix:path=/a")
+        #expect(
+            BusAddress.sockets(of: "autolaunch:;unix:path=/a;unixexec:path=/bin/x;tcp:host=h;launchd:env=X")
+                == "unix:path=/a;tcp:host=h")
+        for address in ["autolaunch:", "unixexec:path=/bin/x", ";launchd:env=X;", "nonce-tcp:host=h", ""] {
+            #expect(BusAddress.sockets(of: address) == nil, "\(address)")
+        }
+    }
+
+    @Test func aBusThatRefusesIsNoAbsence() async {
+        await #expect(processExitsWith: .success) {
+            let directory = TemporaryDirectory()
+            let path = directory.path + "/bus"
+            // Whatever connects finds its end at once: no authentication succeeds.
+            let program = """
+                import socket, sys
+                listener = socket.socket(socket.AF_UNIX)
+                listener.bind(sys.argv[1])
+                listener.listen()
+                print("ready", flush=True)
+                while True: listener.accept()[0].close()
+                """
+            let listener = try ChildProcess("/usr/bin/python3", ["-c", program, path], environment: [:])
+            try #require(listener.firstLine() == "ready")
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=" + path, 1)
+            let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+            let problem = module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem
+            #expect(problem?.status == .unavailable && problem?.isAbsence == false)
+            listener.kill()
+            let later = module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem
+            #expect(later?.status == .unavailable && later?.isAbsence == true, "nothing listens any more")
+        }
+    }
+
+    @Test func theHandlerOfSIGPIPEIsKept() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            signal(SIGPIPE) { _ in }
+            var before = sigaction()
+            sigaction(SIGPIPE, nil, &before)
+            #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
+            var after = sigaction()
+            sigaction(SIGPIPE, nil, &after)
+            let handlers = [before, after].map { unsafeBitCast($0.__sigaction_handler.sa_handler, to: Int.self) }
+            #expect(handlers[0] == handlers[1] && handlers[0] > 1)
+        }
+    }
+
+    @Test func theServiceGoesOnWithoutTheSignal() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            signal(SIGPIPE, SIG_DFL)
+            try client.save("example.com", "ann", "token")
+            keyring.bus.daemon.kill()
+            #expect(status { _ = try client.load("example.com", "ann") } == .unavailable)
+            #expect(status { try client.save("example.com", "ann", "other") } == .unavailable)
+        }
     }
 
     @Test func theRuntimeDirectoryHasTheBus() async {

@@ -21,10 +21,12 @@ typedef size_t GType;
 typedef void *gpointer;
 typedef const void *gconstpointer;
 typedef uint32_t GQuark;
+typedef unsigned long gulong;
 
 typedef struct _GAsyncInitable GAsyncInitable;
 typedef struct _GAsyncResult GAsyncResult;
 typedef struct _GCancellable GCancellable;
+typedef struct _GClosure GClosure;
 typedef struct _GDBusAuthObserver GDBusAuthObserver;
 typedef struct _GDBusConnection GDBusConnection;
 typedef struct _GDBusMessage GDBusMessage;
@@ -43,6 +45,7 @@ typedef struct _GError {
 } GError;
 
 /* Enumerations are passed as int. */
+typedef int GConnectFlags;
 typedef int GDBusConnectionFlags;
 typedef int GDBusMessageType;
 typedef int GDBusSendMessageFlags;
@@ -55,6 +58,8 @@ typedef GDBusMessage *(*GDBusMessageFilterFunction)(GDBusConnection *connection,
 typedef void (*GDBusSignalCallback)(GDBusConnection *connection, const gchar *sender, const gchar *path,
                                     const gchar *interface, const gchar *signal, GVariant *parameters,
                                     gpointer data);
+typedef void (*GCallback)(void);
+typedef void (*GClosureNotify)(gpointer data, GClosure *closure);
 typedef void (*GDestroyNotify)(gpointer data);
 typedef gboolean (*GSourceFunc)(gpointer data);
 

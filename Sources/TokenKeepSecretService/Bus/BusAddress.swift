@@ -12,10 +12,10 @@ enum BusAddress {
             throw absent("a program with raised privileges does not follow its environment to a message bus")
         }
         if let address = value("DBUS_SESSION_BUS_ADDRESS") {
-            guard !address.hasPrefix("autolaunch:") else {
+            guard let sockets = sockets(of: address) else {
                 throw absent("there is no session bus, and none is started for the purpose")
             }
-            return address
+            return sockets
         }
         guard let directory = value("XDG_RUNTIME_DIR") else {
             throw absent("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set")
@@ -26,6 +26,12 @@ enum BusAddress {
             throw absent("there is no session bus at \(socket)")
         }
         return "unix:path=" + escaped(socket)
+    }
+
+    /// The entries of an address that name a socket; nil where there is none. All others may start programs.
+    static func sockets(of address: String) -> String? {
+        let entries = address.split(separator: ";").filter { $0.hasPrefix("unix:") || $0.hasPrefix("tcp:") }
+        return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
     /// A value as an address carries it: every byte but those that the D-Bus specification lets stand as %xx.

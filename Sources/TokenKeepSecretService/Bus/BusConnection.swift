@@ -13,20 +13,23 @@ final class BusConnection: @unchecked Sendable {
     private let breaker: Breaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
+    /// Where GLib tells of the connection's end: until it could, both hold each other.
+    private let construction: OpaquePointer?
+    private let end = ConnectionEnd()
 
     /// Connects, with every signal blocked for the threads that this starts.
     ///
-    /// - Throws: ``Status/unavailable`` where nothing is at the address; as an absence where nothing can be;
-    ///   ``Status/timedOut`` where the bus does not answer.
+    /// - Throws: ``Status/unavailable`` where the bus does not let this process in; as an absence where nothing listens
+    ///   at the address; ``Status/timedOut`` where the bus does not answer.
     static func connect(
         to address: String, breaker: Breaker, observers: ServiceObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
-        let pending = Pending { _, result -> (connection: OpaquePointer?, problem: String) in
+        let context = try MainContext(leaving: DescriptorSupply.forConnection)
+        let pending = Pending { _, result -> Attempt in
             var error: UnsafeMutablePointer<GError>?
             let connection = glib.pointee.g_dbus_connection_new_for_address_finish(result, &error)
-            return (connection, connection == nil ? GLibrary.take(error) : "")
+            return connection.map(Attempt.connected) ?? .failed(failure(error))
         }
-        let context = MainContext()
         withSignalsBlocked {
             let authenticateAsClientOfABus: Int32 = 1 | 8
             glib.pointee.g_dbus_connection_new_for_address(
@@ -36,35 +39,70 @@ final class BusConnection: @unchecked Sendable {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
             breaker.open(unanswered: []) { nil }
             _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
-            if let late = pending.take()?.connection { glib.pointee.g_object_unref(UnsafeMutableRawPointer(late)) }
+            if case .connected(let late)? = pending.take() {
+                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // closes it
+            }
             throw TokenKeepError(.timedOut, "the message bus did not answer in time")
         }
-        let outcome = pending.take()
-        guard let connection = outcome?.connection else {
-            throw TokenKeepError(
-                .unavailable, "there is no session bus at its address: \(outcome?.problem ?? "")", isAbsence: true)
+        switch pending.take() {
+        case .connected(let connection)?: return BusConnection(connection, in: context, breaker: breaker, observers: observers)
+        case .failed(let error)?: throw error
+        case nil: throw TokenKeepError(.internal, "GLib did not say how connecting ended")
         }
-        return BusConnection(connection, breaker: breaker, observers: observers)
     }
 
-    private init(_ pointer: OpaquePointer, breaker: Breaker, observers: ServiceObservers) {
+    private enum Attempt {
+        case connected(OpaquePointer)
+        case failed(TokenKeepError)
+    }
+
+    /// An absence only where nothing listens: a bus that is there may hold items.
+    private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
+        let notFound: Int32 = 1
+        let invalidAddress: Int32 = 13
+        let connectionRefused: Int32 = 39
+        let isAbsence =
+            error.map {
+                $0.pointee.domain == glib.pointee.g_io_error_quark()
+                    && [notFound, invalidAddress, connectionRefused].contains($0.pointee.code)
+            } ?? false
+        let problem = GLibrary.take(error)
+        return TokenKeepError(
+            .unavailable,
+            isAbsence ? "there is no session bus at its address: \(problem)" : "no way to the session bus: \(problem)",
+            isAbsence: isAbsence)
+    }
+
+    private init(
+        _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: Breaker, observers: ServiceObservers
+    ) {
         self.pointer = pointer
         self.breaker = breaker
+        construction = context.retained()
         watch = BusWatch(breaker: breaker, observers: observers)
         glib.pointee.g_dbus_connection_set_exit_on_close(pointer, 0)
         filter = glib.pointee.g_dbus_connection_add_filter(
             pointer, BusWatch.filter, Unmanaged.passRetained(watch).toOpaque(),
             { data in data.map { Unmanaged<BusWatch>.fromOpaque($0).release() } })
+        _ = glib.pointee.g_signal_connect_data(
+            UnsafeMutableRawPointer(pointer), "closed", ConnectionEnd.closed, Unmanaged.passRetained(end).toOpaque(),
+            { data, _ in data.map { Unmanaged<ConnectionEnd>.fromOpaque($0).release() } }, 0)
     }
 
     deinit {
         guard ForkGuard.allows else { return }  // the locks of GLib may be held by threads that are not here
-        let context = MainContext()
-        glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-        glib.pointee.g_dbus_connection_close(pointer, nil, nil, nil)
-        glib.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
-        context.deliver(atMost: 1) { false }
+        do {
+            let context = MainContext(entering: construction)
+            glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
+            glib.pointee.g_dbus_connection_close(pointer, nil, nil, nil)
+            _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) { end.hasCome }
+            glib.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
+        }
+        glib.pointee.g_main_context_unref(construction)
     }
+
+    /// How long closing may take, in milliseconds: it waits for a thread of GLib, not for the bus.
+    private static let longestEnd: UInt32 = 200
 
     /// Whether the connection, or the service at its other end, is known to be gone.
     var isLost: Bool {
@@ -92,7 +130,7 @@ final class BusConnection: @unchecked Sendable {
     ///   the deadline has passed.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late }
-        let context = MainContext()
+        let context = try MainContext()
         let sent = calls.map(send)
         let isDone = { sent.allSatisfy { $0.pending.isDone } }
         guard context.run(until: deadline, isDone) else {
@@ -174,4 +212,19 @@ final class BusConnection: @unchecked Sendable {
         body()
         pthread_sigmask(SIG_SETMASK, &previous, nil)
     }
+}
+
+/// Hears that a connection was closed.
+private final class ConnectionEnd {
+    private(set) var hasCome = false
+
+    /// Called in the context in which the connection was made: by whoever lets go of it.
+    static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
+
+    private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =
+        {
+            _, _, _, data in
+            guard let data else { return }
+            Unmanaged<ConnectionEnd>.fromOpaque(data).takeUnretainedValue().hasCome = true
+        }
 }

@@ -1,4 +1,5 @@
 internal import CLibsecret
+import Glibc
 import TokenKeepCore
 
 /// The functions of libsecret and GLib; to be called only after ``GLibrary/load()``.
@@ -6,7 +7,20 @@ nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_lib
 
 /// Loads libsecret and GLib on first use, once per process.
 enum GLibrary {
-    private static let problem: String? = tokenkeep_libsecret_load().map { String(cString: $0) }
+    private static let problem: String? = {
+        if let problem = tokenkeep_libsecret_load() { return String(cString: problem) }
+        keepSignalHandler()
+        return nil
+    }()
+
+    /// GLib's class of sockets ignores SIGPIPE for the whole process when it is first used, though it sends without
+    /// that signal. It is made to do so now, and what the program had set is put back.
+    private static func keepSignalHandler() {
+        var handler = sigaction()
+        guard sigaction(SIGPIPE, nil, &handler) == 0 else { return }
+        _ = glib.pointee.g_type_class_ref(glib.pointee.g_socket_get_type())  // kept: it must not be made again
+        sigaction(SIGPIPE, &handler, nil)
+    }
 
     /// Loads the libraries.
     ///

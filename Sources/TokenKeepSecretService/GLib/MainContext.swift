@@ -8,10 +8,22 @@ import TokenKeepCore
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
 
-    init() {
-        context = glib.pointee.g_main_context_new()
+    /// - Throws: ``Status/unavailable`` where the process has too few descriptors left: GLib would end it.
+    init(leaving count: Int = DescriptorSupply.forExchange) throws(TokenKeepError) {
+        try DescriptorSupply.check(count)
+        self.init(taking: glib.pointee.g_main_context_new())
+    }
+
+    /// Enters a context that was left before.
+    init(entering other: OpaquePointer?) { self.init(taking: glib.pointee.g_main_context_ref(other)) }
+
+    private init(taking context: OpaquePointer?) {
+        self.context = context
         glib.pointee.g_main_context_push_thread_default(context)
     }
+
+    /// The context for ``init(entering:)``, to be released with `g_main_context_unref`.
+    borrowing func retained() -> OpaquePointer? { glib.pointee.g_main_context_ref(context) }
 
     deinit {
         glib.pointee.g_main_context_pop_thread_default(context)

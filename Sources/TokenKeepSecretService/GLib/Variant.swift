@@ -5,15 +5,15 @@ import TokenKeepCore
 final class Variant: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over a reference; a floating one is sunk.
+    /// Takes over a reference, full or floating; nothing else may be given.
     init?(taking pointer: OpaquePointer?) {
         guard let pointer else { return nil }
-        self.pointer = glib.pointee.g_variant_ref_sink(pointer) ?? pointer
+        self.pointer = glib.pointee.g_variant_take_ref(pointer) ?? pointer
     }
 
     private init(new pointer: OpaquePointer?) {
         // The constructors of GLib end the process where memory ends: they answer no NULL.
-        self.pointer = glib.pointee.g_variant_ref_sink(pointer).unsafelyUnwrapped
+        self.pointer = glib.pointee.g_variant_take_ref(pointer).unsafelyUnwrapped
     }
 
     deinit { glib.pointee.g_variant_unref(pointer) }

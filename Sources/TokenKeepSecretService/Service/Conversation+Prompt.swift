@@ -45,7 +45,7 @@ extension Conversation {
     /// Shows a prompt and waits for its end, a person's time long; nil where the deadline came first.
     private func show(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
         let listener = PromptListener()
-        let context = MainContext()
+        let context = try MainContext()
         let data = Unmanaged.passUnretained(listener).toOpaque()
         let completed = glib.pointee.g_dbus_connection_signal_subscribe(
             link.connection.pointer, link.owner, "org.freedesktop.Secret.Prompt", "Completed", prompt.text, nil, 0,
@@ -56,6 +56,8 @@ extension Conversation {
         }
         _ = try answer(
             ask(prompt, "org.freedesktop.Secret.Prompt", "Prompt", [.string("")], "()"), to: "ask about", subject)
+        let left = budget.deadline.remainingMilliseconds
+        defer { budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
             // A service that ends while its prompt is open sends nothing: look at it now and then.
             let glance = Deadline(milliseconds: min(250, call.deadline.remainingMilliseconds))

@@ -4,14 +4,14 @@ import TokenKeepCore
 struct Conversation {
     let link: ServiceLink
     let call: CallContext
-    /// How long the service may take for one answer, in milliseconds.
-    let timeout: UInt32
+    /// What the service may take of the call's time.
+    let budget: Budget
     let arena: SecretArena
     /// The module's name, for details.
     let module: String
 
     /// When the next answer must be here.
-    var deadline: Deadline { Deadline(milliseconds: min(call.deadline.remainingMilliseconds, timeout)) }
+    var deadline: Deadline { budget.deadline }
 
     func exchange(_ calls: [MethodCall]) throws(TokenKeepError) -> [Reply] {
         try link.exchange(calls, until: deadline)

@@ -48,7 +48,7 @@ final class ServiceLink: @unchecked Sendable {
     private static func openSession(
         _ service: OpaquePointer, of owner: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> ObjectPath {
-        let context = MainContext()
+        let context = try MainContext()
         try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
                 service, 0, pending.cancellable, pendingCallback, pending.callbackData)

@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepSecretService
+
+/// What a process that lives long must not lose: each needs a process of its own to be measured.
+@Suite struct LeakTests {
+    @Test func answersAreFreed() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            try client.save("example.com", "ann", String(repeating: "x", count: 50_000))
+            func load(times: Int) throws {
+                for _ in 0..<times { #expect(try client.item("example.com", "ann").secret.count == 50_000) }
+            }
+            try load(times: 50)
+            let before = residentKilobytes()
+            try load(times: 300)
+            let growth = residentKilobytes() - before
+            #expect(before > 0 && growth < 4096, "300 answers of 50 kB left \(growth) kB")
+        }
+    }
+
+    @Test func closedConnectionsLeaveNoDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            func use() throws {
+                let client = try ServiceClient(keyring.bus)
+                #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
+            }
+            try use()
+            let before = openDescriptors()
+            for _ in 0..<30 { try use() }
+            try #require(before > 3)
+            // A thread of GLib or of the harness may have taken one for itself meanwhile; a leak is three each time.
+            #expect(openDescriptors() - before < 10)
+        }
+    }
+
+    /// However few descriptors are left, the program goes on, and so does the module once there are some again.
+    @Test(arguments: [false, true]) func fewDescriptorsEndNothing(isConnected: Bool) async {
+        await #expect(processExitsWith: .success) { [isConnected] in
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            if isConnected { #expect(status { _ = try client.load("example.com", "ann") } == .notFound) }
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 { taken.append(descriptor) }
+            try #require(taken.count > 20)
+            var outcomes: [Status] = []
+            for _ in 0...20 {
+                do throws(TokenKeepError) {
+                    _ = try client.module.load(
+                        ItemName(namespace: "", service: "example.com", account: "ann"), client.call())
+                } catch {
+                    outcomes.append(error.status)
+                    if error.status == .unavailable { #expect(!error.isAbsence) }
+                }
+                taken.popLast().map { _ = close($0) }
+            }
+            #expect(outcomes.first == .unavailable && outcomes.last == .notFound, "\(outcomes)")
+        }
+    }
+}
+
+private func openDescriptors() -> Int {
+    ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
+}
+
+/// How much of this process is in memory; 0 where that is not known.
+private func residentKilobytes() -> Int {
+    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
+    let fields = text.split(separator: " ")
+    return fields.count > 1 ? (Int(fields[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) / 1024 : 0
+}
