@@ -119,9 +119,10 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
     seen = set()
     base = keyring.vault()
     assert base.run("save", "other", "other") == ["OK"]
-    prepare(base, "first")
+    example = fresh_copy(base)
+    prepare(example, "first")
     user = (lambda vault: vault) if is_connected else without_bus
-    calls = lasting_calls(user(fresh_copy(base)), *[word.format("first") for word in arguments])
+    calls = lasting_calls(user(example), *[word.format("first") for word in arguments])
     for number, call in enumerate(calls):
         vault, account = fresh_copy(base), f"account-{number}"
         prepare(vault, account)
