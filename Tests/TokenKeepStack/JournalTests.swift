@@ -25,7 +25,7 @@ import TokenKeepVault
     private func load(_ store: Store) throws -> String? {
         do {
             return try store.load(service: "example.com", account: "ann").secret.utf8String
-        } catch where error.status == .notFound {
+        } catch  where error.status == .notFound {
             return nil
         }
     }
@@ -117,7 +117,8 @@ import TokenKeepVault
         try save(store, "owed")
         try save(store, "code", level: .memoryOnly)
         #expect(try load(store) == "code")
-        #expect(try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
+        #expect(
+            try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
     }
 
     /// Where the stack passes a locked place, the older value there must not come back.
