@@ -142,6 +142,20 @@ import TokenKeepVault
         #expect(try store.list().problem == nil)
     }
 
+    /// Seed 107765: a program without a bus took the absence of the service for its answer.
+    @Test(arguments: [ScriptedService.Condition.locked, .hung])
+    func theAbsenceOfAServiceThatIsThereSettlesNothing(condition: ScriptedService.Condition) throws {
+        try otherProgramSaves("old")
+        let cron = try open(isConnected: false)
+        try save(cron, "new")
+        world.become(condition)
+        try open().clear(service: "example.com", account: "ann")
+        #expect(try load(cron) == nil)
+        world.become(.up)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+
     /// What another program saved between two saves in the vault is older than the second of them.
     @Test func aSaveByTheVaultAloneRenewsWhatIsOwed() throws {
         try save(open(isConnected: false), "first")
