@@ -15,9 +15,9 @@ LASTING = {
     "link", "linkat", "mkdir", "mkdirat", "ftruncate", "sendmsg", "sendto"}
 
 
-def strace(names):
-    """strace that stops at nothing else: a load gives the service a quarter of a second."""
-    return ("strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=" + ",".join(sorted(names)))
+def strace(names, *options):
+    """strace that notes these calls alone: a load gives the service a quarter of a second."""
+    return ("strace", "-f", "-qq", *options, "-e", "trace=" + ",".join(sorted(names)))
 
 
 class Keyring:
@@ -94,7 +94,7 @@ def settle(vault, account, wanted):
 def lasting_calls(vault, *arguments):
     """The (name, occurrence) of each lasting system call: strace counts for each thread by itself."""
     log = os.path.join(WORK, "strace.log")
-    vault.run(*arguments, wrapper=(*strace(LASTING), "-o", log))
+    vault.run(*arguments, wrapper=(*strace(LASTING, "--seccomp-bpf"), "-o", log))
     counts, calls = {}, []
     with open(log, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -116,17 +116,18 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
     `prepare` makes the account's history; `allowed` is what may be loaded afterwards, by a program with a bus; the same
     must be found ever after, in the service too; `after` are the arguments and the outcome of what then must work.
     """
-    seen = set()
+    seen, killed = set(), 0
     base = keyring.vault()
     assert base.run("save", "other", "other") == ["OK"]
-    prepare(base, "first")
+    example = fresh_copy(base)
+    prepare(example, "first")
     user = (lambda vault: vault) if is_connected else without_bus
-    calls = lasting_calls(user(fresh_copy(base)), *[word.format("first") for word in arguments])
+    calls = lasting_calls(user(example), *[word.format("first") for word in arguments])
     for number, call in enumerate(calls):
         vault, account = fresh_copy(base), f"account-{number}"
         prepare(vault, account)
         wrapper = (*strace({call[0]}), "-o", "/dev/null", "-e", f"inject={call[0]}:signal=KILL:when={call[1]}")
-        user(vault).run(*[word.format(account) for word in arguments], wrapper=wrapper)
+        killed += user(vault).run(*[word.format(account) for word in arguments], wrapper=wrapper)[0] == "SIGNAL 9"
         found = vault.expect(account, *allowed)
         seen.add(found)
         settle(vault, account, found)
@@ -136,6 +137,7 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
         settle(vault, account, after[1])
         assert (keyring.look_up(account) or "NOT_FOUND") == after[1], f"{call}: it does not arrive"
         vault.expect("other", "other")
+    assert killed > len(calls) / 2, f"only {killed} of {len(calls)} calls were reached"
     return seen
 
 

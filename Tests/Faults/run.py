@@ -19,7 +19,7 @@ import time
 import traceback
 
 import keyring_cases  # its cases register themselves
-from faults import CASES, HERE, PREFIX, PROBE, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, pkg_config, system_calls
+from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 
 
 # Killed

@@ -25,7 +25,7 @@ import TokenKeepVault
     private func load(_ store: Store) throws -> String? {
         do {
             return try store.load(service: "example.com", account: "ann").secret.utf8String
-        } catch where error.status == .notFound {
+        } catch  where error.status == .notFound {
             return nil
         }
     }
@@ -117,7 +117,8 @@ import TokenKeepVault
         try save(store, "owed")
         try save(store, "code", level: .memoryOnly)
         #expect(try load(store) == "code")
-        #expect(try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
+        #expect(
+            try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
     }
 
     /// Where the stack passes a locked place, the older value there must not come back.
@@ -139,6 +140,20 @@ import TokenKeepVault
         try save(store, "new")
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "bob") }
         #expect(try store.list().problem == nil)
+    }
+
+    /// Seed 107765: a program without a bus took the absence of the service for its answer.
+    @Test(arguments: [ScriptedService.Condition.locked, .hung])
+    func theAbsenceOfAServiceThatIsThereSettlesNothing(condition: ScriptedService.Condition) throws {
+        try otherProgramSaves("old")
+        let cron = try open(isConnected: false)
+        try save(cron, "new")
+        world.become(condition)
+        try open().clear(service: "example.com", account: "ann")
+        #expect(try load(cron) == nil)
+        world.become(.up)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
     }
 
     /// What another program saved between two saves in the vault is older than the second of them.

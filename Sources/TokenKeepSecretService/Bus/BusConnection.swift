@@ -45,7 +45,8 @@ final class BusConnection: @unchecked Sendable {
             throw TokenKeepError(.timedOut, "the message bus did not answer in time")
         }
         switch pending.take() {
-        case .connected(let connection)?: return BusConnection(connection, in: context, breaker: breaker, observers: observers)
+        case .connected(let connection)?:
+            return BusConnection(connection, in: context, breaker: breaker, observers: observers)
         case .failed(let error)?: throw error
         case nil: throw TokenKeepError(.internal, "GLib did not say how connecting ended")
         }

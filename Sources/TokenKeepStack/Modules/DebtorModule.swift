@@ -4,8 +4,8 @@ import TokenKeepVault
 /// A module that may be out of reach, as the rest of the stack sees it.
 ///
 /// It is noted, before the first write, that the module is used on this machine. Until then a module that is absent has
-/// no items; afterwards it may have some, and its absence is an outage. Whatever it does, it leaves the places behind it
-/// their share of the call's time.
+/// no items; afterwards, or where it was there and did not answer, it may have some, and its absence is an outage.
+/// Whatever it does, it leaves the places behind it their share of the call's time.
 struct DebtorModule: Module {
     private static let reserveMilliseconds: UInt32 = 500
 
@@ -22,7 +22,7 @@ struct DebtorModule: Module {
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try unlessUnused(answer: nil, or: "no item \(name)") { () throws(TokenKeepError) in
+        try unlessUnused(answer: nil, or: "no item \(name)", call) { () throws(TokenKeepError) in
             try base.load(name, share(of: call))
         }
     }
@@ -50,14 +50,14 @@ struct DebtorModule: Module {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         defer { vault.announceChange() }
-        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)") {
+        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)", call) {
             () throws(TokenKeepError) in
             try base.clear(name, ifVersion: version, share(of: call))
         }
     }
 
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        try unlessUnused(answer: ItemListing(), or: "no items") { () throws(TokenKeepError) in
+        try unlessUnused(answer: ItemListing(), or: "no items", call) { () throws(TokenKeepError) in
             try base.list(namespace: namespace, service: service, share(of: call))
         }
     }
@@ -66,15 +66,25 @@ struct DebtorModule: Module {
 
     /// A module that is absent and was never used here has nothing.
     private func unlessUnused<Answer>(
-        answer: Answer?, or words: String, _ body: () throws(TokenKeepError) -> Answer
+        answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
     ) throws(TokenKeepError) -> Answer {
         do throws(TokenKeepError) {
             return try body()
         } catch {
-            guard error.isAbsence, try !vault.hasUsed(name, machine: machine) else { throw error }
+            guard error.isAbsence else {
+                noteThere(call)
+                throw error
+            }
+            guard try !vault.hasUsed(name, machine: machine) else { throw error }
             if let answer { return answer }
             throw TokenKeepError(.notFound, words, module: name)
         }
+    }
+
+    /// A module that is there and does not answer may have items: its absence, to whoever has no bus, pays no debt.
+    private func noteThere(_ call: CallContext) {
+        guard (try? vault.exists()) == true else { return }
+        try? vault.markUsed(name, machine: machine, call)
     }
 
     /// What remains less 500 ms, or less half of it.

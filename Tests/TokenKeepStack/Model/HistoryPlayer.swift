@@ -176,7 +176,8 @@ final class HistoryPlayer: @unchecked Sendable {
         }
         if status == .notFound, mayBeUnseen { return }
         let after = items[step.account].possible
-        try require(before.contains(value) || after.contains(value), step, "expected one of \(shown(before.union(after)))")
+        try require(
+            before.contains(value) || after.contains(value), step, "expected one of \(shown(before.union(after)))")
         if step.interlude == nil { items[step.account].see(value) }
         if let item, let value { learn(step.account, item.details.version, value) }
     }
