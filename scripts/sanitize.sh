@@ -10,4 +10,4 @@ sanitizer=$1
 # Leaks are not reported: LeakSanitizer counts what GLib's threads still hold when the process ends.
 export ASAN_OPTIONS="detect_leaks=0"
 exec swift test --disable-xctest --sanitize "$sanitizer" --scratch-path ".build-$sanitizer" \
-    --disable-build-manifest-caching --skip LeakTests --skip ProcessTests --skip SecretServiceTests.MisbehaviourTests
+    --disable-build-manifest-caching --skip LeakTests --skip ProcessTests
