@@ -10,6 +10,9 @@ let strictC: [CSetting] = [
     .enableWarning("all"),
     .enableWarning("extra"),
 ]
+// Where modules are looked for that a stack calls by their names: the build for an installation says it.
+let moduleDirectory =
+    Context.environment["TOKENKEEP_MODULE_DIRECTORY"] ?? "/usr/local/lib/tokenkeep/modules"
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -30,7 +33,9 @@ let package = Package(
             cSettings: strictC),
         .systemLibrary(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-        .target(name: "CSystemShims", cSettings: strictC),
+        .target(
+            name: "CSystemShims",
+            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")]),
         .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
@@ -42,8 +47,13 @@ let package = Package(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
+            name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "CTokenKeep", "CSodium", "CSystemShims"],
+            swiftSettings: strict),
+        .target(
             name: "TokenKeepStack",
-            dependencies: ["TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "CSystemShims"],
+            dependencies: [
+                "TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "TokenKeepPlugin", "CSystemShims",
+            ],
             swiftSettings: strict),
         .target(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack", "CSystemShims"], swiftSettings: strict),
@@ -53,7 +63,7 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepStack", "CSystemShims",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepStack", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -62,7 +72,7 @@ let package = Package(
             name: "TestSupport", path: "Tests/Support",
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
-                "PrivateKeyring.swift", "PrivateKeePassXC.swift",
+                "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -76,8 +86,12 @@ let package = Package(
             dependencies: ["TokenKeepSecretService", "TokenKeepCore", "CLibsecret", "TestSupport"],
             path: "Tests/TokenKeepSecretService", exclude: ["Fakes"], swiftSettings: strict),
         .testTarget(
+            name: "TokenKeepPluginTests",
+            dependencies: ["TokenKeepPlugin", "TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
+            path: "Tests/TokenKeepPlugin", exclude: ["Fixtures"], swiftSettings: strict),
+        .testTarget(
             name: "TokenKeepStackTests",
-            dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
+            dependencies: ["TokenKeepStack", "TokenKeepPlugin", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep",

@@ -1,6 +1,7 @@
 /* Asserts the layout of every public structure on LP64: a change that is not an addition at the end breaks
  * programs. */
 #include <tokenkeep.h>
+#include <tokenkeep/module.h>
 
 #define FIELD(type, field, offset)                                                                           \
     _Static_assert(offsetof(type, field) == (offset), #type "." #field " moved from its offset")
@@ -39,3 +40,56 @@ FIELD(tokenkeep_save_options, expected_version, 32);
 FIELD(tokenkeep_save_options, attributes, 40);
 FIELD(tokenkeep_save_options, attribute_count, 48);
 FIELD(tokenkeep_save_options, saved_version, 56);
+
+/* What modules that were compiled with earlier headers rely on. */
+_Static_assert(sizeof(tokenkeep_module_item) == 104, "size of tokenkeep_module_item");
+FIELD(tokenkeep_module_item, struct_size, 0);
+FIELD(tokenkeep_module_item, name_space, 8);
+FIELD(tokenkeep_module_item, service, 16);
+FIELD(tokenkeep_module_item, account, 24);
+FIELD(tokenkeep_module_item, label, 32);
+FIELD(tokenkeep_module_item, secret, 40);
+FIELD(tokenkeep_module_item, secret_length, 48);
+FIELD(tokenkeep_module_item, accessibility, 56);
+FIELD(tokenkeep_module_item, flags, 60);
+FIELD(tokenkeep_module_item, created_at, 64);
+FIELD(tokenkeep_module_item, modified_at, 72);
+FIELD(tokenkeep_module_item, expires_at, 80);
+FIELD(tokenkeep_module_item, attributes, 88);
+FIELD(tokenkeep_module_item, attribute_count, 96);
+
+_Static_assert(sizeof(tokenkeep_module_options) == 40, "size of tokenkeep_module_options");
+FIELD(tokenkeep_module_options, struct_size, 0);
+FIELD(tokenkeep_module_options, name, 8);
+FIELD(tokenkeep_module_options, arguments, 16);
+FIELD(tokenkeep_module_options, argument_count, 24);
+FIELD(tokenkeep_module_options, changed_data, 32);
+
+_Static_assert(sizeof(tokenkeep_host) == 88, "size of tokenkeep_host");
+FIELD(tokenkeep_host, struct_size, 0);
+FIELD(tokenkeep_host, alloc, 8);
+FIELD(tokenkeep_host, free, 16);
+FIELD(tokenkeep_host, remaining_ms, 24);
+FIELD(tokenkeep_host, is_over, 32);
+FIELD(tokenkeep_host, may_prompt, 40);
+FIELD(tokenkeep_host, set_error, 48);
+FIELD(tokenkeep_host, answer, 56);
+FIELD(tokenkeep_host, note, 64);
+FIELD(tokenkeep_host, changed, 72);
+FIELD(tokenkeep_host, extension, 80);
+
+_Static_assert(sizeof(tokenkeep_module) <= TOKENKEEP_MODULE_ROOM, "the room that every host has");
+_Static_assert(sizeof(tokenkeep_module) == 96, "size of tokenkeep_module");
+FIELD(tokenkeep_module, struct_size, 0);
+FIELD(tokenkeep_module, minor, 8);
+FIELD(tokenkeep_module, capabilities, 12);
+FIELD(tokenkeep_module, refusal, 16);
+FIELD(tokenkeep_module, open, 24);
+FIELD(tokenkeep_module, close, 32);
+FIELD(tokenkeep_module, load, 40);
+FIELD(tokenkeep_module, save, 48);
+FIELD(tokenkeep_module, clear, 56);
+FIELD(tokenkeep_module, list, 64);
+FIELD(tokenkeep_module, prepare, 72);
+FIELD(tokenkeep_module, report, 80);
+FIELD(tokenkeep_module, extension, 88);

@@ -21,6 +21,7 @@ struct TokenKeepCommand: ParsableCommand {
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
             StatusCommand.self, SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
+            ModuleCommand.self,
         ])
 
     func run() throws {

@@ -32,8 +32,12 @@ public final class Store: Sendable {
         vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
-            busAddress: configuration.busAddress, makeSecretService: configuration.makeSecretService)
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in try factory.make(line) }
+            busAddress: configuration.busAddress, standIns: configuration.standIns,
+            directories: configuration.stackDirectories)
+        let written = Set(stack.lines.filter { $0.applies(to: .save) || $0.applies(to: .clear) }.map(\.module))
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+            try factory.make(line, isWritten: written.contains(line.module))
+        }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)

@@ -19,8 +19,8 @@ public struct StoreConfiguration: Sendable {
     package var vaultPath: String?
     /// The message bus instead of the session's, for tests.
     package var busAddress: String?
-    /// Makes what stands in for the Secret Service, for tests; it gets the key of item versions.
-    package var makeSecretService: (@Sendable (@escaping VersionKeyProvider) -> any Module)?
+    /// Makes what stands in for modules, by their names, for tests; each gets the key of item versions.
+    package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Tells since when something is owed: a test's own clock, or the wall clock.
     package var clock: @Sendable () -> UnixTime = { .now }
     /// Where the files of stacks are.

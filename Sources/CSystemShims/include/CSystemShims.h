@@ -89,4 +89,25 @@ void tokenkeep_flag_lower(int flag);
 /* A descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
 int tokenkeep_either_open(int one, int other);
 
+/* Where modules lie that a stack calls by their names. */
+const char *tokenkeep_module_directory(void);
+
+/* A program that was started, and our ends of its standard input and output, which do not wait. */
+typedef struct tokenkeep_program {
+    pid_t process;
+    int input;
+    int output;
+} tokenkeep_program;
+
+/* Starts a program in a process group of its own, in the directory /, with no signal blocked and no other
+ * descriptor; what it writes to standard error is dropped unless shows_errors. 0 or an errno. */
+int tokenkeep_program_start(const char *path, char *const environment[], int shows_errors,
+                            tokenkeep_program *program);
+
+/* Waits for its end. 0 and its status, ETIMEDOUT, or ECHILD where somebody else waited for it. */
+int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status);
+
+/* Kills it with its group and takes note of its end. Does nothing where it has ended and that was noted. */
+void tokenkeep_program_kill(pid_t process);
+
 #endif

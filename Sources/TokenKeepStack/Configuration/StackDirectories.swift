@@ -32,6 +32,12 @@ package enum StackDirectories: Sendable {
         return name == "default" ? StackFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 
+    /// Whether a file is one of the system's directory, which root alone writes to.
+    func isSystems(_ source: String) -> Bool {
+        guard let system, source.hasPrefix(system + "/") else { return false }
+        return !source.dropFirst(system.utf8.count + 1).utf8.contains(UInt8(ascii: "/"))
+    }
+
     /// Where a stack's file would be, for messages.
     func path(of name: String) -> String {
         [user, system].compactMap { $0.map { "\($0)/\(name).conf" } }.joined(separator: " or ")

@@ -21,6 +21,7 @@ struct StackPrograms: Sendable {
                 try StackPrograms.check(line, against: earlier.line)
                 places.append(Dispatcher.Place(line: line, module: earlier.module))
             } else if let module = try StackPrograms.module(of: line, make) {
+                try StackPrograms.check(module, of: line, against: places)
                 places.append(Dispatcher.Place(line: line, module: module))
             }
         }
@@ -58,6 +59,15 @@ struct StackPrograms: Sendable {
                 error.status, "\(line.place): \(error.message)", module: error.module, hint: error.hint,
                 isAbsence: error.isAbsence)
         }
+    }
+
+    /// What is owed to a module is noted by its name.
+    private static func check(
+        _ module: any Module, of line: StackLine, against places: [Dispatcher.Place]
+    ) throws(TokenKeepError) {
+        guard let other = places.first(where: { $0.module.name == module.name }) else { return }
+        throw TokenKeepError(
+            .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
     /// A module has one set of arguments: its first line's.

@@ -26,6 +26,12 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
+    /// Takes what is left: the module itself says what it makes of it.
+    mutating func takeRest() -> [String] {
+        defer { rest = [] }
+        return rest
+    }
+
     /// - Throws: ``Status/invalid`` where an argument is left that nobody took.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }

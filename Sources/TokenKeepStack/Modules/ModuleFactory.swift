@@ -1,43 +1,100 @@
 import TokenKeepCore
+import TokenKeepPlugin
 import TokenKeepSecretService
 import TokenKeepVault
 
 /// Makes the modules that stack lines name.
 struct ModuleFactory {
+    /// What stands in for modules, by their names: for tests.
+    typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
+
+    /// Makes one of our own modules and takes its arguments.
+    private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
+
     let vault: Vault
     let arena: SecretArena
     let versionKeys: VersionKeys
     /// The message bus instead of the session's, for tests.
     let busAddress: String?
-    /// What stands in for the Secret Service, for tests.
-    let makeSecretService: (@Sendable (@escaping VersionKeyProvider) -> any Module)?
+    let standIns: StandIns
+    /// Where the files of stacks are: those of the system may name modules by their paths.
+    let directories: StackDirectories
+
+    /// Our own modules. What is none of them is looked for in the directory of modules.
+    private static let own: [(name: String, make: Maker)] = [
+        (
+            "secret-service",
+            { (factory, arguments) throws(TokenKeepError) in
+                let timeout = try arguments.takeTimeout() ?? 5000
+                return factory.owing(
+                    SecretServiceModule(
+                        arena: factory.arena, timeoutMilliseconds: timeout, address: factory.busAddress,
+                        versionKey: factory.versionKey))
+            }
+        ),
+        ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(vault: factory.vault) }),
+        ("memory", { (factory, _) throws(TokenKeepError) in MemoryModule(arena: factory.arena) }),
+    ]
+
+    /// The names of our own modules.
+    static var ownNames: [String] { own.map(\.name) }
 
     /// Makes the module of a line.
     ///
+    /// - Parameter isWritten: whether any line of the stack asks it to save or clear.
     /// - Throws: ``Status/invalid`` where there is no such module or it takes no such argument.
-    func make(_ line: StackLine) throws(TokenKeepError) -> any Module {
+    func make(_ line: StackLine, isWritten: Bool) throws(TokenKeepError) -> any Module {
         var arguments = ModuleArguments(line)
-        let module: any Module
-        switch line.module {
-        case "vault": module = VaultModule(vault: vault)
-        case "memory": module = MemoryModule(arena: arena)
-        case "secret-service":
-            let timeout = try arguments.takeTimeout() ?? 5000
-            module = DebtorModule(base: secretService(timeout), vault: vault, machine: .current)
-        default:
-            throw TokenKeepError(
-                .invalid, "there is no module \"\(line.module)\"",
-                hint: "the modules are: secret-service, vault, memory", isAbsence: true)
+        if let standIn = standIns[line.module] {
+            _ = try arguments.takeTimeout()
+            return owing(standIn(versionKey))
         }
+        guard let own = ModuleFactory.own.first(where: { $0.name == line.module }) else {
+            return try plugin(line, &arguments, isWritten: isWritten)
+        }
+        let module = try own.make(self, &arguments)
         try arguments.end()
         return module
     }
 
-    private func secretService(_ timeout: UInt32) -> any Module {
+    /// A module of somebody else's. Its file is not opened before its first call.
+    private func plugin(
+        _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
+    ) throws(TokenKeepError) -> any Module {
+        var setting = PluginModule.Setting(file: try file(line))
+        guard ModuleFile.isName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
+            throw TokenKeepError(.invalid, "no module can be called \"\(setting.name)\"")
+        }
+        setting.timeoutMilliseconds = try arguments.takeTimeout() ?? setting.timeoutMilliseconds
+        setting.arguments = arguments.takeRest()
+        setting.mayBeMissing = line.mayBeMissing
+        setting.acceptsDebts = isWritten
+        return owing(PluginModule(setting, arena: arena, versionKey: versionKey))
+    }
+
+    private func file(_ line: StackLine) throws(TokenKeepError) -> ModuleFile {
+        guard line.module.utf8.first == UInt8(ascii: "/") else {
+            if let file = ModuleDirectory.file(of: line.module) { return file }
+            let own = ModuleFactory.ownNames.joined(separator: ", ")
+            throw TokenKeepError(
+                .invalid, "there is no module \"\(line.module)\"",
+                hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
+        }
+        guard directories.isSystems(line.place.source) else {
+            throw TokenKeepError(
+                .invalid, "the module \(line.module) is named by its path, which only a stack of the system may do",
+                hint: "install it in \(ModuleDirectory.path) and name it there")
+        }
+        return ModuleFile(path: line.module)
+    }
+
+    /// The module, with what it misses owed to it where it accepts that.
+    private func owing(_ module: any Module) -> any Module {
+        module.acceptsDebts ? DebtorModule(base: module, vault: vault, machine: .current) : module
+    }
+
+    private var versionKey: VersionKeyProvider {
         let keys = versionKeys
-        let provider: VersionKeyProvider = { () throws(TokenKeepError) in try keys.current() }
-        if let makeSecretService { return makeSecretService(provider) }
-        return SecretServiceModule(
-            arena: arena, timeoutMilliseconds: timeout, address: busAddress, versionKey: provider)
+        return { () throws(TokenKeepError) in try keys.current() }
     }
 }

@@ -116,7 +116,7 @@ extension ScriptedService {
     func store(vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
         configuration.vaultPath = vaultPath
-        configuration.makeSecretService = { ScriptedConnection(self, isConnected: isConnected, versionKey: $0) }
+        configuration.standIns["secret-service"] = { ScriptedConnection(self, isConnected: isConnected, versionKey: $0) }
         configuration.clock = { self.now }
         return try Store(configuration)
     }

@@ -1,0 +1,41 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// Where modules lie that a stack calls by their names: `NAME.so`, or the program `NAME`.
+package enum ModuleDirectory {
+    /// The compiled-in directory, unless `TOKENKEEP_MODULES` says another one; that is not heard where the program has
+    /// more rights than its caller.
+    package static var path: String {
+        if !ModuleFile.isPrivileged, let value = getenv("TOKENKEEP_MODULES"),
+            let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/")
+        {
+            return path
+        }
+        return String(cString: tokenkeep_module_directory())
+    }
+
+    /// The file of a module, or nil.
+    package static func file(of name: String) -> ModuleFile? {
+        guard ModuleFile.isName(name) else { return nil }
+        let path = path
+        return ["\(path)/\(name).so", "\(path)/\(name)"].first { (path: String) in access(path, F_OK) == 0 }
+            .map { ModuleFile(path: $0) }
+    }
+
+    /// The modules that lie there, in the order of their names.
+    package static func files() -> [ModuleFile] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let name, !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted().map { ModuleFile(path: "\(path)/\($0)") }
+            .filter { $0.kind == .sharedObject || access($0.path, X_OK) == 0 }
+            .filter { file(of: $0.moduleName)?.path == $0.path }
+    }
+}

@@ -1,0 +1,104 @@
+import CSystemShims
+import Glibc
+package import TokenKeepCore
+
+/// The file of a module: a shared object, or a program. Nothing of it is run before it was checked.
+package struct ModuleFile: Sendable {
+    /// How a module is run.
+    package enum Kind: String, Sendable {
+        /// In the process, by its functions.
+        case sharedObject = "shared object"
+        /// As a process of its own, by lines.
+        case program = "program"
+    }
+
+    /// Where it lies.
+    package let path: String
+    /// How it is run: a shared object where its name ends with `.so`, else a program.
+    package let kind: Kind
+
+    /// The file at a path, which need not be there.
+    package init(path: String) {
+        self.path = path
+        kind = path.hasSuffix(".so") ? .sharedObject : .program
+    }
+
+    /// What a stack calls the module: the file's name, without `.so`.
+    package var moduleName: String {
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        return kind == .sharedObject ? String(name.dropLast(3)) : name
+    }
+
+    /// Whether a module may be called so: 1 to 64 of `a-z 0-9 . _ -`, with no `.` first.
+    package static func isName(_ name: String) -> Bool {
+        (1...Limits.attributeName).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
+            && name.utf8.allSatisfy(ItemAttributes.isNameByte)
+    }
+
+    /// Whether the file can be used, without running anything of it.
+    ///
+    /// - Throws: ``Status/unavailable``, as an absence where there is no such file.
+    package func check() throws(TokenKeepError) {
+        let descriptor = try open()
+        close(descriptor)
+        if kind == .program { try checkProgram() }
+    }
+
+    /// Opens the file for reading and checks what was opened.
+    ///
+    /// - Returns: a descriptor, which is the caller's.
+    func open() throws(TokenKeepError) -> Int32 {
+        // O_NONBLOCK: a pipe in the file's place must not hold us up.
+        let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
+        guard descriptor >= 0 else { throw refused(ModuleFile.words(errno), isAbsence: errno == ENOENT) }
+        do throws(TokenKeepError) {
+            var status = stat()
+            guard tokenkeep_fstat(descriptor, &status) == 0 else { throw refused(ModuleFile.words(errno)) }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw refused("it is no regular file") }
+            try checkOwner(status, of: path)
+            return descriptor
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// A program is run by its path: nobody else may put another one there.
+    func checkProgram() throws(TokenKeepError) {
+        guard access(path, X_OK) == 0 else { throw refused("it is not executable", hint: "chmod +x \(path)") }
+        guard let resolved = realpath(path, nil) else { throw refused(ModuleFile.words(errno)) }
+        defer { free(resolved) }
+        var parts = String(cString: resolved).split(separator: "/")
+        while !parts.isEmpty {
+            parts.removeLast()
+            let directory = "/" + parts.joined(separator: "/")
+            var status = stat()
+            guard tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0 else {
+                throw refused(ModuleFile.words(errno))
+            }
+            // In a directory with the sticky bit nobody replaces what is another's.
+            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0)
+        }
+    }
+
+    private func checkOwner(_ status: stat, of path: String, mayBeShared: Bool = false) throws(TokenKeepError) {
+        let ownIsEnough = !ModuleFile.isPrivileged
+        guard status.st_uid == 0 || ownIsEnough && status.st_uid == geteuid() else {
+            let wanted = ownIsEnough ? "root or this user" : "root"
+            throw refused("\(path) is owned by user \(status.st_uid), not by \(wanted)")
+        }
+        guard mayBeShared || status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw refused("others than its owner may write to \(path)", hint: "chmod go-w \(path)")
+        }
+    }
+
+    /// Why the module cannot be used.
+    func refused(_ words: String, hint: String? = nil, isAbsence: Bool = false) -> TokenKeepError {
+        TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
+    }
+
+    /// Whether the program has more rights than its caller, who then may not bring code into it.
+    static var isPrivileged: Bool { tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() }
+
+    static func words(_ error: Int32) -> String { strerror(error).map { String(cString: $0) } ?? "error \(error)" }
+}

@@ -1,0 +1,103 @@
+import TokenKeepCore
+
+/// One call of a module, and what the module told of it. It lives until the module returns, however long its caller is
+/// gone by then.
+final class PluginCall: Sendable {
+    /// What a module may give in answer.
+    enum Expected {
+        case nothing, item, list
+    }
+
+    private struct Told {
+        var isOver = false
+        var error: String?
+        var notes: [String] = []
+        var items: [ForeignItem] = []
+        var fault: TokenKeepError?
+    }
+
+    private static let mostItems = 100_000
+    private static let mostNotes = 32
+
+    let deadline: Deadline
+    let promptsAllowed: Bool
+    let arena: SecretArena?
+    private let told = Guarded(Told())
+
+    init(_ call: CallContext, arena: SecretArena?) {
+        deadline = call.deadline
+        promptsAllowed = call.promptsAllowed
+        self.arena = arena
+    }
+
+    /// Whether the caller has gone.
+    var isOver: Bool { deadline.hasPassed || told.withLock { $0.isOver } }
+
+    /// Notes that the caller has gone.
+    func end() { told.withLock { $0.isOver = true } }
+
+    /// Begins another step of the same call.
+    func begin() {
+        told.withLock { told in
+            told = Told(isOver: told.isOver)
+        }
+    }
+
+    func set(error text: String) { told.withLock { $0.error = text } }
+
+    func note(_ text: String) {
+        told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
+    }
+
+    /// Takes an item, or why it is none.
+    func answer(_ read: () throws(TokenKeepError) -> ForeignItem) {
+        guard told.withLock({ $0.fault == nil && $0.items.count < PluginCall.mostItems }) else {
+            return told.withLock { $0.fault = $0.fault ?? .foreign("more than \(PluginCall.mostItems) items") }
+        }
+        do throws(TokenKeepError) {
+            let item = try read()
+            told.withLock { $0.items.append(item) }
+        } catch {
+            told.withLock { $0.fault = error }
+        }
+    }
+
+    var notes: [String] { told.withLock { $0.notes } }
+
+    /// What the module answered with its status.
+    ///
+    /// - Throws: the status where it is a failure, ``Status/corrupt`` where the answer is none.
+    func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [ForeignItem] {
+        let (fault, text, items) = told.withLock { ($0.fault, $0.error, $0.items) }
+        if let fault { throw fault }
+        guard status == .ok else {
+            throw TokenKeepError(status, text ?? "the module says \(status.name), and not why")
+        }
+        switch expected {
+        case .nothing: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
+        case .item: guard items.count == 1 else { throw .foreign("OK and \(items.count) items for one") }
+        case .list: break
+        }
+        return items
+    }
+}
+
+extension TokenKeepError {
+    /// A module's answer that is none.
+    static func foreign(_ words: String) -> TokenKeepError {
+        TokenKeepError(.corrupt, "the module answered with \(words)")
+    }
+}
+
+extension Status {
+    /// Whether a module may say so. What speaks of the call, not of the module, would end every walk.
+    func mayBeSaid(opening: Bool) -> Bool {
+        switch self {
+        case .ok, .notFound, .locked, .unavailable, .timedOut, .cancelled, .denied, .policy, .corrupt, .unsupported, .io,
+            .busy:
+            true
+        case .invalid: opening
+        case .expired, .conflict, .duplicate, .forked, .internal, .needsLogin: false
+        }
+    }
+}

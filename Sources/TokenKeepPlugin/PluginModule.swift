@@ -1,0 +1,195 @@
+import Glibc
+package import TokenKeepCore
+
+/// A module that is none of ours: a shared object or a program.
+///
+/// It is not touched before the first call. All its code runs on one thread of its own, or in another process; a call
+/// comes back at its deadline, and a module that did not answer is left alone until it returns. What it answers is
+/// checked like a stranger's. A precondition is checked right before the save: whoever must exclude other processes
+/// holds a lock of his own around the call.
+package final class PluginModule: Module {
+    /// How a module is to be used.
+    package struct Setting: Sendable {
+        /// The file.
+        package var file: ModuleFile
+        /// What the stack calls it.
+        package var name: String
+        /// The arguments of the stack's line.
+        package var arguments: [String] = []
+        /// How long a call may take, within its own deadline.
+        package var timeoutMilliseconds: UInt32 = 5000
+        /// Whether a module that cannot be loaded is simply not there.
+        package var mayBeMissing = false
+        /// Whether what it misses may be owed to it.
+        package var acceptsDebts = true
+        /// The time that a save notes.
+        package var clock: @Sendable () -> UnixTime = { .now }
+
+        /// A module with no arguments.
+        package init(file: ModuleFile, name: String? = nil) {
+            self.file = file
+            self.name = name ?? file.moduleName
+        }
+    }
+
+    private let setting: Setting
+    private let arena: SecretArena
+    private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    private let worker: PluginWorker
+    private let observers = PluginObservers()
+    private let session = PluginSession()
+    private static let restMilliseconds: UInt32 = 5000
+    private static let closingMilliseconds: UInt32 = 500
+
+    /// A module that has done nothing yet.
+    package init(
+        _ setting: Setting, arena: SecretArena,
+        versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    ) {
+        self.setting = setting
+        self.arena = arena
+        self.versionKey = versionKey
+        // A program that did not answer is killed: that it can be started again says nothing.
+        worker = PluginWorker(
+            restMilliseconds: setting.file.kind == .program ? PluginModule.restMilliseconds : 0)
+    }
+
+    deinit {
+        let session = session
+        worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { session.close() }
+    }
+
+    package var name: String { setting.name }
+    package var acceptsDebts: Bool { setting.acceptsDebts }
+    package var mayAnswer: Bool { worker.mayAnswer }
+
+    package func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
+
+    package func prepare(_ call: CallContext) throws(TokenKeepError) {
+        try ask(call) { (transport, call) throws(TokenKeepError) in try transport.prepare(call) }
+    }
+
+    package func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        let module = self.name
+        let item = try ask(call, about: name) { (transport, call) throws(TokenKeepError) in
+            try transport.load(name, call).item(named: name, module: module)
+        }
+        return try PluginModule.versioned(item, versionKey())
+    }
+
+    package func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        let (module, now, key) = (name, setting.clock(), try versionKey())
+        return try ask(call, about: request.name) { (transport, call) throws(TokenKeepError) in
+            let present = try PluginModule.present(request.name, transport, call, module, key)
+            try request.check(present: present?.details)
+            var details = request.details(replacing: present?.details, module: module, now: now)
+            details.version = key.version(of: details, secret: request.secret)
+            guard !call.isOver else { throw PluginModule.late }
+            try transport.save(TokenItem(details: details, secret: request.secret), call)
+            return details.version
+        }
+    }
+
+    package func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        let (module, key) = (self.name, try version.map { (_) throws(TokenKeepError) in try versionKey() })
+        return try ask(call, about: name) { (transport, call) throws(TokenKeepError) in
+            if let version, let key {
+                let present = try PluginModule.present(name, transport, call, module, key)
+                try SaveRequest.check(version: version, of: name, present: present?.details)
+                guard !call.isOver else { throw PluginModule.late }
+            }
+            do throws(TokenKeepError) {
+                try transport.clear(name, call)
+                return true
+            } catch {
+                guard error.status == .notFound else { throw error }
+                return false
+            }
+        }
+    }
+
+    package func list(
+        namespace: String, service: String?, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemListing {
+        let module = name
+        return try ask(call) { (transport, call) throws(TokenKeepError) in
+            let items = try transport.list(namespace: namespace, service: service, call)
+            var seen: Set<ItemName> = []
+            var details: [ItemDetails] = []
+            for item in items {
+                let one = try item.details(namespace: namespace, service: service, module: module)
+                if seen.insert(one.name).inserted { details.append(one) }
+            }
+            return ItemListing(items: details)
+        }
+    }
+
+    package func report(_ call: CallContext) -> ModuleReport {
+        let place = "the \(setting.file.kind.rawValue) \(setting.file.path)"
+        do throws(TokenKeepError) {
+            let notes = try ask(call) { (transport, call) throws(TokenKeepError) in try transport.report(call) }
+            return ModuleReport(module: name, place: place, notes: notes)
+        } catch {
+            return ModuleReport(module: name, problem: error, place: place)
+        }
+    }
+
+    /// What the module says that it can do: loads it.
+    package func capabilities(_ call: CallContext) throws(TokenKeepError) -> PluginCapabilities {
+        try ask(call) { (transport, call) throws(TokenKeepError) in
+            _ = try transport.report(call)
+            return transport.capabilities
+        }
+    }
+
+    private static let late = TokenKeepError(.timedOut, "the module did not answer in time")
+
+    private static func versioned(_ item: TokenItem, _ key: ItemVersionKey) -> TokenItem {
+        var details = item.details
+        details.version = key.version(of: details, secret: item.secret)
+        return TokenItem(details: details, secret: item.secret)
+    }
+
+    private static func present(
+        _ name: ItemName, _ transport: any PluginTransport, _ call: PluginCall, _ module: String, _ key: ItemVersionKey
+    ) throws(TokenKeepError) -> TokenItem? {
+        do throws(TokenKeepError) {
+            return versioned(try transport.load(name, call).item(named: name, module: module), key)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    /// Runs `body` on the module's thread, loading the module where that was not done yet.
+    private func ask<Result: Sendable>(
+        _ call: CallContext, about name: ItemName? = nil,
+        _ body: @escaping @Sendable (any PluginTransport, PluginCall) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let budget = call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
+        let pluginCall = PluginCall(budget, arena: arena)
+        let (session, setting, observers) = (session, setting, observers)
+        do throws(TokenKeepError) {
+            return try worker.run(pluginCall) { () throws(TokenKeepError) in
+                let transport = try session.transport(setting, pluginCall) { observers.tell() }
+                return try body(transport, pluginCall)
+            }
+        } catch {
+            throw described(error, name)
+        }
+    }
+
+    /// The same error with the module's name, and the item's where the words do not name it.
+    private func described(_ error: TokenKeepError, _ item: ItemName?) -> TokenKeepError {
+        if error.status == .notFound, let item {
+            return TokenKeepError(.notFound, "no item \(item)", module: name)
+        }
+        // What only gives items and may be missing has none where it is. (The owing stack judges the others.)
+        if error.isAbsence, !setting.acceptsDebts {
+            return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
+        }
+        return error.inModule(name)
+    }
+}

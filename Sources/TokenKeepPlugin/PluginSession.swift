@@ -1,0 +1,57 @@
+import TokenKeepCore
+
+/// A module's transport, made when it is first needed; used on the module's thread alone.
+final class PluginSession: @unchecked Sendable {
+    private var transport: (any PluginTransport)?
+
+    /// The transport, opened where it is not.
+    ///
+    /// - Throws: why the module cannot be used; the next call tries again.
+    func transport(
+        _ setting: PluginModule.Setting, _ call: PluginCall, changed: @escaping @Sendable () -> Void
+    ) throws(TokenKeepError) -> any PluginTransport {
+        if let transport { return transport }
+        do throws(TokenKeepError) {
+            let made = try open(
+                setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
+            transport = made
+            return made
+        } catch {
+            // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
+            throw TokenKeepError(
+                error.status, error.message, module: error.module, hint: error.hint, isAbsence: setting.mayBeMissing)
+        }
+    }
+
+    private func open(
+        _ file: ModuleFile, _ options: PluginOptions, _ call: PluginCall
+    ) throws(TokenKeepError) -> any PluginTransport {
+        switch file.kind {
+        case .sharedObject: return try SharedObjectTransport(file, options, call)
+        case .program: return try ProgramTransport(file, options)
+        }
+    }
+
+    /// Ends what was opened.
+    func close() {
+        transport?.close()
+        transport = nil
+    }
+}
+
+/// Who wants to be told that a module's items may have changed.
+final class PluginObservers: Sendable {
+    private let observers = Guarded<[@Sendable () -> Bool]>([])
+
+    func add(_ observer: @escaping @Sendable () -> Bool) { observers.withLock { $0.append(observer) } }
+
+    /// Tells everybody outside the lock, and forgets those who want no more.
+    func tell() {
+        let present = observers.withLock { observers in
+            defer { observers = [] }
+            return observers
+        }
+        let left = present.filter { $0() }
+        observers.withLock { $0 = left + $0 }
+    }
+}

@@ -1,0 +1,207 @@
+import Glibc
+import Synchronization
+import TokenKeepCore
+
+/// The one thread on which a module's functions run, one after the other.
+///
+/// A caller waits until its deadline. What is still running then is left alone, and as long as it is, every other call
+/// fails at once. What has not begun by then never does. Signals are blocked on the thread.
+final class PluginWorker: Sendable {
+    private let shared: Shared
+
+    /// - Parameter rest: for how many milliseconds nothing is asked after a deadline passed without an answer.
+    init(restMilliseconds rest: UInt32) { shared = Shared(rest: rest) }
+
+    /// False while the module is known not to answer.
+    var mayAnswer: Bool { shared.isUsable && !shared.isLeftAlone }
+
+    /// Runs `body` on the thread.
+    ///
+    /// - Throws: ``Status/timedOut`` where it is not done by the deadline, ``Status/unavailable`` while an earlier call
+    ///   is not answered and in a child of fork, and what `body` throws.
+    func run<Result: Sendable>(
+        _ call: PluginCall, _ body: @escaping @Sendable () throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let outcome = Guarded<Swift.Result<Result, TokenKeepError>?>(nil)
+        let job = Job(call: call) {
+            let result: Swift.Result<Result, TokenKeepError>
+            do throws(TokenKeepError) { result = .success(try body()) } catch { result = .failure(error) }
+            outcome.withLock { $0 = result }
+        }
+        try shared.perform(job)
+        guard let result = outcome.withLock({ $0 }) else {
+            throw TokenKeepError(.internal, "the module's thread lost an answer")
+        }
+        if case .failure(let error) = result, error.status == .timedOut { shared.leaveAlone() }
+        return try result.get()
+    }
+
+    /// Runs `body` last of all and ends the thread; waits for it as long as `patience` lets, where anything was run.
+    func end(patience: Deadline, _ body: @escaping @Sendable () -> Void) { shared.end(patience, body) }
+
+    private final class Job: @unchecked Sendable {
+        enum State { case queued, running, abandoned, done }
+        let call: PluginCall
+        let body: @Sendable () -> Void
+        var state = State.queued  // under the mutex
+
+        init(call: PluginCall, _ body: @escaping @Sendable () -> Void) {
+            self.call = call
+            self.body = body
+        }
+    }
+
+    /// What the owner and the thread share: it lives until the thread ends.
+    private final class Shared: @unchecked Sendable {
+        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        private let jobArrived = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+        private let jobDone = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+        private let owner = Atomic<Int32>(0)
+        private let rest: UInt32
+        private var jobs: [Job] = []
+        private var abandoned: Job?
+        private var leftAloneUntil: Deadline?
+        private var hasEnded = false
+
+        init(rest: UInt32) {
+            self.rest = rest
+            pthread_mutex_init(mutex, nil)
+            var attributes = pthread_condattr_t()
+            pthread_condattr_init(&attributes)
+            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+            pthread_cond_init(jobArrived, nil)
+            pthread_cond_init(jobDone, &attributes)
+            pthread_condattr_destroy(&attributes)
+        }
+
+        deinit {
+            pthread_cond_destroy(jobDone)
+            pthread_cond_destroy(jobArrived)
+            pthread_mutex_destroy(mutex)
+            jobDone.deallocate()
+            jobArrived.deallocate()
+            mutex.deallocate()
+        }
+
+        /// The thread of the parent is not there in a child of fork, and the mutex may be held for ever.
+        var isUsable: Bool {
+            let owner = owner.load(ordering: .acquiring)
+            return owner == 0 || owner == getpid()
+        }
+
+        var isLeftAlone: Bool {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return leftAlone()
+        }
+
+        private func leftAlone() -> Bool {
+            if abandoned != nil { return true }
+            if let until = leftAloneUntil, until.hasPassed { leftAloneUntil = nil }
+            return leftAloneUntil != nil
+        }
+
+        func leaveAlone() {
+            guard rest > 0 else { return }
+            pthread_mutex_lock(mutex)
+            leftAloneUntil = Deadline(milliseconds: rest)
+            pthread_mutex_unlock(mutex)
+        }
+
+        func perform(_ job: Job) throws(TokenKeepError) {
+            guard isUsable else {
+                throw TokenKeepError(
+                    .unavailable, "the module was used before fork", hint: "open another store in the child")
+            }
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            guard !leftAlone() else {
+                throw TokenKeepError(
+                    .unavailable, "the module did not answer an earlier call and has not come back")
+            }
+            try startThread()
+            jobs.append(job)
+            pthread_cond_signal(jobArrived)
+            guard !wait(for: job, until: job.call.deadline) else { return }
+            job.call.end()
+            if job.state == .running {
+                job.state = .abandoned
+                abandoned = job
+                if rest > 0 { leftAloneUntil = Deadline(milliseconds: rest) }
+            } else {
+                jobs.removeAll { $0 === job }
+            }
+            throw TokenKeepError(.timedOut, "the module did not answer in time")
+        }
+
+        /// Whether it is done; the mutex is held.
+        private func wait(for job: Job, until deadline: Deadline) -> Bool {
+            while job.state != .done {
+                let left = deadline.remainingMilliseconds
+                guard left > 0 else { return false }
+                var moment = timespec()
+                clock_gettime(CLOCK_MONOTONIC, &moment)
+                let nanoseconds = moment.tv_nsec + Int(left % 1000) * 1_000_000
+                moment.tv_sec += Int(left / 1000) + nanoseconds / 1_000_000_000
+                moment.tv_nsec = nanoseconds % 1_000_000_000
+                pthread_cond_timedwait(jobDone, mutex, &moment)
+            }
+            return true
+        }
+
+        /// Starts the thread where there is none; the mutex is held.
+        private func startThread() throws(TokenKeepError) {
+            guard owner.load(ordering: .acquiring) == 0 else { return }
+            var attributes = pthread_attr_t()
+            pthread_attr_init(&attributes)
+            defer { pthread_attr_destroy(&attributes) }
+            pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+            var (all, before) = (sigset_t(), sigset_t())
+            sigfillset(&all)
+            pthread_sigmask(SIG_SETMASK, &all, &before)
+            defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+            let retained = Unmanaged.passRetained(self)
+            var thread = pthread_t()
+            let error = pthread_create(
+                &thread, &attributes,
+                { argument in
+                    if let argument { Unmanaged<Shared>.fromOpaque(argument).takeRetainedValue().work() }
+                    return nil
+                }, retained.toOpaque())
+            guard error == 0 else {
+                retained.release()
+                throw TokenKeepError(.io, "no thread for the module can be started: \(ModuleFile.words(error))")
+            }
+            owner.store(getpid(), ordering: .releasing)
+        }
+
+        private func work() {
+            pthread_mutex_lock(mutex)
+            while true {
+                while jobs.isEmpty {
+                    if hasEnded { return _ = pthread_mutex_unlock(mutex) }
+                    pthread_cond_wait(jobArrived, mutex)
+                }
+                let job = jobs.removeFirst()
+                job.state = .running
+                pthread_mutex_unlock(mutex)
+                job.body()
+                pthread_mutex_lock(mutex)
+                job.state = .done
+                if abandoned === job { abandoned = nil }
+                pthread_cond_broadcast(jobDone)
+            }
+        }
+
+        func end(_ patience: Deadline, _ body: @escaping @Sendable () -> Void) {
+            guard owner.load(ordering: .acquiring) == getpid() else { return }
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            let job = Job(call: PluginCall(CallContext(deadline: patience), arena: nil), body)
+            hasEnded = true
+            jobs.append(job)
+            pthread_cond_signal(jobArrived)
+            if abandoned == nil { _ = wait(for: job, until: patience) }
+        }
+    }
+}

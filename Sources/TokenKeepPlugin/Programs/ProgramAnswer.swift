@@ -1,0 +1,176 @@
+import CSodium
+import TokenKeepCore
+
+/// What a program answers, line by line. Nothing of it is believed.
+final class ProgramAnswer {
+    /// What a line may have at most, its end included.
+    static let longestLine = 64 * 1024
+    /// What all lines together may have.
+    static let longestAnswer = 64 << 20
+
+    private enum Stage { case version, fields, whole }
+    private var stage = Stage.version
+    private let call: PluginCall
+    private var status: Status?
+    private var item: ForeignItem?
+    private var secret: WipingBuffer?
+    /// Whether the program waits for another request.
+    private(set) var keepsRunning = false
+    /// What the program says that it can do.
+    private(set) var capabilities: PluginCapabilities = []
+
+    init(_ call: PluginCall) { self.call = call }
+
+    /// Whether the empty line at the end came.
+    var isWhole: Bool { stage == .whole }
+
+    /// Takes the whole lines that the buffer begins with.
+    ///
+    /// - Throws: ``Status/corrupt`` for what is none.
+    func take(from buffer: WipingBuffer) throws(TokenKeepError) {
+        var taken = 0
+        while !isWhole {
+            let rest = UnsafeRawBufferPointer(rebasing: buffer.bytes[taken...])
+            guard let end = rest.prefix(ProgramAnswer.longestLine).firstIndex(of: UInt8(ascii: "\n")) else {
+                guard rest.count < ProgramAnswer.longestLine else { throw .foreign("a line longer than 64 KiB") }
+                break
+            }
+            try take(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            taken += end + 1
+        }
+        guard !isWhole || taken == buffer.count else { throw .foreign("more than one answer") }
+        buffer.removeFirst(taken)
+    }
+
+    /// What it came to.
+    func items(expecting expected: PluginCall.Expected) throws(TokenKeepError) -> [ForeignItem] {
+        guard let status else { throw .foreign("no status") }
+        if let item, expected == .item, status == .ok { call.answer { item } }
+        return try call.items(after: status, expecting: expected)
+    }
+
+    private func take(line: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        if line.isEmpty {
+            guard stage == .fields else { throw .foreign("an empty line before its version") }
+            try endItem()
+            stage = .whole
+            return
+        }
+        guard let equals = line.firstIndex(of: UInt8(ascii: "=")), equals > 0, equals <= 96,
+            line[..<equals].allSatisfy({ ItemAttributes.isNameByte($0) || $0 == UInt8(ascii: "+") })
+        else { throw .foreign("a line that is not key=value") }
+        let key = String(decoding: line[..<equals], as: UTF8.self)
+        let value = UnsafeRawBufferPointer(rebasing: line[(equals + 1)...])
+        if stage == .version {
+            guard key == "tokenkeep", value.elementsEqual("1".utf8) else { throw .foreign("another version than 1") }
+            stage = .fields
+            return
+        }
+        try take(key, value)
+    }
+
+    private func take(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        switch key {
+        case "status": status = try ProgramAnswer.status(value)
+        case "message": call.set(error: try line(value))
+        case "note": call.note(try line(value))
+        case "keep": keepsRunning = value.elementsEqual("yes".utf8)
+        case "capability": note(capability: value)
+        case "item":
+            try endItem()
+            item = ForeignItem()
+            isList = true
+        case "secret", "secret+": try take(secret: value)
+        default: try take(field: key, value)
+        }
+    }
+
+    private var isList = false
+
+    private func take(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        var item = self.item ?? ForeignItem()
+        switch key {
+        case "namespace": item.namespace = try text(value, Limits.namespace)
+        case "service": item.service = try text(value, Limits.service)
+        case "account": item.account = try text(value, Limits.account)
+        case "label": item.label = try text(value, Limits.label)
+        case "accessibility": item.accessLevel = try ProgramAnswer.number(value)
+        case "flags": item.flags = try ProgramAnswer.number(value)
+        case "created_at": item.createdAt = try ProgramAnswer.number(value)
+        case "modified_at": item.modifiedAt = try ProgramAnswer.number(value)
+        case "expires_at": item.expiresAt = try ProgramAnswer.number(value)
+        case _ where key.hasPrefix("attribute."):
+            guard item.attributes.count < Limits.attributeCount else { throw .foreign("too many attributes") }
+            item.attributes.append(
+                (String(key.dropFirst("attribute.".count)), try text(value, Limits.attributeValue)))
+        default: return  // of a later version
+        }
+        self.item = item
+    }
+
+    private func take(secret value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        let secret: WipingBuffer
+        if let begun = self.secret { secret = begun } else { secret = try WipingBuffer(capacity: 256) }
+        self.secret = secret
+        try ProgramAnswer.decode(value, into: secret)
+        guard secret.count <= Limits.secret else { throw .foreign("a secret longer than \(Limits.secret) bytes") }
+        item = item ?? ForeignItem()
+    }
+
+    /// Gives the item that the lines described so far.
+    private func endItem() throws(TokenKeepError) {
+        if let secret { item?.secret = try SecretBytes(copying: secret.bytes, in: call.arena) }
+        secret = nil
+        guard isList, let item else { return }
+        call.answer { item }
+        self.item = nil
+    }
+
+    private func note(capability value: UnsafeRawBufferPointer) {
+        let word = String(decoding: value, as: UTF8.self)
+        for known in PluginCapabilities.words where known.word == word { capabilities.insert(known.capability) }
+    }
+
+    private static func status(_ value: UnsafeRawBufferPointer) throws(TokenKeepError) -> Status {
+        let word = String(decoding: value, as: UTF8.self)
+        guard let status = Status.allCases.first(where: { $0.name.lowercased() == word }),
+            status.mayBeSaid(opening: true)
+        else { throw .foreign("a status that no module may give") }
+        return status
+    }
+
+    private static func number<Number: FixedWidthInteger>(
+        _ value: UnsafeRawBufferPointer
+    ) throws(TokenKeepError) -> Number {
+        guard value.count <= 20, let number = Number(String(decoding: value, as: UTF8.self)) else {
+            throw .foreign("a number that is none")
+        }
+        return number
+    }
+
+    private func line(_ value: UnsafeRawBufferPointer) throws(TokenKeepError) -> String {
+        ForeignText.line(try text(value, ProgramAnswer.longestLine))
+    }
+
+    private func text(_ value: UnsafeRawBufferPointer, _ limit: Int) throws(TokenKeepError) -> String {
+        guard value.count <= (limit + 2) / 3 * 4 else { throw .foreign("a text longer than \(limit) bytes") }
+        let decoded = try WipingBuffer(capacity: value.count)
+        try ProgramAnswer.decode(value, into: decoded)
+        guard let text = String(validating: decoded.bytes, as: UTF8.self) else {
+            throw .foreign("a text that is not UTF-8")
+        }
+        return text
+    }
+
+    private static func decode(_ value: UnsafeRawBufferPointer, into buffer: WipingBuffer) throws(TokenKeepError) {
+        var count = 0
+        let room = try buffer.room(for: value.count / 4 * 3 + 3)
+        guard let start = room.bindMemory(to: UInt8.self).baseAddress,
+            sodium_base642bin(
+                start, room.count,
+                value.bindMemory(to: CChar.self).baseAddress, value.count, nil, &count, nil,
+                sodium_base64_VARIANT_ORIGINAL) == 0
+        else { throw .foreign("base64 that is none") }
+        buffer.grow(by: count)
+    }
+}

@@ -1,0 +1,115 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// A program that runs for us. It is killed with its process group when it does not answer in time.
+final class ProgramProcess {
+    private var program = tokenkeep_program()
+    private let file: ModuleFile
+    private var hasEnded = false
+
+    /// Whether a request can be tried again: the program had ended before anything of it was read.
+    private(set) var saidNothing = true
+
+    /// Starts the program.
+    init(_ file: ModuleFile, variables: [String], showsErrors: Bool) throws(TokenKeepError) {
+        self.file = file
+        var environment = ProgramEnvironment.entries(variables).map { strdup($0) }
+        defer { for entry in environment { free(entry) } }
+        environment.append(nil)
+        let error = tokenkeep_program_start(file.path, environment, showsErrors ? 1 : 0, &program)
+        guard error == 0 else {
+            hasEnded = true
+            throw file.refused(ModuleFile.words(error))
+        }
+    }
+
+    deinit { kill() }
+
+    /// Sends a request and reads the answer.
+    ///
+    /// - Throws: ``Status/timedOut``, ``Status/unavailable`` where it ended without an answer, ``Status/corrupt``.
+    func exchange(_ request: ProgramRequest, _ answer: ProgramAnswer, until deadline: Deadline) throws(TokenKeepError) {
+        saidNothing = true
+        let unread = try WipingBuffer(capacity: 4096)
+        var (unsent, total) = (request.buffer.count, 0)
+        while !answer.isWhole {
+            var waits = [
+                pollfd(fd: program.output, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: unsent > 0 ? program.input : -1, events: Int16(POLLOUT), revents: 0),
+            ]
+            let left = deadline.remainingMilliseconds
+            guard left > 0 else { throw late }
+            guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
+                throw file.refused(ModuleFile.words(errno))
+            }
+            if waits[1].revents != 0 { try send(request, &unsent) }
+            if waits[0].revents != 0 {
+                total += try receive(into: unread)
+                guard total <= ProgramAnswer.longestAnswer else { throw .foreign("more than 64 MiB") }
+                try answer.take(from: unread)
+            }
+        }
+    }
+
+    /// Where the program reads no further, its answer is what counts.
+    private func send(_ request: ProgramRequest, _ unsent: inout Int) throws(TokenKeepError) {
+        let bytes = request.buffer.bytes.suffix(unsent)
+        // SIGPIPE is blocked on the module's thread.
+        let written = write(program.input, UnsafeRawBufferPointer(rebasing: bytes).baseAddress, bytes.count)
+        if written >= 0 {
+            unsent -= written
+        } else if errno != EAGAIN, errno != EINTR {
+            unsent = 0
+        }
+    }
+
+    private func receive(into buffer: WipingBuffer) throws(TokenKeepError) -> Int {
+        let room = try buffer.room(for: 16 * 1024)
+        let count = read(program.output, room.baseAddress, room.count)
+        if count > 0 {
+            saidNothing = false
+            buffer.grow(by: count)
+            return count
+        }
+        if count < 0, errno == EAGAIN || errno == EINTR { return 0 }
+        throw ended()
+    }
+
+    /// Closes its input and waits for its end; one that does not come is killed.
+    func end(patience milliseconds: UInt32) {
+        guard !hasEnded else { return }
+        closeEnds()
+        var status: Int32 = 0
+        if tokenkeep_program_wait(program.process, milliseconds, &status) == ETIMEDOUT {
+            tokenkeep_program_kill(program.process)
+        }
+        hasEnded = true
+    }
+
+    /// Kills it, with its process group.
+    func kill() {
+        guard !hasEnded else { return }
+        closeEnds()
+        tokenkeep_program_kill(program.process)
+        hasEnded = true
+    }
+
+    private func closeEnds() {
+        close(program.input)
+        close(program.output)
+    }
+
+    private var late: TokenKeepError { TokenKeepError(.timedOut, "the module did not answer in time") }
+
+    private func ended() -> TokenKeepError {
+        var status: Int32 = 0
+        closeEnds()
+        let known = tokenkeep_program_wait(program.process, 100, &status) == 0
+        if !known { tokenkeep_program_kill(program.process) }
+        hasEnded = true
+        let signal = status & 0x7F
+        let how = !known ? "" : signal != 0 ? ", by signal \(signal)" : ", with exit status \(status >> 8 & 0xFF)"
+        return TokenKeepError(.unavailable, "the program \(file.path) ended without an answer\(how)")
+    }
+}

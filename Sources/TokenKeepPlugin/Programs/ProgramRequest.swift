@@ -1,0 +1,73 @@
+import CSodium
+import TokenKeepCore
+
+/// The lines that ask a program for something. `docs/modules.md` describes them.
+struct ProgramRequest {
+    /// Bytes of a secret in one line: 60 000 of base64, well below the 64 KiB that a line may have.
+    private static let piece = 45_000
+    /// The whole of it.
+    let buffer: WipingBuffer
+
+    init(_ operation: String, _ options: PluginOptions, _ call: PluginCall) throws(TokenKeepError) {
+        buffer = try WipingBuffer(capacity: 4096)
+        try word("tokenkeep", "1")
+        try word("operation", operation)
+        try word("timeout_ms", String(call.deadline.remainingMilliseconds))
+        try word("prompt", call.promptsAllowed ? "yes" : "no")
+        for argument in options.arguments { try text("argument", argument) }
+    }
+
+    func add(_ name: ItemName) throws(TokenKeepError) {
+        try add(namespace: name.namespace, service: name.service)
+        try text("account", name.account)
+    }
+
+    func add(namespace: String, service: String?) throws(TokenKeepError) {
+        try text("namespace", namespace)
+        if let service { try text("service", service) }
+    }
+
+    func add(_ item: TokenItem) throws(TokenKeepError) {
+        let details = item.details
+        try add(details.name)
+        try text("label", details.label)
+        try word("accessibility", String(details.accessLevel.rawValue))
+        try word("flags", String(details.flags.rawValue))
+        for (key, time) in [
+            ("created_at", details.createdAt), ("modified_at", details.modifiedAt), ("expires_at", details.expiresAt),
+        ] {
+            if let time { try word(key, String(time.rawValue)) }
+        }
+        for attribute in details.attributes.pairs { try text("attribute.\(attribute.name)", attribute.value) }
+        try item.secret.withUnsafeBytes { bytes throws(TokenKeepError) in
+            var rest = bytes[...]
+            repeat {
+                try line("secret+", UnsafeRawBufferPointer(rebasing: rest.prefix(ProgramRequest.piece)))
+                rest = rest.dropFirst(ProgramRequest.piece)
+            } while !rest.isEmpty
+        }
+    }
+
+    /// Ends the request: an empty line.
+    func end() throws(TokenKeepError) { try buffer.append("\n") }
+
+    private func word(_ key: String, _ word: String) throws(TokenKeepError) { try buffer.append("\(key)=\(word)\n") }
+
+    private func text(_ key: String, _ text: String) throws(TokenKeepError) {
+        let plain = try WipingBuffer(capacity: text.utf8.count)
+        try plain.append(text)
+        try line(key, plain.bytes)
+    }
+
+    private func line(_ key: String, _ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        try buffer.append("\(key)=")
+        let length = (bytes.count + 2) / 3 * 4
+        let room = try buffer.room(for: length + 1)  // a NUL is written behind
+        guard let start = room.bindMemory(to: CChar.self).baseAddress else { return }
+        _ = sodium_bin2base64(
+            start, length + 1, bytes.bindMemory(to: UInt8.self).baseAddress,
+            bytes.count, sodium_base64_VARIANT_ORIGINAL)
+        buffer.grow(by: length)
+        try buffer.append("\n")
+    }
+}

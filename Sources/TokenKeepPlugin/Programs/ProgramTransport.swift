@@ -1,0 +1,104 @@
+import Glibc
+import TokenKeepCore
+
+/// A program that is started for each call, or stays where it says so.
+final class ProgramTransport: PluginTransport, @unchecked Sendable {
+    private static let patienceMilliseconds: UInt32 = 1000
+    private let file: ModuleFile
+    private let options: PluginOptions
+    private let variables: [String]
+    private var kept: ProgramProcess?
+    private(set) var capabilities: PluginCapabilities = []
+
+    init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
+        try file.check()
+        let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
+        self.file = file
+        self.variables = variables
+        self.options = PluginOptions(name: options.name, arguments: arguments, changed: options.changed)
+    }
+
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+        let items = try ask("load", .item, call) { (request) throws(TokenKeepError) in try request.add(name) }
+        guard let item = items.first else { throw .foreign("no item") }
+        return item
+    }
+
+    func save(_ item: TokenItem, _ call: PluginCall) throws(TokenKeepError) {
+        _ = try ask("save", .nothing, call) { (request) throws(TokenKeepError) in try request.add(item) }
+    }
+
+    func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
+        _ = try ask("clear", .nothing, call) { (request) throws(TokenKeepError) in try request.add(name) }
+    }
+
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+        try ask("list", .list, call) { (request) throws(TokenKeepError) in
+            try request.add(namespace: namespace, service: service)
+        }
+    }
+
+    func prepare(_ call: PluginCall) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            _ = try ask("prepare", .nothing, call) { (_) throws(TokenKeepError) in }
+        } catch {
+            guard error.status == .unsupported else { throw error }
+        }
+    }
+
+    func report(_ call: PluginCall) throws(TokenKeepError) -> [String] {
+        do throws(TokenKeepError) {
+            _ = try ask("report", .nothing, call) { (_) throws(TokenKeepError) in }
+        } catch {
+            guard error.status == .unsupported else { throw error }
+        }
+        return call.notes
+    }
+
+    func close() {
+        kept?.end(patience: 200)
+        kept = nil
+    }
+
+    private func ask(
+        _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,
+        _ add: (ProgramRequest) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> [ForeignItem] {
+        let request = try ProgramRequest(operation, options, call)
+        try add(request)
+        try request.end()
+        if let process = kept {
+            kept = nil
+            do throws(TokenKeepError) {
+                return try ask(process, request, expected, call)
+            } catch {
+                // It ended since the last call: that is no answer to this one. Every operation may be done twice.
+                guard error.status == .unavailable, process.saidNothing else { throw error }
+            }
+        }
+        let process = try ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors)
+        return try ask(process, request, expected, call)
+    }
+
+    private func ask(
+        _ process: ProgramProcess, _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
+    ) throws(TokenKeepError) -> [ForeignItem] {
+        call.begin()
+        let answer = ProgramAnswer(call)
+        // What does not answer, or not well, is killed where this throws: nobody else has it.
+        try process.exchange(request, answer, until: call.deadline)
+        capabilities.formUnion(answer.capabilities)
+        if answer.keepsRunning {
+            kept = process
+        } else {
+            process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds))
+        }
+        return try answer.items(expecting: expected)
+    }
+
+    /// A program's own words may hold anything: they are seen only by who asks for them.
+    private static var showsErrors: Bool {
+        guard !ModuleFile.isPrivileged, let value = getenv("TOKENKEEP_DEBUG") else { return false }
+        return strcmp(value, "1") == 0
+    }
+}

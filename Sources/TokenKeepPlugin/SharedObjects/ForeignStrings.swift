@@ -1,0 +1,81 @@
+internal import CTokenKeep
+import Glibc
+import TokenKeepCore
+
+/// Texts and items as a module's memory has them.
+enum ForeignStrings {
+    /// A line for people; what is not UTF-8 in it is repaired. nil for NULL.
+    static func line(_ text: UnsafePointer<CChar>?) -> String? {
+        guard let text else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
+        return ForeignText.line(String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// A text that may have `limit` bytes; nil for NULL. One byte further nothing is read.
+    static func text(
+        _ text: UnsafePointer<CChar>?, _ field: String, atMost limit: Int
+    ) throws(TokenKeepError) -> String? {
+        guard let text else { return nil }
+        let length = strnlen(text, limit + 1)
+        guard length <= limit else { throw .foreign("a \(field) longer than \(limit) bytes") }
+        guard let string = String(validating: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self) else {
+            throw .foreign("a \(field) that is not UTF-8")
+        }
+        return string
+    }
+
+    /// Copies a module's structure as far as both sides know it; the rest is zero.
+    ///
+    /// - Parameter least: the size that the first version had up to what cannot be done without.
+    static func copy<Structure>(
+        _ source: UnsafeRawPointer, size: Int, least: Int, into structure: inout Structure
+    ) -> Bool {
+        guard size >= least, size <= Int(TOKENKEEP_MODULE_ROOM) else { return false }
+        withUnsafeMutableBytes(of: &structure) { target in
+            target.copyMemory(
+                from: UnsafeRawBufferPointer(start: source, count: min(size, target.count)))
+        }
+        return true
+    }
+}
+
+extension ForeignItem {
+    /// Copies what a module's structure points to.
+    init(
+        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?
+    ) throws(TokenKeepError) {
+        guard let pointer else { throw .foreign("NULL for an item") }
+        var item = tokenkeep_module_item()
+        let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
+        let least = 56  // up to the secret's length
+        guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
+            throw .foreign("an item whose struct_size is none: \(size)")
+        }
+        namespace = try ForeignStrings.text(item.name_space, "namespace", atMost: Limits.namespace)
+        service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)
+        account = try ForeignStrings.text(item.account, "account", atMost: Limits.account)
+        label = try ForeignStrings.text(item.label, "label", atMost: Limits.label)
+        guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
+        // A size_t comes as an Int: what is too large may be negative.
+        guard (0...Limits.secret).contains(item.secret_length) else {
+            throw .foreign("a secret longer than \(Limits.secret) bytes")
+        }
+        secret = try SecretBytes(
+            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+        accessLevel = item.accessibility
+        flags = item.flags
+        createdAt = item.created_at
+        modifiedAt = item.modified_at
+        expiresAt = item.expires_at
+        guard (0...Limits.attributeCount).contains(item.attribute_count), item.attributes != nil || item.attribute_count == 0 else {
+            throw .foreign("attributes that are none")
+        }
+        for index in 0..<item.attribute_count {
+            guard let attribute = item.attributes?[index],
+                let name = try ForeignStrings.text(attribute.name, "attribute", atMost: Limits.attributeName),
+                let value = try ForeignStrings.text(attribute.value, "value", atMost: Limits.attributeValue)
+            else { throw .foreign("an attribute without a name or value") }
+            attributes.append((name, value))
+        }
+    }
+}

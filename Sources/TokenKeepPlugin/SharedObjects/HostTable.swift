@@ -1,0 +1,63 @@
+import CSodium
+internal import CTokenKeep
+import TokenKeepCore
+
+/// The host's side of `tokenkeep/module.h`: one table, which lives as long as the process.
+enum HostTable {
+    /// The table's address.
+    nonisolated(unsafe) static let address: UnsafePointer<tokenkeep_host> = {
+        let table = UnsafeMutablePointer<tokenkeep_host>.allocate(capacity: 1)
+        table.initialize(to: make())
+        return UnsafePointer(table)
+    }()
+
+    /// Lends a call to a module's function.
+    static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
+        withExtendedLifetime(call) { body(OpaquePointer(Unmanaged.passUnretained(call).toOpaque())) }
+    }
+
+    private static func call(_ pointer: OpaquePointer?) -> PluginCall? {
+        pointer.map { Unmanaged<PluginCall>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+    }
+
+    private static func make() -> tokenkeep_host {
+        var table = tokenkeep_host()
+        table.struct_size = MemoryLayout<tokenkeep_host>.size
+        table.alloc = { size in
+            let granule = 16  // what is handed out ends at a guard page: a size that is no multiple is not aligned
+            guard (0...1 << 30).contains(size), (try? Sodium.start()) != nil else { return nil }
+            let rounded = max(granule, (size + granule - 1) / granule * granule)
+            guard let memory = sodium_malloc(rounded) else { return nil }
+            sodium_memzero(memory, rounded)
+            return memory
+        }
+        table.free = { sodium_free($0) }
+        table.remaining_ms = { HostTable.call($0)?.deadline.remainingMilliseconds ?? 0 }
+        table.is_over = { HostTable.call($0)?.isOver == false ? 0 : 1 }
+        table.may_prompt = { HostTable.call($0)?.promptsAllowed == true ? 1 : 0 }
+        table.set_error = { pointer, text in
+            guard let call = HostTable.call(pointer), let text = ForeignStrings.line(text) else { return }
+            call.set(error: text)
+        }
+        table.note = { pointer, text in
+            guard let call = HostTable.call(pointer), let text = ForeignStrings.line(text) else { return }
+            call.note(text)
+        }
+        table.answer = { pointer, item in
+            guard let call = HostTable.call(pointer) else { return }
+            call.answer { () throws(TokenKeepError) in try ForeignItem(item, in: call.arena) }
+        }
+        table.changed = { data in
+            guard let data else { return }
+            Unmanaged<ChangeTeller>.fromOpaque(data).takeUnretainedValue().tell()
+        }
+        table.extension = { _ in nil }
+        return table
+    }
+}
+
+/// What a module gets as `changed_data`.
+final class ChangeTeller: Sendable {
+    let tell: @Sendable () -> Void
+    init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }
+}

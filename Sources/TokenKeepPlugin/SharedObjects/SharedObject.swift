@@ -1,0 +1,104 @@
+internal import CTokenKeep
+import Glibc
+import TokenKeepCore
+
+/// A shared object that was loaded and initialised: once in a process, for as long as that lives.
+final class SharedObject: @unchecked Sendable {
+    /// The module's table, as far as this host knows it; what it lacks is nil.
+    let table: tokenkeep_module
+
+    /// Loaded objects by what names a file for as long as it is open.
+    private struct Identity: Hashable {
+        let device: UInt
+        let inode: UInt
+    }
+
+    /// One file's turn: loading takes as long as the module's own code does.
+    private final class Entry: Sendable {
+        let state = Guarded<Swift.Result<SharedObject, TokenKeepError>?>(nil)
+    }
+
+    private static let entries = Guarded<[Identity: Entry]>([:])
+    static let symbol = "tokenkeep_module_init_1"
+
+    private init(_ table: tokenkeep_module) { self.table = table }
+
+    /// The shared object of a file.
+    ///
+    /// - Throws: ``Status/unavailable``, which says in one line why it is refused.
+    static func load(_ file: ModuleFile) throws(TokenKeepError) -> SharedObject {
+        let descriptor = try file.open()
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            close(descriptor)
+            throw file.refused(ModuleFile.words(errno))
+        }
+        let identity = Identity(device: UInt(status.st_dev), inode: UInt(status.st_ino))
+        let entry = entries.withLock { entries in
+            let entry = entries[identity] ?? Entry()
+            entries[identity] = entry
+            return entry
+        }
+        return try entry.state.withLock { state throws(TokenKeepError) in
+            if let state {
+                close(descriptor)
+                return try state.get()
+            }
+            // From here on the descriptor stays open if anything was loaded: glibc takes a name that it knows for the
+            // object it knows, and the name is the descriptor's number.
+            guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE)) else {
+                let words = dlerror().map { String(cString: $0) } ?? "dlopen failed"
+                close(descriptor)
+                throw file.refused(plain(words, descriptor))
+            }
+            let result: Swift.Result<SharedObject, TokenKeepError>
+            do throws(TokenKeepError) {
+                result = .success(SharedObject(try initialise(handle, file)))
+            } catch {
+                result = .failure(error)
+            }
+            state = result
+            return try result.get()
+        }
+    }
+
+    /// dlerror's words without the name of our descriptor.
+    private static func plain(_ words: String, _ descriptor: Int32) -> String {
+        let prefix = "/proc/self/fd/\(descriptor): "
+        return ForeignText.line(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
+    }
+
+    private static func initialise(
+        _ handle: UnsafeMutableRawPointer, _ file: ModuleFile
+    ) throws(TokenKeepError) -> tokenkeep_module {
+        guard let address = dlsym(handle, symbol) else {
+            throw file.refused("it has no function \(symbol)", hint: "it is no module, or one of another major version")
+        }
+        typealias Function =
+            @convention(c) (
+                UnsafePointer<tokenkeep_host>?, UInt32, UnsafeMutablePointer<tokenkeep_module>?
+            ) -> tokenkeep_status
+        let function = unsafeBitCast(address, to: Function.self)
+        let room = UnsafeMutableRawPointer.allocate(byteCount: Int(TOKENKEEP_MODULE_ROOM), alignment: 16)
+        defer { room.deallocate() }
+        room.initializeMemory(as: UInt8.self, repeating: 0, count: Int(TOKENKEEP_MODULE_ROOM))
+        room.storeBytes(of: MemoryLayout<tokenkeep_module>.size, as: Int.self)
+        let answer = function(
+            HostTable.address, UInt32(TOKENKEEP_MODULE_MINOR), room.bindMemory(to: tokenkeep_module.self, capacity: 1))
+        var table = tokenkeep_module()
+        let size = room.load(as: Int.self)
+        let least = 48  // up to load
+        guard ForeignStrings.copy(room, size: size, least: least, into: &table) else {
+            throw file.refused("its table has a struct_size that is none: \(size)")
+        }
+        guard answer == TOKENKEEP_OK else {
+            let reason = ForeignStrings.line(table.refusal) ?? "it refuses with status \(answer), and does not say why"
+            throw file.refused(reason)
+        }
+        guard table.open != nil, table.load != nil else { throw file.refused("its table lacks open or load") }
+        guard (table.save == nil) == (table.clear == nil) else {
+            throw file.refused("its table has one of save and clear without the other")
+        }
+        return table
+    }
+}

@@ -1,0 +1,111 @@
+internal import CTokenKeep
+import TokenKeepCore
+
+/// A handle of a shared object.
+final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
+    private let object: SharedObject
+    private let teller: ChangeTeller
+    private let handle: UnsafeMutableRawPointer?
+
+    /// Loads the file and opens a handle.
+    init(_ file: ModuleFile, _ options: PluginOptions, _ call: PluginCall) throws(TokenKeepError) {
+        let object = try SharedObject.load(file)
+        let teller = ChangeTeller(options.changed)
+        var handle: UnsafeMutableRawPointer?
+        let status = SharedObjectTransport.withOptions(options, teller) { options in
+            HostTable.lend(call) { object.table.open?(options, &handle, $0) ?? TOKENKEEP_INTERNAL }
+        }
+        self.object = object
+        self.teller = teller
+        self.handle = handle
+        _ = try call.items(
+            after: SharedObjectTransport.status(status, opening: true), expecting: .nothing)
+    }
+
+    var capabilities: PluginCapabilities {
+        var capabilities = PluginCapabilities(rawValue: object.table.capabilities & 0xFFFF)
+        if object.table.save != nil { capabilities.insert(.saves) }
+        if object.table.list != nil { capabilities.insert(.lists) }
+        return capabilities
+    }
+
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+        let items = try ask(object.table.load, .item, call) { load, call in
+            name.withCStrings { load(handle, $0, $1, $2, call) }
+        }
+        guard let item = items.first else { throw .foreign("no item") }
+        return item
+    }
+
+    func save(_ item: TokenItem, _ call: PluginCall) throws(TokenKeepError) {
+        _ = try ask(object.table.save, .nothing, call) { save, call in
+            item.withModuleItem { save(handle, $0, call) }
+        }
+    }
+
+    func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
+        _ = try ask(object.table.clear, .nothing, call) { clear, call in
+            name.withCStrings { clear(handle, $0, $1, $2, call) }
+        }
+    }
+
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+        try ask(object.table.list, .list, call) { list, call in
+            namespace.withCString { namespace in
+                guard let service else { return list(handle, namespace, nil, call) }
+                return service.withCString { list(handle, namespace, $0, call) }
+            }
+        }
+    }
+
+    func prepare(_ call: PluginCall) throws(TokenKeepError) {
+        guard object.table.prepare != nil else { return }
+        _ = try ask(object.table.prepare, .nothing, call) { prepare, call in prepare(handle, call) }
+    }
+
+    func report(_ call: PluginCall) throws(TokenKeepError) -> [String] {
+        guard object.table.report != nil else { return [] }
+        _ = try ask(object.table.report, .nothing, call) { report, call in report(handle, call) }
+        return call.notes
+    }
+
+    func close() {
+        object.table.close?(handle)
+        withExtendedLifetime(teller) {}
+    }
+
+    /// Calls a function of the table, where there is one.
+    private func ask<Function>(
+        _ function: Function?, _ expected: PluginCall.Expected, _ call: PluginCall,
+        _ body: (Function, OpaquePointer) -> tokenkeep_status
+    ) throws(TokenKeepError) -> [ForeignItem] {
+        guard let function else { throw TokenKeepError(.unsupported, "the module has no such operation") }
+        call.begin()
+        let status = HostTable.lend(call) { body(function, $0) }
+        return try call.items(after: SharedObjectTransport.status(status), expecting: expected)
+    }
+
+    private static func status(_ number: tokenkeep_status, opening: Bool = false) throws(TokenKeepError) -> Status {
+        guard let status = Status(rawValue: number), status.mayBeSaid(opening: opening) else {
+            throw .foreign("a status that no module may give: \(number)")
+        }
+        return status
+    }
+
+    private static func withOptions<Result>(
+        _ options: PluginOptions, _ teller: ChangeTeller,
+        _ body: (UnsafePointer<tokenkeep_module_options>) -> Result
+    ) -> Result {
+        CStringArray.lend(options.arguments) { arguments in
+            options.name.withCString { name in
+                var structure = tokenkeep_module_options()
+                structure.struct_size = MemoryLayout<tokenkeep_module_options>.size
+                structure.name = name
+                structure.arguments = arguments.baseAddress
+                structure.argument_count = options.arguments.count
+                structure.changed_data = Unmanaged.passUnretained(teller).toOpaque()
+                return withUnsafePointer(to: structure, body)
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepPlugin
+@testable import TokenKeepStack
+
+/// One suite for all modules, whosever they are.
+@Suite struct ConformanceTests {
+    private let directory = TemporaryDirectory()
+
+    /// Runs all cases; returns those that say nothing of the module.
+    private func check(_ module: any Module, keepsMetadata: Bool = true, timeout: UInt32 = 30_000) -> [String] {
+        var skipped: [String] = []
+        Conformance(module, keepsMetadata: keepsMetadata, timeoutMilliseconds: timeout).run { name, outcome in
+            switch outcome {
+            case .passed: break
+            case .failed(let why): Issue.record("\(module.name): \(name): \(why)")
+            case .skipped: skipped.append(name)
+            }
+        }
+        return skipped
+    }
+
+    private func own(_ name: String, busAddress: String? = nil) throws -> any Module {
+        var configuration = StoreConfiguration()
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.busAddress = busAddress
+        return try ModuleCatalog.module(name, arguments: [], configuration: configuration).module
+    }
+
+    @Test func vault() throws { #expect(check(try own("vault")) == []) }
+
+    @Test func memory() throws { #expect(check(try own("memory")) == []) }
+
+    @Test func secretService() throws {
+        let keyring = try PrivateKeyring()
+        #expect(check(try own("secret-service", busAddress: keyring.bus.address)) == [])
+    }
+
+    @Test func fixture() throws {
+        let built = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/fixture.c", name: "fixture")
+        #expect(check(try ModuleCatalog.module(built.path, arguments: []).module) == [])
+    }
+
+    @Test func keyctl() throws {
+        let built = try BuiltModule.keyctl()
+        #expect(check(try ModuleCatalog.module(built.path, arguments: ["ring=\(UUID())"]).module) == [])
+    }
+
+    @Test func pass() throws {
+        let store = try PrivatePasswordStore()
+        setenv("PASSWORD_STORE_DIR", store.path, 1)
+        setenv("GNUPGHOME", store.gpgHome, 1)
+        let path = BuiltModule.root + "/examples/plugin/pass.py"
+        let (module, keepsMetadata) = try ModuleCatalog.module(
+            path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME"])
+        #expect(keepsMetadata)
+        #expect(check(module) == [])
+    }
+
+    /// A module for reading: what does not save does not apply, and nothing else fails.
+    @Test func environment() throws {
+        directory.write(Array("s3cr3t".utf8), to: "credentials/example.com")
+        setenv("TOKENKEEP_TEST_TOKEN", "a token\n", 1)
+        setenv("CREDENTIALS_DIRECTORY", directory.path + "/credentials", 1)
+        let path = BuiltModule.root + "/examples/plugin/environment.sh"
+        let module = try ModuleCatalog.module(
+            path,
+            arguments: ["env=TOKENKEEP_TEST_TOKEN", "github.com/ci=TOKENKEEP_TEST_TOKEN", "env=CREDENTIALS_DIRECTORY"]
+        ).module
+        #expect(check(module, keepsMetadata: false).count == 14)
+        func load(_ service: String, _ account: String) throws -> String? {
+            try module.load(
+                ItemName(service: service, account: account), CallContext(deadline: Deadline(milliseconds: 10_000))
+            ).secret.utf8String
+        }
+        #expect(try load("github.com", "ci") == "a token\n")
+        #expect(try load("example.com", "") == "s3cr3t")
+        for (service, account) in [("github.com", ""), ("example.com", "ann"), ("HOME", ""), ("..", ""), ("../x", "")] {
+            #expect(throws: TokenKeepError(.notFound, "")) { try load(service, account) }
+        }
+    }
+
+    /// The suite finds what is wrong: a module that forgets, one that mixes items up.
+    @Test func whatIsWrongIsFound() throws {
+        let old = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "old")
+        var failed: [String] = []
+        Conformance(try ModuleCatalog.module(old.path, arguments: []).module, keepsMetadata: true).run { name, outcome in
+            if case .failed = outcome { failed.append(name) }
+        }
+        #expect(failed.contains("names are told apart byte by byte"))
+        #expect(failed.contains("metadata comes back"))
+        #expect(!failed.contains("a saved secret is loaded"))
+    }
+
+    /// The kernel's quota holds other keys too: the example takes no more than its part.
+    @Test func keyctlKeepsToItsBudget() throws {
+        let ring = "\(UUID())"
+        let module = try ModuleCatalog.module(BuiltModule.keyctl().path, arguments: ["ring=\(ring)"]).module
+        let call = CallContext(deadline: Deadline(milliseconds: 10_000))
+        var kept: [ItemName] = []
+        var refusal: TokenKeepError?
+        for number in 0..<10 where refusal == nil {
+            let name = try ItemName(service: "budget", account: "\(number)")
+            let request = try SaveRequest(name: name, secret: SecretBytes(randomCount: 2000))
+            do throws(TokenKeepError) {
+                _ = try module.save(request, call)
+                kept.append(name)
+            } catch { refusal = error }
+        }
+        #expect(refusal?.status == .unavailable)
+        #expect((1...4).contains(kept.count))
+        for name in kept { #expect(try module.clear(name, ifVersion: nil, call)) }
+    }
+}
+
+/// A password store with a key of its own, without a passphrase.
+private final class PrivatePasswordStore {
+    private let directory = TemporaryDirectory()
+    var path: String { directory.path + "/store" }
+    var gpgHome: String { directory.path + "/gpg" }
+
+    init() throws {
+        directory.write([], to: "gpg/empty")
+        let environment = ["GNUPGHOME": gpgHome, "PASSWORD_STORE_DIR": path, "HOME": directory.path]
+        for (program, arguments) in [
+            ("gpg", ["--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "test@example.com", "default", "default", "never"]),
+            ("pass", ["init", "test@example.com"]),
+        ] {
+            let (output, status) = try ChildProcess.run("/usr/bin/" + program, arguments, environment: environment)
+            guard status == 0 else { throw TokenKeepError(.io, "\(program): \(output)") }
+        }
+    }
+
+    deinit {
+        _ = try? ChildProcess.run(
+            "/usr/bin/gpgconf", ["--kill", "all"], environment: ["GNUPGHOME": gpgHome, "HOME": directory.path])
+    }
+}

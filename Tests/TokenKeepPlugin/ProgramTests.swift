@@ -1,0 +1,220 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepPlugin
+
+/// Modules as programs: the lines, the environment, the deadline, and what a wrong answer comes to.
+@Suite struct ProgramTests {
+    private let directory = TemporaryDirectory()
+    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 10_000)) }
+    private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
+
+    /// A module whose program is a shell script.
+    private func module(_ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n") -> PluginModule {
+        directory.write(Array((shebang + script).utf8), to: "module", mode: 0o700)
+        var setting = PluginModule.Setting(file: ModuleFile(path: directory.path + "/module"))
+        setting.arguments = arguments
+        setting.timeoutMilliseconds = 20_000
+        let key = Result { try ItemVersionKey.random() }
+        return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in
+            do { return try key.get() } catch { throw TokenKeepError(.internal, "no key") }
+        }
+    }
+
+    /// A module that answers every request with these lines.
+    private func answering(_ lines: String) -> PluginModule {
+        module(Self.readRequest + "cat <<'END'\n" + lines + "END\n")
+    }
+
+    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+
+    private func failure(_ module: PluginModule, milliseconds: UInt32 = 10_000) throws -> TokenKeepError? {
+        do throws(TokenKeepError) {
+            _ = try module.load(
+                ItemName(service: "example.com", account: "ann"),
+                CallContext(deadline: Deadline(milliseconds: milliseconds)))
+            return nil
+        } catch { return error }
+    }
+
+    private func encoded(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
+
+    @Test func whatItAnswersIsLoaded() throws {
+        let item = try answering(
+            """
+            tokenkeep=1
+            status=ok
+            secret+=\(encoded("one "))
+            secret+=\(encoded("two"))
+            label=\(encoded("läbel"))
+            accessibility=1
+            expires_at=2000000000
+            attribute.client=\(encoded("x"))
+            later=whatever
+
+
+            """
+        ).load(name(), call)
+        #expect(item.secret.utf8String == "one two")
+        #expect(item.details.label == "läbel")
+        #expect(item.details.accessLevel == .whenUnlocked)
+        #expect(item.details.expiresAt == UnixTime(2_000_000_000))
+        #expect(item.details.attributes["client"] == "x")
+        #expect(item.details.module == "module")
+    }
+
+    @Test func theRequestIsAsDocumented() throws {
+        let log = directory.path + "/log"
+        let module = module(
+            """
+            while IFS= read -r line && [ -n "$line" ]; do echo "$line" >>'\(log)'; done
+            case $(sed -n 's/^operation=//p' '\(log)' | tail -1) in
+            load) printf 'tokenkeep=1\\nstatus=not_found\\n\\n' ;;
+            *) printf 'tokenkeep=1\\nstatus=ok\\n\\n' ;;
+            esac
+            """, ["prefix=a b"])
+        let request = try SaveRequest(
+            name: name(), secret: SecretBytes("s3cr3t"), accessLevel: .whenUnlocked, label: "l",
+            attributes: ItemAttributes([("client", "x")]), expiresAt: UnixTime(2_000_000_000))
+        _ = try module.save(request, call)
+        let lines = String(decoding: directory.read("log") ?? [], as: UTF8.self).split(separator: "\n").map(String.init)
+        let saved = lines.drop { $0 != "operation=save" }.filter { !$0.hasPrefix("timeout_ms=") && !$0.contains("ed_at=") }
+        #expect(lines.first == "tokenkeep=1")
+        #expect(lines.dropFirst().first == "operation=load")
+        #expect(
+            Array(saved) == [
+                "operation=save", "prompt=no", "argument=\(encoded("prefix=a b"))", "namespace=",
+                "service=\(encoded("example.com"))", "account=\(encoded("ann"))", "label=\(encoded("l"))",
+                "accessibility=1", "flags=0", "expires_at=2000000000", "attribute.client=\(encoded("x"))",
+                "secret+=\(encoded("s3cr3t"))",
+            ])
+    }
+
+    @Test func theLargestSecretGoesBothWays() throws {
+        let module = module(
+            """
+            : >'\(directory.path)/new'
+            operation=
+            while IFS= read -r line && [ -n "$line" ]; do
+                [ ${#line} -le 65535 ] || exit 9
+                case $line in
+                operation=*) operation=${line#*=} ;;
+                secret+=*) echo "$line" >>'\(directory.path)/new' ;;
+                esac
+            done
+            if [ $operation = save ]; then mv '\(directory.path)/new' '\(directory.path)/kept'; fi
+            if [ $operation = load ] && [ ! -e '\(directory.path)/kept' ]; then status=not_found; else status=ok; fi
+            printf 'tokenkeep=1\\nstatus=%s\\n' $status
+            if [ $operation = load ] && [ $status = ok ]; then cat '\(directory.path)/kept'; fi
+            echo
+            """)
+        let secret = (0..<Limits.secret).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+        _ = try module.save(SaveRequest(name: name(), secret: SecretBytes(bytes: secret)), call)
+        #expect(try module.load(name(), call).secret.withUnsafeBytes { Array($0) } == secret)
+    }
+
+    @Test(arguments: [
+        "",  // nothing but the empty line
+        "hello\n", "tokenkeep=2\nstatus=ok\n\n", "status=ok\n\n", "tokenkeep=1\n\n", "tokenkeep=1\nstatus=ok\n\n",
+        "tokenkeep=1\nstatus=fine\n\n", "tokenkeep=1\nstatus=conflict\n\n", "tokenkeep=1\nstatus=ok\nsecret+=!!\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=/w==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=CgpYCg==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nflags=-1\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nexpires_at=x\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.UP=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nservice=eA==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\n\nmore\n",
+        "tokenkeep=1\nstatus=ok\nitem=\nsecret+=eA==\nitem=\nsecret+=eA==\n\n",
+    ])
+    func aWrongAnswerIsCorrupt(lines: String) throws {
+        let error = try #require(try failure(answering(lines.isEmpty ? "\n" : lines)))
+        #expect(error.status == .corrupt, "\(error)")
+    }
+
+    @Test func aLineThatNeverEndsIsCorrupt() throws {
+        #expect(try failure(module("exec tr '\\0' x </dev/zero\n"))?.status == .corrupt)
+    }
+
+    @Test(arguments: [
+        ("exit 3\n", "with exit status 3"), ("kill -SEGV $$\n", "by signal 11"), ("printf 'tokenkeep=1\\nstatus=ok\\n'\n", ""),
+    ])
+    func aProgramThatEndsWithoutAnAnswerIsOutOfReach(script: String, words: String) throws {
+        let error = try #require(try failure(module(Self.readRequest + script)))
+        #expect(error.status == .unavailable)
+        #expect(error.message.contains(words), "\(error.message)")
+    }
+
+    @Test func whatCannotBeStartedIsOutOfReach() throws {
+        #expect(try failure(module("", shebang: "#!/no/such/interpreter\n"))?.status == .unavailable)
+        let module = module("exit 0\n")
+        chmod(directory.path + "/module", 0o600)
+        #expect(try failure(module)?.message.contains("not executable") == true)
+        chmod(directory.path + "/module", 0o722)
+        #expect(try failure(module)?.message.contains("may write") == true)
+        chmod(directory.path + "/module", 0o700)
+        chmod(directory.path, 0o777)
+        #expect(try failure(module)?.message.contains("may write") == true)
+    }
+
+    /// It is killed with what it started, and then left alone for a while.
+    @Test func aProgramThatHangsIsKilledWithItsGroup() throws {
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        // Both hold the pipe open for writing: it is readable to its end when both have ended.
+        let module = module("exec 3>'\(pipe)'\nsleep 1000 &\nsleep 1000\n")
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        let patience = Deadline(milliseconds: 5000)
+        #expect(try failure(module, milliseconds: 300)?.status == .timedOut)
+        #expect(!patience.hasPassed)
+        var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&wait, 1, 10_000) == 1)
+        #expect(Int32(wait.revents) & POLLHUP != 0)
+        #expect(!module.mayAnswer)
+        #expect(try failure(module)?.status == .unavailable)
+    }
+
+    @Test func aProgramMayStayAndIsStartedAnewWhenItEnded() throws {
+        let module = module(
+            """
+            count=0
+            while :; do
+                while IFS= read -r line || exit 0; do [ -n "$line" ] || break; done
+                count=$((count + 1))
+                printf 'tokenkeep=1\\nkeep=yes\\nstatus=ok\\nsecret+=%s\\n\\n' "$(printf %s "$$ $count" | base64)"
+                [ $count -lt 2 ] || exit 0
+            done
+            """)
+        let answers = try (0..<3).map { _ in
+            try module.load(name(), call).secret.utf8String?.split(separator: " ").map(String.init) ?? []
+        }
+        #expect(answers.map(\.last) == ["1", "2", "1"])
+        #expect(answers[0].first == answers[1].first)
+        #expect(answers[0].first != answers[2].first)
+    }
+
+    @Test func itsEnvironmentIsClean() throws {
+        setenv("TOKENKEEP_TEST_GIVEN", "given", 1)
+        setenv("TOKENKEEP_TEST_KEPT_BACK", "kept back", 1)
+        let script =
+            Self.readRequest
+            + "printf 'tokenkeep=1\\nstatus=ok\\n'\n"
+            + "{ env; pwd; ls /proc/self/fd | wc -l; } | base64 -w 0 | sed 's/^/secret+=/'\nprintf '\\n\\n'\n"
+        let text = try #require(
+            try module(script, ["env=TOKENKEEP_TEST_GIVEN"]).load(name(), call).secret.utf8String)
+        let lines = text.split(separator: "\n")
+        let allowed = ["HOME", "PATH", "LANG", "XDG_RUNTIME_DIR", "TOKENKEEP_TEST_GIVEN", "PWD", "OLDPWD", "SHLVL", "_"]
+        for line in lines where line.contains("=") {
+            #expect(allowed.contains(String(line.prefix { $0 != "=" })), "\(line)")
+        }
+        #expect(lines.contains("TOKENKEEP_TEST_GIVEN=given"))
+        #expect(lines.contains("/"))
+        #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 5)  // the three, ls's own and a pipe of the shell's
+        #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
+    }
+
+    @Test func whatItSaysIsTold() throws {
+        let error = try failure(answering("tokenkeep=1\nstatus=locked\nmessage=\(encoded("ask\nlater"))\n\n"))
+        #expect(error?.status == .locked)
+        #expect(error?.message == "ask later")
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepPlugin
+@testable import TokenKeepStack
+
+/// Modules as shared objects: what is loaded, what is refused and why, what a wrong answer comes to.
+@Suite struct SharedObjectTests {
+    private static let fixture = "Tests/TokenKeepPlugin/Fixtures/fixture.c"
+    private static let good = Result { try BuiltModule(fixture, name: "fixture") }
+
+    private func name(_ account: String = "ann") throws -> ItemName {
+        try ItemName(service: "example.com", account: account)
+    }
+
+    private func module(
+        _ path: String, _ arguments: [String] = [], timeout: UInt32 = 5000, mayBeMissing: Bool = false
+    ) throws -> PluginModule {
+        var setting = PluginModule.Setting(file: ModuleFile(path: path))
+        setting.arguments = arguments
+        setting.timeoutMilliseconds = timeout
+        setting.mayBeMissing = mayBeMissing
+        let key = try ItemVersionKey.random()
+        return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in key }
+    }
+
+    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 5000)) }
+
+    private func failure(_ module: PluginModule) throws -> TokenKeepError? {
+        do throws(TokenKeepError) {
+            _ = try module.load(ItemName(service: "example.com", account: "ann"), call)
+            return nil
+        } catch { return error }
+    }
+
+    @Test func whatIsSavedIsLoaded() throws {
+        let module = try module(Self.good.get().path)
+        let version = try module.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")), call)
+        let item = try module.load(name(), call)
+        #expect(item.secret.utf8String == "s3cr3t")
+        #expect(item.details.version == version)
+        #expect(item.details.module == "fixture")
+    }
+
+    @Test(arguments: [
+        (["REFUSES"], "it does not like this machine"),
+        (["REFUSES_SILENTLY"], "does not say why"),
+        (["INIT_NAME=tokenkeep_module_init_2"], "it has no function tokenkeep_module_init_1"),
+        (["INIT_NAME=something_else"], "it has no function tokenkeep_module_init_1"),
+        (["NO_LOAD"], "its table lacks open or load"),
+        (["NO_CLEAR"], "one of save and clear without the other"),
+        (["TOO_SMALL"], "a struct_size that is none: 3"),
+        (["TOO_LARGE"], "a struct_size that is none"),
+    ])
+    func whatCannotBeUsedIsRefusedInOneLine(definitions: [String], words: String) throws {
+        let built = try BuiltModule(Self.fixture, name: "refused", defining: definitions)
+        let module = try module(built.path)
+        for _ in 0..<2 {
+            let error = try #require(try failure(module))
+            #expect(error.status == .unavailable)
+            #expect(error.module == "refused")
+            #expect(error.message.contains(words), "\(error.message)")
+            #expect(error.message.contains(built.path))
+            #expect(!error.isAbsence)
+        }
+        #expect(try failure(self.module(built.path, mayBeMissing: true))?.isAbsence == true)
+    }
+
+    @Test func whatIsNoSharedObjectIsRefused() throws {
+        let directory = TemporaryDirectory()
+        directory.write(Array("no object".utf8), to: "text.so")
+        let text = try #require(try failure(module(directory.path + "/text.so")))
+        #expect(text.status == .unavailable)
+        #expect(!text.message.contains("/proc/self/fd"), "\(text.message)")
+        #expect(try failure(module(directory.path + "/none.so"))?.isAbsence == false)
+        mkfifo(directory.path + "/pipe.so", 0o600)
+        #expect(try failure(module(directory.path + "/pipe.so"))?.message.contains("no regular file") == true)
+    }
+
+    @Test func whatOthersMayWriteOrOwnIsRefused() throws {
+        let built = try BuiltModule(Self.fixture, name: "loose")
+        chmod(built.path, 0o775)
+        #expect(try failure(module(built.path))?.hint == "chmod go-w \(built.path)")
+        chmod(built.path, 0o755)
+        guard geteuid() == 0 else { return }
+        chown(built.path, 12345, 0)
+        #expect(try failure(module(built.path))?.message.contains("owned by user 12345") == true)
+    }
+
+    @Test func aModuleForReadingSavesNothing() throws {
+        let built = try BuiltModule(Self.fixture, name: "reader", defining: ["READS_ONLY"])
+        let module = try module(built.path)
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
+        #expect(throws: TokenKeepError(.unsupported, "")) {
+            try module.save(SaveRequest(name: name(), secret: SecretBytes("x")), call)
+        }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try module.clear(name(), ifVersion: nil, call) }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try module.list(namespace: "", service: nil, call) }
+    }
+
+    /// Both structures end sooner than ours.
+    @Test func aModuleOfAnEarlierHeaderLoads() throws {
+        let built = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "old")
+        let module = try module(built.path)
+        _ = try module.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t"), label: "lost"), call)
+        #expect(try module.load(name(), call).secret.utf8String == "s3cr3t")
+        #expect(try module.load(name(), call).details.label == "example.com (ann)")
+        #expect(throws: TokenKeepError(.unsupported, "")) { try module.list(namespace: "", service: nil, call) }
+        #expect(try module.clear(name(), ifVersion: nil, call))
+        #expect(module.report(call).problem == nil)
+    }
+
+    @Test func aModuleOfALaterHeaderLoads() throws {
+        let built = try BuiltModule(Self.fixture, name: "newer", defining: ["NEWER"])
+        let module = try module(built.path)
+        _ = try module.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")), call)
+        #expect(try module.load(name(), call).secret.utf8String == "s3cr3t")
+    }
+
+    /// glibc takes a name that it knows for the object that it knows.
+    @Test func twoObjectsAreTwoModules() throws {
+        let old = try module(BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "same").path)
+        let new = try module(BuiltModule(Self.fixture, name: "same").path)
+        _ = try failure(old)
+        _ = try failure(new)
+        #expect(throws: TokenKeepError(.unsupported, "")) { try old.list(namespace: "", service: nil, call) }
+        #expect(try new.list(namespace: "", service: nil, call).items.isEmpty)
+    }
+
+    @Test(arguments: [
+        "status", "conflict", "nothing", "twice", "null", "small", "huge", "label", "utf8", "control", "secret",
+        "length", "level", "memory", "flags", "time", "attributes", "many", "upper", "nameless", "other",
+    ])
+    func aWrongAnswerIsCorrupt(fault: String) throws {
+        let module = try module(Self.good.get().path, ["fault=" + fault])
+        #expect(try failure(module)?.status == .corrupt)
+        #expect(module.mayAnswer)
+    }
+
+    @Test func itsWordsAreMadeFitToBeShown() throws {
+        let error = try failure(module(Self.good.get().path, ["fault=words"]))
+        #expect(error?.status == .io)
+        #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
+        #expect(error?.message.hasPrefix("first second") == true)
+    }
+
+    @Test func whatItSaysOfItsArgumentsIsTold() throws {
+        let error = try failure(module(Self.good.get().path, ["fault=open"]))
+        #expect(error?.status == .invalid)
+        #expect(error?.message == "it does not open")
+    }
+
+    @Test func itTellsOfChanges() throws {
+        let module = try module(Self.good.get().path)
+        let told = Guarded(0)
+        module.whenChanged { told.withLock { $0 += 1; return true } }
+        _ = try module.save(SaveRequest(name: name(), secret: SecretBytes("x")), call)
+        #expect(told.withLock { $0 } == 1)
+    }
+
+    // MARK: hanging
+
+    /// Lets one waiting function of the fixture go on.
+    private func release(_ pipe: String) {
+        let descriptor = open(pipe, O_WRONLY)
+        close(descriptor)
+    }
+
+    private func wait(until condition: () -> Bool) {
+        let end = Deadline(milliseconds: 10_000)
+        while !condition(), !end.hasPassed { usleep(1000) }
+    }
+
+    @Test func aHungModuleIsLeftAloneUntilItReturns() throws {
+        let directory = TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = try module(Self.good.get().path, ["hang=" + pipe])
+        let start = Deadline(milliseconds: 1000)
+        #expect(throws: TokenKeepError(.timedOut, "")) {
+            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
+        }
+        #expect(!start.hasPassed)
+        #expect(!module.mayAnswer)
+        let soon = Deadline(milliseconds: 1000)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try module.load(name(), call) }
+        #expect(!soon.hasPassed)
+        release(pipe)
+        wait { module.mayAnswer }
+        #expect(module.mayAnswer)
+    }
+
+    /// A store behaves as with a service that hangs: what is saved is owed, and settled when the module is back.
+    @Test func whatAHungModuleMissesIsOwedToIt() throws {
+        let directory = TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let path = try Self.good.get().path
+        directory.write(
+            Array("any sufficient \(path) timeout=100ms hang=\(pipe)\nany required vault\n".utf8),
+            to: "stack.d/default.conf")
+        var configuration = StoreConfiguration()
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
+        let store = try Store(configuration)
+        let outcome = try store.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")))
+        #expect(outcome.owedTo == ["fixture"])
+        #expect(try store.load(service: "example.com", account: "ann").secret.utf8String == "s3cr3t")
+        #expect(throws: TokenKeepError(.unavailable, "")) { try store.load(service: "example.com", account: "bob") }
+        #expect(try store.owed().entries.map(\.debt.module) == ["fixture"])
+        // From now on nobody waits: what is waiting goes on, and in the pipe's place is an empty file.
+        release(pipe)
+        unlink(pipe)
+        directory.write([], to: "pipe")
+        wait { (try? store.sync().left) == 0 }
+        #expect(try store.owed().entries.isEmpty)
+        #expect(try store.load(service: "example.com", account: "ann").details.module == "fixture")
+        #expect(try Store(configuration).list().items.isEmpty)  // the fixture keeps items for each handle
+    }
+
+    @Test func aStackNamesModulesByTheirNamesAndTheSystemsByTheirPaths() throws {
+        let built = try Self.good.get()
+        func problem(_ text: String, directories: StackDirectories = .none) -> TokenKeepError? {
+            var configuration = StoreConfiguration(stackText: text)
+            configuration.stackDirectories = directories
+            do throws(TokenKeepError) { _ = try Store(configuration) } catch { return error }
+            return nil
+        }
+        #expect(problem("any required \(built.path)")?.status == .invalid)
+        #expect(problem("any required no-such-module")?.status == .invalid)
+        #expect(problem("-any required no-such-module\nany required vault") == nil)
+        #expect(problem("any required ../vault")?.status == .invalid)
+    }
+}
