@@ -4,10 +4,11 @@ set -eu
 
 build="libsodium-dev pkg-config cmake make gcc g++ git ca-certificates"
 tests="clang-format python3 python3-nacl strace util-linux gdb libsecret-1-dev libglib2.0-dev"
+modules="pass gnupg abigail-tools"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage keepassxc"
 
 missing=""
-for package in $build $tests $keyring; do
+for package in $build $tests $modules $keyring; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0

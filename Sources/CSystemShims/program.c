@@ -19,9 +19,11 @@ const char *tokenkeep_module_directory(void) {
 
 /* Above the standard descriptors: a program that was started without them has their numbers free. */
 static int make_pipe(int ends[2]) {
-    if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
     for (int i = 0; i < 2; i++) {
-        if (ends[i] > 2) continue;
+        if (ends[i] > 2)
+            continue;
         int higher = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
         int error = errno;
         close(ends[i]);
@@ -40,18 +42,24 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attri
     sigemptyset(&none);
     sigfillset(&all);
     int error = posix_spawn_file_actions_adddup2(actions, input, 0);
-    if (error == 0) error = posix_spawn_file_actions_adddup2(actions, output, 1);
+    if (error == 0)
+        error = posix_spawn_file_actions_adddup2(actions, output, 1);
     if (error == 0 && !shows_errors)
         error = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_addchdir_np(actions, "/");
+    if (error == 0)
+        error = posix_spawn_file_actions_addchdir_np(actions, "/");
 #if defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
-    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+    if (error == 0)
+        error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
 #endif
 #endif
-    if (error == 0) error = posix_spawnattr_setpgroup(attributes, 0);
-    if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
-    if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
+    if (error == 0)
+        error = posix_spawnattr_setpgroup(attributes, 0);
+    if (error == 0)
+        error = posix_spawnattr_setsigmask(attributes, &none);
+    if (error == 0)
+        error = posix_spawnattr_setsigdefault(attributes, &all);
     if (error == 0)
         error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                                          POSIX_SPAWN_SETSIGDEF);
@@ -62,7 +70,8 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
                             tokenkeep_program *program) {
     int input[2], output[2];
     int error = make_pipe(input);
-    if (error != 0) return error;
+    if (error != 0)
+        return error;
     error = make_pipe(output);
     if (error != 0) {
         close(input[0]);
@@ -83,7 +92,8 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
     close(output[1]);
     program->input = input[1];
     program->output = output[0];
-    if (error == 0 && (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0))
+    if (error == 0 &&
+        (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0))
         error = errno;
     if (error != 0) {
         close(input[1]);
@@ -100,14 +110,18 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
     long pause = 50000; /* doubled up to 4 ms: a program that is done ends at once */
     for (;;) {
         pid_t found = waitpid(process, status, WNOHANG);
-        if (found == process) return 0;
-        if (found < 0 && errno != EINTR) return errno; /* ECHILD: somebody else of this process waited for it */
+        if (found == process)
+            return 0;
+        if (found < 0 && errno != EINTR)
+            return errno; /* ECHILD: somebody else of this process waited for it */
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec - end.tv_nsec >= 0) return ETIMEDOUT;
+        if ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec - end.tv_nsec >= 0)
+            return ETIMEDOUT;
         struct timespec rest = {0, pause};
         nanosleep(&rest, NULL);
-        if (pause < 4000000) pause *= 2;
+        if (pause < 4000000)
+            pause *= 2;
     }
 }
 

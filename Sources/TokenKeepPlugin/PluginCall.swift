@@ -93,7 +93,8 @@ extension Status {
     /// Whether a module may say so. What speaks of the call, not of the module, would end every walk.
     func mayBeSaid(opening: Bool) -> Bool {
         switch self {
-        case .ok, .notFound, .locked, .unavailable, .timedOut, .cancelled, .denied, .policy, .corrupt, .unsupported, .io,
+        case .ok, .notFound, .locked, .unavailable, .timedOut, .cancelled, .denied, .policy, .corrupt, .unsupported,
+            .io,
             .busy:
             true
         case .invalid: opening

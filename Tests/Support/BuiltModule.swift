@@ -19,7 +19,10 @@ public final class BuiltModule: Sendable {
     public init(_ source: String, name: String, defining definitions: [String] = []) throws {
         path = "\(directory.path)/\(name).so"
         let arguments =
-            ["-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I\(BuiltModule.root)/include"]
+            [
+                "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function",
+                "-I\(BuiltModule.root)/include",
+            ]
             + definitions.map { "-D\($0)" } + ["\(BuiltModule.root)/\(source)", "-o", path]
         let (output, status) = try ChildProcess.run("/usr/bin/cc", arguments, environment: [:])
         guard status == 0 else { throw CompilerFailed(words: "cc \(source): \(output)") }

@@ -88,7 +88,8 @@ import TokenKeepVault
     @Test func whatIsWrongIsFound() throws {
         let old = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "old")
         var failed: [String] = []
-        Conformance(try ModuleCatalog.module(old.path, arguments: []).module, keepsMetadata: true).run { name, outcome in
+        Conformance(try ModuleCatalog.module(old.path, arguments: []).module, keepsMetadata: true).run {
+            name, outcome in
             if case .failed = outcome { failed.append(name) }
         }
         #expect(failed.contains("names are told apart byte by byte"))
@@ -99,7 +100,8 @@ import TokenKeepVault
     /// The kernel's quota holds other keys too: the example takes no more than its part.
     @Test func keyctlKeepsToItsBudget() throws {
         let ring = "\(UUID())"
-        let module = try ModuleCatalog.module(BuiltModule.keyctl().path, arguments: ["ring=\(ring)"]).module
+        let built = try BuiltModule.keyctl()
+        let module = try ModuleCatalog.module(built.path, arguments: ["ring=\(ring)"]).module
         let call = CallContext(deadline: Deadline(milliseconds: 10_000))
         var kept: [ItemName] = []
         var refusal: TokenKeepError?
@@ -127,7 +129,13 @@ private final class PrivatePasswordStore {
         directory.write([], to: "gpg/empty")
         let environment = ["GNUPGHOME": gpgHome, "PASSWORD_STORE_DIR": path, "HOME": directory.path]
         for (program, arguments) in [
-            ("gpg", ["--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "test@example.com", "default", "default", "never"]),
+            (
+                "gpg",
+                [
+                    "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "test@example.com", "default",
+                    "default", "never",
+                ]
+            ),
             ("pass", ["init", "test@example.com"]),
         ] {
             let (output, status) = try ChildProcess.run("/usr/bin/" + program, arguments, environment: environment)

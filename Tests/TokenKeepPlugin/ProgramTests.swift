@@ -80,7 +80,9 @@ import TokenKeepCore
             attributes: ItemAttributes([("client", "x")]), expiresAt: UnixTime(2_000_000_000))
         _ = try module.save(request, call)
         let lines = String(decoding: directory.read("log") ?? [], as: UTF8.self).split(separator: "\n").map(String.init)
-        let saved = lines.drop { $0 != "operation=save" }.filter { !$0.hasPrefix("timeout_ms=") && !$0.contains("ed_at=") }
+        let saved = lines.drop { $0 != "operation=save" }.filter {
+            !$0.hasPrefix("timeout_ms=") && !$0.contains("ed_at=")
+        }
         #expect(lines.first == "tokenkeep=1")
         #expect(lines.dropFirst().first == "operation=load")
         #expect(
@@ -119,7 +121,8 @@ import TokenKeepCore
         "",  // nothing but the empty line
         "hello\n", "tokenkeep=2\nstatus=ok\n\n", "status=ok\n\n", "tokenkeep=1\n\n", "tokenkeep=1\nstatus=ok\n\n",
         "tokenkeep=1\nstatus=fine\n\n", "tokenkeep=1\nstatus=conflict\n\n", "tokenkeep=1\nstatus=ok\nsecret+=!!\n\n",
-        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=/w==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=CgpYCg==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=/w==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=CgpYCg==\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nflags=-1\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nexpires_at=x\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.UP=eA==\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nservice=eA==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\n\nmore\n",
@@ -135,7 +138,8 @@ import TokenKeepCore
     }
 
     @Test(arguments: [
-        ("exit 3\n", "with exit status 3"), ("kill -SEGV $$\n", "by signal 11"), ("printf 'tokenkeep=1\\nstatus=ok\\n'\n", ""),
+        ("exit 3\n", "with exit status 3"), ("kill -SEGV $$\n", "by signal 11"),
+        ("printf 'tokenkeep=1\\nstatus=ok\\n'\n", "with exit status 0"),
     ])
     func aProgramThatEndsWithoutAnAnswerIsOutOfReach(script: String, words: String) throws {
         let error = try #require(try failure(module(Self.readRequest + script)))
@@ -202,7 +206,9 @@ import TokenKeepCore
         let text = try #require(
             try module(script, ["env=TOKENKEEP_TEST_GIVEN"]).load(name(), call).secret.utf8String)
         let lines = text.split(separator: "\n")
-        let allowed = ["HOME", "PATH", "LANG", "XDG_RUNTIME_DIR", "TOKENKEEP_TEST_GIVEN", "PWD", "OLDPWD", "SHLVL", "_"]
+        let allowed = [
+            "HOME", "PATH", "LANG", "XDG_RUNTIME_DIR", "TOKENKEEP_TEST_GIVEN", "PWD", "OLDPWD", "SHLVL", "_",
+        ]
         for line in lines where line.contains("=") {
             #expect(allowed.contains(String(line.prefix { $0 != "=" })), "\(line)")
         }

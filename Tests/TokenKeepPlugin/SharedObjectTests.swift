@@ -122,8 +122,9 @@ import TokenKeepVault
 
     /// glibc takes a name that it knows for the object that it knows.
     @Test func twoObjectsAreTwoModules() throws {
-        let old = try module(BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "same").path)
-        let new = try module(BuiltModule(Self.fixture, name: "same").path)
+        let builtOld = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "same")
+        let builtNew = try BuiltModule(Self.fixture, name: "same")
+        let (old, new) = try (module(builtOld.path), module(builtNew.path))
         _ = try failure(old)
         _ = try failure(new)
         #expect(throws: TokenKeepError(.unsupported, "")) { try old.list(namespace: "", service: nil, call) }
@@ -156,7 +157,11 @@ import TokenKeepVault
     @Test func itTellsOfChanges() throws {
         let module = try module(Self.good.get().path)
         let told = Guarded(0)
-        module.whenChanged { told.withLock { $0 += 1; return true } }
+        module.whenChanged {
+            told.withLock {
+                $0 += 1; return true
+            }
+        }
         _ = try module.save(SaveRequest(name: name(), secret: SecretBytes("x")), call)
         #expect(told.withLock { $0 } == 1)
     }

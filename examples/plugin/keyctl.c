@@ -10,8 +10,8 @@
  *
  * ring= keeps the items of one purpose apart from others; without it there is one common ring.
  *
- * The kernel grants a user some 20 000 bytes for all keys, those that unlock disks and vaults among them: this
- * module takes 8192 at most and is UNAVAILABLE then.
+ * The kernel grants a user some 20 000 bytes for all keys, those that unlock disks and vaults among them:
+ * this module takes 8192 at most and is UNAVAILABLE then.
  */
 #include <tokenkeep/module.h>
 
@@ -45,17 +45,21 @@ static tokenkeep_status failure(tokenkeep_call *call, const char *what, int erro
     switch (error) {
     case ENOKEY:
     case EKEYEXPIRED:
-    case EKEYREVOKED: return TOKENKEEP_NOT_FOUND;
+    case EKEYREVOKED:
+        return TOKENKEEP_NOT_FOUND;
     }
     snprintf(text, sizeof text, "the kernel's keyring %s: %s", what, strerror(error));
     host->set_error(call, text);
     switch (error) {
-    case EACCES: return TOKENKEEP_DENIED;
+    case EACCES:
+        return TOKENKEEP_DENIED;
     case EDQUOT:
     case ENOSYS:
     case EOPNOTSUPP:
-    case EPERM: return TOKENKEEP_UNAVAILABLE;
-    default: return TOKENKEEP_IO;
+    case EPERM:
+        return TOKENKEEP_UNAVAILABLE;
+    default:
+        return TOKENKEEP_IO;
     }
 }
 
@@ -71,13 +75,15 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
     for (size_t i = 0; i < options->argument_count; i++) {
         const char *argument = options->arguments[i];
         if (strncmp(argument, "ring=", 5) != 0 || strlen(argument) > 5 + 64) {
-            host->set_error(call, "the module takes the argument ring=NAME, of at most 64 bytes, and no other");
+            host->set_error(call,
+                            "the module takes the argument ring=NAME, of at most 64 bytes, and no other");
             return TOKENKEEP_INVALID;
         }
         ring = argument + 5;
     }
     handle *made = calloc(1, sizeof *made);
-    if (made == NULL) return TOKENKEEP_IO;
+    if (made == NULL)
+        return TOKENKEEP_IO;
     snprintf(made->prefix, sizeof made->prefix, "tokenkeep\t%s\t", ring);
     *result = made;
     return TOKENKEEP_OK;
@@ -89,8 +95,7 @@ static void close_handle(void *data) {
 
 static int describe(const handle *self, char *text, const char *name_space, const char *service,
                     const char *account) {
-    int length =
-        snprintf(text, MAX_DESCRIPTION, "%s%s\t%s\t%s", self->prefix, name_space, service, account);
+    int length = snprintf(text, MAX_DESCRIPTION, "%s%s\t%s\t%s", self->prefix, name_space, service, account);
     return length > 0 && length < MAX_DESCRIPTION;
 }
 
@@ -107,13 +112,15 @@ static void put(writer *to, const void *bytes, size_t count) {
         to->is_full = 1;
         return;
     }
-    if (count > 0) memcpy(to->bytes + to->count, bytes, count);
+    if (count > 0)
+        memcpy(to->bytes + to->count, bytes, count);
     to->count += count;
 }
 
 static void put_number(writer *to, uint64_t number, int size) {
     unsigned char bytes[8];
-    for (int i = 0; i < size; i++) bytes[i] = (unsigned char)(number >> 8 * i);
+    for (int i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(number >> 8 * i);
     put(to, bytes, (size_t)size);
 }
 
@@ -160,20 +167,23 @@ static const unsigned char *take(reader *from, size_t count) {
 static uint64_t take_number(reader *from, int size) {
     const unsigned char *bytes = take(from, (size_t)size);
     uint64_t number = 0;
-    for (int i = 0; bytes != NULL && i < size; i++) number |= (uint64_t)bytes[i] << 8 * i;
+    for (int i = 0; bytes != NULL && i < size; i++)
+        number |= (uint64_t)bytes[i] << 8 * i;
     return number;
 }
 
 static const char *take_text(reader *from) {
     size_t length = take_number(from, 2);
     const unsigned char *text = take(from, length + 1);
-    if (text != NULL && text[length] != 0) from->is_broken = 1;
+    if (text != NULL && text[length] != 0)
+        from->is_broken = 1;
     return from->is_broken ? "" : (const char *)text;
 }
 
 /* Reads a payload in place; 0 where it is none. */
 static int take_item(reader *from, tokenkeep_module_item *item, tokenkeep_attribute *attributes) {
-    if (take_number(from, 1) != FORMAT) return 0;
+    if (take_number(from, 1) != FORMAT)
+        return 0;
     item->struct_size = sizeof *item;
     item->accessibility = (uint32_t)take_number(from, 4);
     item->flags = (uint32_t)take_number(from, 4);
@@ -183,7 +193,8 @@ static int take_item(reader *from, tokenkeep_module_item *item, tokenkeep_attrib
     item->label = take_text(from);
     item->attribute_count = take_number(from, 1);
     item->attributes = attributes;
-    if (item->attribute_count > TOKENKEEP_MAX_ATTRIBUTES) return 0;
+    if (item->attribute_count > TOKENKEEP_MAX_ATTRIBUTES)
+        return 0;
     for (size_t i = 0; i < item->attribute_count; i++) {
         attributes[i].name = take_text(from);
         attributes[i].value = take_text(from);
@@ -197,7 +208,8 @@ static int take_item(reader *from, tokenkeep_module_item *item, tokenkeep_attrib
 static tokenkeep_status answer(tokenkeep_call *call, long key, const char *name_space, const char *service,
                                const char *account, int with_secret) {
     unsigned char *payload = host->alloc(MAX_PAYLOAD);
-    if (payload == NULL) return TOKENKEEP_IO;
+    if (payload == NULL)
+        return TOKENKEEP_IO;
     long length = keyctl(KEYCTL_READ, (unsigned long)key, (unsigned long)payload, MAX_PAYLOAD, 0);
     tokenkeep_status status = TOKENKEEP_OK;
     if (length < 0) {
@@ -210,7 +222,8 @@ static tokenkeep_status answer(tokenkeep_call *call, long key, const char *name_
             item.name_space = name_space;
             item.service = service;
             item.account = account;
-            if (!with_secret) item.secret = NULL, item.secret_length = 0;
+            if (!with_secret)
+                item.secret = NULL, item.secret_length = 0;
             host->answer(call, &item);
         } else {
             host->set_error(call, "a key of the kernel's keyring is none of this module's");
@@ -234,34 +247,42 @@ static long find(const handle *self, long ring, const char *name_space, const ch
 static tokenkeep_status load(void *data, const char *name_space, const char *service, const char *account,
                              tokenkeep_call *call) {
     long ring = persistent_ring();
-    if (ring < 0) return failure(call, "cannot be had", errno);
+    if (ring < 0)
+        return failure(call, "cannot be had", errno);
     long key = find(data, ring, name_space, service, account);
-    if (key < 0) return failure(call, "cannot be searched", errno);
+    if (key < 0)
+        return failure(call, "cannot be searched", errno);
     return answer(call, key, name_space, service, account, 1);
 }
 
-/* Calls visit for each of our keys, with its description behind the prefix, until it returns another than OK. */
+/* Calls visit for each of our keys, with its description behind the prefix, until it returns another than OK.
+ */
 typedef tokenkeep_status (*visitor)(void *data, long key, char *name, tokenkeep_call *call);
 
 static tokenkeep_status for_each(const char *prefix, long ring, tokenkeep_call *call, visitor visit,
                                  void *data) {
     int32_t keys[MAX_KEYS];
     long size = keyctl(KEYCTL_READ, (unsigned long)ring, (unsigned long)keys, sizeof keys, 0);
-    if (size < 0) return failure(call, "cannot be read", errno);
-    if (size > (long)sizeof keys) size = (long)sizeof keys;
+    if (size < 0)
+        return failure(call, "cannot be read", errno);
+    if (size > (long)sizeof keys)
+        size = (long)sizeof keys;
     for (long i = 0; i < size / (long)sizeof keys[0]; i++) {
         char text[MAX_DESCRIPTION + 128]; /* "user;uid;gid;permissions;description" */
-        long length =
-            keyctl(KEYCTL_DESCRIBE, (unsigned long)keys[i], (unsigned long)text, sizeof text, 0);
-        if (length < 0 || length > (long)sizeof text || strncmp(text, "user;", 5) != 0) continue;
+        long length = keyctl(KEYCTL_DESCRIBE, (unsigned long)keys[i], (unsigned long)text, sizeof text, 0);
+        if (length < 0 || length > (long)sizeof text || strncmp(text, "user;", 5) != 0)
+            continue;
         char *description = text;
         for (int skipped = 0; skipped < 4 && description != NULL; skipped++) {
             description = strchr(description, ';');
-            if (description != NULL) description++;
+            if (description != NULL)
+                description++;
         }
-        if (description == NULL || strncmp(description, prefix, strlen(prefix)) != 0) continue;
+        if (description == NULL || strncmp(description, prefix, strlen(prefix)) != 0)
+            continue;
         tokenkeep_status status = visit(data, keys[i], description + strlen(prefix), call);
-        if (status != TOKENKEEP_OK) return status;
+        if (status != TOKENKEEP_OK)
+            return status;
     }
     return TOKENKEEP_OK;
 }
@@ -274,22 +295,26 @@ typedef struct usage {
 static tokenkeep_status add_size(void *data, long key, char *name, tokenkeep_call *call) {
     usage *sum = data;
     (void)call;
-    if (strcmp(name, sum->except) == 0) return TOKENKEEP_OK;
+    if (strcmp(name, sum->except) == 0)
+        return TOKENKEEP_OK;
     long length = keyctl(KEYCTL_READ, (unsigned long)key, 0, 0, 0);
     sum->bytes += strlen("tokenkeep\t") + strlen(name) + (length > 0 ? (size_t)length : 0);
     return TOKENKEEP_OK;
 }
 
 /* Adds or replaces the key, which the kernel does at once: there is never half of one. */
-static tokenkeep_status keep(long ring, const char *description, const writer *payload, tokenkeep_call *call) {
+static tokenkeep_status keep(long ring, const char *description, const writer *payload,
+                             tokenkeep_call *call) {
     usage others = {description + strlen("tokenkeep\t"), 0};
     tokenkeep_status status = for_each("tokenkeep\t", ring, call, add_size, &others);
-    if (status != TOKENKEEP_OK) return status;
+    if (status != TOKENKEEP_OK)
+        return status;
     if (payload->is_full || others.bytes + strlen(description) + payload->count > BUDGET) {
         host->set_error(call, "the module keeps at most 8192 bytes in the kernel's keyring");
         return TOKENKEEP_UNAVAILABLE;
     }
-    if (host->is_over(call)) return TOKENKEEP_TIMED_OUT;
+    if (host->is_over(call))
+        return TOKENKEEP_TIMED_OUT;
     if (syscall(SYS_add_key, "user", description, payload->bytes, payload->count, ring) < 0)
         return failure(call, "takes no key", errno);
     return TOKENKEEP_OK;
@@ -297,11 +322,14 @@ static tokenkeep_status keep(long ring, const char *description, const writer *p
 
 static tokenkeep_status save(void *data, const tokenkeep_module_item *item, tokenkeep_call *call) {
     long ring = persistent_ring();
-    if (ring < 0) return failure(call, "cannot be had", errno);
+    if (ring < 0)
+        return failure(call, "cannot be had", errno);
     char description[MAX_DESCRIPTION];
-    if (!describe(data, description, item->name_space, item->service, item->account)) return TOKENKEEP_UNSUPPORTED;
+    if (!describe(data, description, item->name_space, item->service, item->account))
+        return TOKENKEEP_UNSUPPORTED;
     writer payload = {host->alloc(MAX_PAYLOAD), 0, 0};
-    if (payload.bytes == NULL) return TOKENKEEP_IO;
+    if (payload.bytes == NULL)
+        return TOKENKEEP_IO;
     put_item(&payload, item);
     tokenkeep_status status = keep(ring, description, &payload, call);
     host->free(payload.bytes);
@@ -311,10 +339,13 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
 static tokenkeep_status clear(void *data, const char *name_space, const char *service, const char *account,
                               tokenkeep_call *call) {
     long ring = persistent_ring();
-    if (ring < 0) return failure(call, "cannot be had", errno);
+    if (ring < 0)
+        return failure(call, "cannot be had", errno);
     long key = find(data, ring, name_space, service, account);
-    if (key < 0) return failure(call, "cannot be searched", errno);
-    if (host->is_over(call)) return TOKENKEEP_TIMED_OUT;
+    if (key < 0)
+        return failure(call, "cannot be searched", errno);
+    if (host->is_over(call))
+        return TOKENKEEP_TIMED_OUT;
     /* Revoked first: whoever has it open gets no more of it. */
     keyctl(KEYCTL_REVOKE, (unsigned long)key, 0, 0, 0);
     if (keyctl(KEYCTL_UNLINK, (unsigned long)key, (unsigned long)ring, 0, 0) < 0)
@@ -329,13 +360,17 @@ typedef struct wanted {
 static tokenkeep_status list_one(void *data, long key, char *name, tokenkeep_call *call) {
     const wanted *filter = data;
     char *service = strchr(name, '\t');
-    if (service == NULL) return TOKENKEEP_OK;
+    if (service == NULL)
+        return TOKENKEEP_OK;
     *service++ = 0;
     char *account = strchr(service, '\t');
-    if (account == NULL) return TOKENKEEP_OK;
+    if (account == NULL)
+        return TOKENKEEP_OK;
     *account++ = 0;
-    if (strcmp(name, filter->name_space) != 0) return TOKENKEEP_OK;
-    if (filter->service != NULL && strcmp(service, filter->service) != 0) return TOKENKEEP_OK;
+    if (strcmp(name, filter->name_space) != 0)
+        return TOKENKEEP_OK;
+    if (filter->service != NULL && strcmp(service, filter->service) != 0)
+        return TOKENKEEP_OK;
     tokenkeep_status status = answer(call, key, name, service, account, 0);
     return status == TOKENKEEP_NOT_FOUND ? TOKENKEEP_OK : status; /* it went meanwhile */
 }
@@ -343,7 +378,8 @@ static tokenkeep_status list_one(void *data, long key, char *name, tokenkeep_cal
 static tokenkeep_status list(void *data, const char *name_space, const char *service, tokenkeep_call *call) {
     const handle *self = data;
     long ring = persistent_ring();
-    if (ring < 0) return failure(call, "cannot be had", errno);
+    if (ring < 0)
+        return failure(call, "cannot be had", errno);
     wanted filter = {name_space, service};
     return for_each(self->prefix, ring, call, list_one, &filter);
 }
@@ -351,10 +387,12 @@ static tokenkeep_status list(void *data, const char *name_space, const char *ser
 static tokenkeep_status report(void *data, tokenkeep_call *call) {
     (void)data;
     long ring = persistent_ring();
-    if (ring < 0) return failure(call, "cannot be had", errno);
+    if (ring < 0)
+        return failure(call, "cannot be had", errno);
     usage all = {"", 0};
     tokenkeep_status status = for_each("tokenkeep\t", ring, call, add_size, &all);
-    if (status != TOKENKEEP_OK) return status;
+    if (status != TOKENKEEP_OK)
+        return status;
     char text[80];
     host->note(call, "the kernel's persistent keyring of this user");
     snprintf(text, sizeof text, "%zu of %d bytes are used", all.bytes, BUDGET);

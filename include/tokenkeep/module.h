@@ -4,34 +4,35 @@
  *
  * A module exports one function, tokenkeep_module_init_1, which fills a table. The table's functions are then
  * called as the stack says. docs/modules.md tells how to build, check and install a module, and how to write
- * one as a program in any language. A module links nothing of TokenKeep: what it needs is in its host's table.
+ * one as a program in any language. A module links nothing of TokenKeep: what it needs is in its host's
+ * table.
  *
  * VERSIONS. The major version is in the name of the function; the host looks for no other. Within it both
  * tables only grow, at their ends. Each side writes its table's size into struct_size, and reads no field
  * beyond the other's; what lies there is not offered. A slot that is NULL is not offered either.
  *
  * MEMORY. No memory changes hands. What a function is given, strings and structures, belongs to the host and
- * ends when the function returns: copy what is kept. What a function tells (answer, set_error, note), the host
- * copies before that call returns. alloc gives memory for secrets, which free wipes.
+ * ends when the function returns: copy what is kept. What a function tells (answer, set_error, note), the
+ * host copies before that call returns. alloc gives memory for secrets, which free wipes.
  *
  * THREADS. All functions of one handle are called one after the other, on one thread that the host started
  * for it and on which every signal is blocked. Different handles are used at the same time. The init function
  * is called once in a process. Do not call setlocale, chdir, setuid or signal, nor change the environment:
  * the process is somebody else's.
  *
- * DEADLINES. The caller waits until the call's deadline and no longer. A function that is not back by then goes
- * on alone; what it answers is dropped, and until it returns every other call fails as UNAVAILABLE. Before
- * anything that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells how long
- * a wait may be.
+ * DEADLINES. The caller waits until the call's deadline and no longer. A function that is not back by then
+ * goes on alone; what it answers is dropped, and until it returns every other call fails as UNAVAILABLE.
+ * Before anything that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells
+ * how long a wait may be.
  *
  * FORK. A child of fork() opens handles of its own. A handle of the parent is never used there.
  *
  * ANSWERS are checked like a stranger's: texts by the limits of types.h, UTF-8, no control characters. What
- * does not hold them is CORRUPT, and nothing of it reaches the program. A module never puts a secret, or a part
- * or hash of one, into a text.
+ * does not hold them is CORRUPT, and nothing of it reaches the program. A module never puts a secret, or a
+ * part or hash of one, into a text.
  *
- * FAULTS. A shared object lives in the program: where it crashes, the program ends. What must not do that is a
- * program of its own (an exec module).
+ * FAULTS. A shared object lives in the program: where it crashes, the program ends. What must not do that is
+ * a program of its own (an exec module).
  */
 #ifndef TOKENKEEP_MODULE_H
 #define TOKENKEEP_MODULE_H
@@ -46,16 +47,16 @@ extern "C" {
 #define TOKENKEEP_MODULE_MAJOR 1
 #define TOKENKEEP_MODULE_MINOR 0
 
-/* The host has room for at least this many bytes where it passes a tokenkeep_module: a table that is newer than
- * the host's is written whole. */
+/* The host has room for at least this many bytes where it passes a tokenkeep_module: a table that is newer
+ * than the host's is written whole. */
 #define TOKENKEEP_MODULE_ROOM 4096
 
 /* Capabilities. The first five say what the module enforces by itself against whom; this version of TokenKeep
  * shows them and does not rely on them yet. */
-#define TOKENKEEP_MODULE_ENFORCES_OTHER_USER    1 /* other users of the machine cannot read items */
-#define TOKENKEEP_MODULE_ENFORCES_DISK_THEFT    2 /* nor can who has the disk */
-#define TOKENKEEP_MODULE_ENFORCES_OTHER_MACHINE 4 /* nor can a copy on another machine be read */
-#define TOKENKEEP_MODULE_ENFORCES_SCREEN_LOCK   8 /* items cannot be read while the screen is locked */
+#define TOKENKEEP_MODULE_ENFORCES_OTHER_USER    1  /* other users of the machine cannot read items */
+#define TOKENKEEP_MODULE_ENFORCES_DISK_THEFT    2  /* nor can who has the disk */
+#define TOKENKEEP_MODULE_ENFORCES_OTHER_MACHINE 4  /* nor can a copy on another machine be read */
+#define TOKENKEEP_MODULE_ENFORCES_SCREEN_LOCK   8  /* items cannot be read while the screen is locked */
 #define TOKENKEEP_MODULE_ENFORCES_PRESENCE      16 /* the user is asked at each use */
 /* Label, attributes, level, flags and times come back as they were saved. Without it only the secret does. */
 #define TOKENKEEP_MODULE_KEEPS_METADATA 32
@@ -74,11 +75,11 @@ typedef struct tokenkeep_module_item {
     const char *label;  /* NULL: unknown */
     const void *secret; /* NULL with length 0: empty. Ignored in a list: never give one there */
     size_t secret_length;
-    uint32_t accessibility;                /* a level of types.h; 0: unknown */
-    uint32_t flags;                        /* of the save flags */
-    int64_t created_at;                    /* Unix seconds; 0: unknown */
-    int64_t modified_at;                   /* 0: unknown. Without it a newer value of another program's may lose */
-    int64_t expires_at;                    /* 0: never */
+    uint32_t accessibility; /* a level of types.h; 0: unknown */
+    uint32_t flags;         /* of the save flags */
+    int64_t created_at;     /* Unix seconds; 0: unknown */
+    int64_t modified_at;    /* 0: unknown. Without it a newer value of another program's may lose */
+    int64_t expires_at;     /* 0: never */
     const tokenkeep_attribute *attributes; /* names in ascending order, none twice */
     size_t attribute_count;
 } tokenkeep_module_item;
@@ -118,8 +119,8 @@ typedef struct tokenkeep_host {
 } tokenkeep_host;
 
 /*
- * What a module offers. init finds it zeroed but for struct_size, the size of the host's table; it fills what it
- * has and writes its own size. Every function returns a tokenkeep_status of these: OK, NOT_FOUND, LOCKED,
+ * What a module offers. init finds it zeroed but for struct_size, the size of the host's table; it fills what
+ * it has and writes its own size. Every function returns a tokenkeep_status of these: OK, NOT_FOUND, LOCKED,
  * UNAVAILABLE, TIMED_OUT, CANCELLED, DENIED, POLICY, CORRUPT, UNSUPPORTED, IO, BUSY; open also INVALID, where
  * it is not to be used with its arguments. Anything else is taken for CORRUPT.
  */
@@ -134,17 +135,19 @@ typedef struct tokenkeep_module {
     tokenkeep_status (*open)(const tokenkeep_module_options *options, void **handle, tokenkeep_call *call);
     /* Ends a handle that was opened. The process may also end without it. */
     void (*close)(void *handle);
-    /* Required. Answers with the item, secret included, or returns NOT_FOUND. NOT_FOUND is said only where it is
-     * known: a place that cannot be read is LOCKED or UNAVAILABLE. */
+    /* Required. Answers with the item, secret included, or returns NOT_FOUND. NOT_FOUND is said only where it
+     * is known: a place that cannot be read is LOCKED or UNAVAILABLE. */
     tokenkeep_status (*load)(void *handle, const char *name_space, const char *service, const char *account,
                              tokenkeep_call *call);
-    /* NULL: the module is for reading. Keeps the whole item, replacing one of the same three names, and returns OK
-     * when it is as durable as it gets here; or leaves what was there. Nothing is ever truncated. */
+    /* NULL: the module is for reading. Keeps the whole item, replacing one of the same three names, and
+     * returns OK when it is as durable as it gets here; or leaves what was there. Nothing is ever truncated.
+     */
     tokenkeep_status (*save)(void *handle, const tokenkeep_module_item *item, tokenkeep_call *call);
     /* NULL: the module is for reading. NOT_FOUND where there is no such item. */
     tokenkeep_status (*clear)(void *handle, const char *name_space, const char *service, const char *account,
                               tokenkeep_call *call);
-    /* NULL: items cannot be listed. Answers with each item of the namespace; service NULL: of all services. */
+    /* NULL: items cannot be listed. Answers with each item of the namespace; service NULL: of all services.
+     */
     tokenkeep_status (*list)(void *handle, const char *name_space, const char *service, tokenkeep_call *call);
     /* NULL: nothing needs the user. Unlocks the place, where host->may_prompt says so. */
     tokenkeep_status (*prepare)(void *handle, tokenkeep_call *call);
@@ -155,8 +158,8 @@ typedef struct tokenkeep_module {
     const void *(*extension)(const char *name);
 } tokenkeep_module;
 
-/* What a module exports. host_minor is the host's TOKENKEEP_MODULE_MINOR; the host lives on, a pointer to it may
- * be kept. Returns TOKENKEEP_OK, or another status with the table's refusal set. */
+/* What a module exports. host_minor is the host's TOKENKEEP_MODULE_MINOR; the host lives on, a pointer to it
+ * may be kept. Returns TOKENKEEP_OK, or another status with the table's refusal set. */
 TOKENKEEP_EXPORT tokenkeep_status tokenkeep_module_init_1(const tokenkeep_host *host, uint32_t host_minor,
                                                           tokenkeep_module *module);
 

@@ -29,7 +29,9 @@ enum ConformanceCases {
         .init(name: "a saved secret is loaded") { try roundTrip($0, Array("a token".utf8)) },
         .init(name: "an empty secret stays empty") { try roundTrip($0, []) },
         .init(name: "all 256 bytes come back") { try roundTrip($0, Array(0...255) + [0x0A]) },
-        .init(name: "a text in UTF-8 with line ends comes back") { try roundTrip($0, Array("\nschlüssel\r\n🔑\n".utf8)) },
+        .init(name: "a text in UTF-8 with line ends comes back") {
+            try roundTrip($0, Array("\nschlüssel\r\n🔑\n".utf8))
+        },
         .init(name: "what is too large is refused, never cut") { subject in
             let name = try subject.name("large")
             var before = Array("before".utf8)

@@ -67,7 +67,9 @@ extension ForeignItem {
         createdAt = item.created_at
         modifiedAt = item.modified_at
         expiresAt = item.expires_at
-        guard (0...Limits.attributeCount).contains(item.attribute_count), item.attributes != nil || item.attribute_count == 0 else {
+        guard (0...Limits.attributeCount).contains(item.attribute_count),
+            item.attributes != nil || item.attribute_count == 0
+        else {
             throw .foreign("attributes that are none")
         }
         for index in 0..<item.attribute_count {

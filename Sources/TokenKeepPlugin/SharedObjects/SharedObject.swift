@@ -46,7 +46,8 @@ final class SharedObject: @unchecked Sendable {
             }
             // From here on the descriptor stays open if anything was loaded: glibc takes a name that it knows for the
             // object it knows, and the name is the descriptor's number.
-            guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE)) else {
+            guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE))
+            else {
                 let words = dlerror().map { String(cString: $0) } ?? "dlopen failed"
                 close(descriptor)
                 throw file.refused(plain(words, descriptor))

@@ -1,7 +1,7 @@
 /*
- * A module in memory for the tests, and its faults. What is wrong with init is chosen when it is compiled (-DREFUSES
- * and so on); what is wrong with a load, by the argument fault=WORD. With hang=PATH, a load and a save first wait
- * until something can be read from PATH, a FIFO.
+ * A module in memory for the tests, and its faults. What is wrong with init is chosen when it is compiled
+ * (-DREFUSES and so on); what is wrong with a load, by the argument fault=WORD. With hang=PATH, a load and a
+ * save first wait until something can be read from PATH, a FIFO.
  */
 #include <tokenkeep/module.h>
 
@@ -38,8 +38,10 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
     handle *self = calloc(1, sizeof *self);
     for (size_t i = 0; i < options->argument_count && i < 2; i++) {
         snprintf(self->words[i], sizeof self->words[i], "%s", options->arguments[i]);
-        if (strncmp(self->words[i], "fault=", 6) == 0) self->fault = self->words[i] + 6;
-        if (strncmp(self->words[i], "hang=", 5) == 0) self->hang = self->words[i] + 5;
+        if (strncmp(self->words[i], "fault=", 6) == 0)
+            self->fault = self->words[i] + 6;
+        if (strncmp(self->words[i], "hang=", 5) == 0)
+            self->hang = self->words[i] + 5;
     }
     if (self->fault != NULL && strcmp(self->fault, "open") == 0) {
         host->set_error(call, "it does not open");
@@ -76,17 +78,19 @@ static void close_handle(void *data) {
 
 static stored **find(handle *self, const char *name_space, const char *service, const char *account) {
     stored **at = &self->first;
-    while (*at != NULL && (strcmp((*at)->name_space, name_space) != 0 || strcmp((*at)->service, service) != 0 ||
-                           strcmp((*at)->account, account) != 0))
+    while (*at != NULL && (strcmp((*at)->name_space, name_space) != 0 ||
+                           strcmp((*at)->service, service) != 0 || strcmp((*at)->account, account) != 0))
         at = &(*at)->next;
     return at;
 }
 
 static void wait_where_asked(const handle *self) {
-    if (self->hang == NULL) return;
+    if (self->hang == NULL)
+        return;
     int descriptor = open(self->hang, O_RDONLY);
     char byte;
-    while (descriptor >= 0 && read(descriptor, &byte, 1) < 0) continue;
+    while (descriptor >= 0 && read(descriptor, &byte, 1) < 0)
+        continue;
     close(descriptor);
 }
 
@@ -97,34 +101,57 @@ static tokenkeep_status misbehave(const char *fault, tokenkeep_call *call) {
     tokenkeep_attribute attribute = {"UPPER", "x"}, nameless = {NULL, NULL};
     tokenkeep_status status = TOKENKEEP_OK;
     int answers = 1;
-    if (strcmp(fault, "status") == 0) status = 99;
-    if (strcmp(fault, "conflict") == 0) status = TOKENKEEP_CONFLICT;
-    if (strcmp(fault, "nothing") == 0) answers = 0;
-    if (strcmp(fault, "twice") == 0) answers = 2;
-    if (strcmp(fault, "null") == 0) host->answer(call, NULL), answers = 0;
-    if (strcmp(fault, "small") == 0) item.struct_size = 1;
-    if (strcmp(fault, "huge") == 0) item.struct_size = (size_t)-1;
-    if (strcmp(fault, "label") == 0) item.label = longer;
-    if (strcmp(fault, "utf8") == 0) item.label = "\xC3\x28";
-    if (strcmp(fault, "control") == 0) item.label = "a\nb";
-    if (strcmp(fault, "secret") == 0) item.secret = NULL;
-    if (strcmp(fault, "length") == 0) item.secret_length = (size_t)-1;
-    if (strcmp(fault, "level") == 0) item.accessibility = 77;
-    if (strcmp(fault, "memory") == 0) item.accessibility = TOKENKEEP_MEMORY_ONLY;
-    if (strcmp(fault, "flags") == 0) item.flags = 1u << 31;
-    if (strcmp(fault, "time") == 0) item.expires_at = -1;
-    if (strcmp(fault, "attributes") == 0) item.attribute_count = 5;
-    if (strcmp(fault, "many") == 0) item.attributes = &attribute, item.attribute_count = 1u << 30;
-    if (strcmp(fault, "upper") == 0) item.attributes = &attribute, item.attribute_count = 1;
-    if (strcmp(fault, "nameless") == 0) item.attributes = &nameless, item.attribute_count = 1;
-    if (strcmp(fault, "other") == 0) item.name_space = "", item.service = "another", item.account = "";
+    if (strcmp(fault, "status") == 0)
+        status = 99;
+    if (strcmp(fault, "conflict") == 0)
+        status = TOKENKEEP_CONFLICT;
+    if (strcmp(fault, "nothing") == 0)
+        answers = 0;
+    if (strcmp(fault, "twice") == 0)
+        answers = 2;
+    if (strcmp(fault, "null") == 0)
+        host->answer(call, NULL), answers = 0;
+    if (strcmp(fault, "small") == 0)
+        item.struct_size = 1;
+    if (strcmp(fault, "huge") == 0)
+        item.struct_size = (size_t)-1;
+    if (strcmp(fault, "label") == 0)
+        item.label = longer;
+    if (strcmp(fault, "utf8") == 0)
+        item.label = "\xC3\x28";
+    if (strcmp(fault, "control") == 0)
+        item.label = "a\nb";
+    if (strcmp(fault, "secret") == 0)
+        item.secret = NULL;
+    if (strcmp(fault, "length") == 0)
+        item.secret_length = (size_t)-1;
+    if (strcmp(fault, "level") == 0)
+        item.accessibility = 77;
+    if (strcmp(fault, "memory") == 0)
+        item.accessibility = TOKENKEEP_MEMORY_ONLY;
+    if (strcmp(fault, "flags") == 0)
+        item.flags = 1u << 31;
+    if (strcmp(fault, "time") == 0)
+        item.expires_at = -1;
+    if (strcmp(fault, "attributes") == 0)
+        item.attribute_count = 5;
+    if (strcmp(fault, "many") == 0)
+        item.attributes = &attribute, item.attribute_count = 1u << 30;
+    if (strcmp(fault, "upper") == 0)
+        item.attributes = &attribute, item.attribute_count = 1;
+    if (strcmp(fault, "nameless") == 0)
+        item.attributes = &nameless, item.attribute_count = 1;
+    if (strcmp(fault, "other") == 0)
+        item.name_space = "", item.service = "another", item.account = "";
     if (strcmp(fault, "words") == 0) {
         host->set_error(call, "first\nsecond \x1b[31m\xFF end");
         status = TOKENKEEP_IO;
         answers = 0;
     }
-    if (strcmp(fault, "crash") == 0) raise(SIGSEGV);
-    for (int i = 0; i < answers; i++) host->answer(call, &item);
+    if (strcmp(fault, "crash") == 0)
+        raise(SIGSEGV);
+    for (int i = 0; i < answers; i++)
+        host->answer(call, &item);
     free(longer);
     return status;
 }
@@ -133,9 +160,11 @@ static tokenkeep_status load(void *data, const char *name_space, const char *ser
                              tokenkeep_call *call) {
     handle *self = data;
     wait_where_asked(self);
-    if (self->fault != NULL) return misbehave(self->fault, call);
+    if (self->fault != NULL)
+        return misbehave(self->fault, call);
     stored *one = *find(self, name_space, service, account);
-    if (one == NULL) return TOKENKEEP_NOT_FOUND;
+    if (one == NULL)
+        return TOKENKEEP_NOT_FOUND;
     host->answer(call, &one->item);
     return TOKENKEEP_OK;
 }
@@ -143,7 +172,8 @@ static tokenkeep_status load(void *data, const char *name_space, const char *ser
 static tokenkeep_status save(void *data, const tokenkeep_module_item *item, tokenkeep_call *call) {
     handle *self = data;
     wait_where_asked(self);
-    if (host->is_over(call)) return TOKENKEEP_TIMED_OUT;
+    if (host->is_over(call))
+        return TOKENKEEP_TIMED_OUT;
     stored *one = calloc(1, sizeof *one);
     one->name_space = strdup(item->name_space);
     one->service = strdup(item->service);
@@ -153,7 +183,8 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     one->item.name_space = one->item.service = one->item.account = NULL;
     one->item.label = strdup(item->label);
     void *secret = host->alloc(item->secret_length);
-    if (item->secret_length > 0) memcpy(secret, item->secret, item->secret_length);
+    if (item->secret_length > 0)
+        memcpy(secret, item->secret, item->secret_length);
     one->item.secret = secret;
     for (size_t i = 0; i < item->attribute_count; i++) {
         one->attributes[i].name = strdup(item->attributes[i].name);
@@ -176,7 +207,8 @@ static tokenkeep_status clear(void *data, const char *name_space, const char *se
                               tokenkeep_call *call) {
     (void)call;
     stored **at = find(data, name_space, service, account), *one = *at;
-    if (one == NULL) return TOKENKEEP_NOT_FOUND;
+    if (one == NULL)
+        return TOKENKEEP_NOT_FOUND;
     *at = one->next;
     drop(one);
     return TOKENKEEP_OK;
@@ -185,8 +217,10 @@ static tokenkeep_status clear(void *data, const char *name_space, const char *se
 static tokenkeep_status list(void *data, const char *name_space, const char *service, tokenkeep_call *call) {
     handle *self = data;
     for (stored *one = self->first; one != NULL; one = one->next) {
-        if (strcmp(one->name_space, name_space) != 0) continue;
-        if (service != NULL && strcmp(one->service, service) != 0) continue;
+        if (strcmp(one->name_space, name_space) != 0)
+            continue;
+        if (service != NULL && strcmp(one->service, service) != 0)
+            continue;
         tokenkeep_module_item item = one->item;
         item.name_space = one->name_space;
         item.service = one->service;

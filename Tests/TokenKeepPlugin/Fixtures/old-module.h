@@ -1,5 +1,5 @@
-/* module.h as an earlier minor version may have had it: both structures end sooner. What compiles with it must
- * still load. Made from the header of today by leaving out the ends. */
+/* module.h as an earlier minor version may have had it: both structures end sooner. What compiles with it
+ * must still load. Made from the header of today by leaving out the ends. */
 #ifndef TOKENKEEP_MODULE_H
 #define TOKENKEEP_MODULE_H
 #include <tokenkeep/types.h>

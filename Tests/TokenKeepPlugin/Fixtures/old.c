@@ -13,7 +13,8 @@ static void name_item(char *text, const char *name_space, const char *service, c
     strcat(strcat(strcat(strcat(strcpy(text, name_space), "\t"), service), "\t"), account);
 }
 
-static tokenkeep_status open_handle(const tokenkeep_module_options *options, void **handle, tokenkeep_call *call) {
+static tokenkeep_status open_handle(const tokenkeep_module_options *options, void **handle,
+                                    tokenkeep_call *call) {
     (void)options, (void)handle, (void)call;
     return TOKENKEEP_OK;
 }
@@ -23,7 +24,8 @@ static tokenkeep_status load(void *handle, const char *name_space, const char *s
     char wanted[600];
     (void)handle;
     name_item(wanted, name_space, service, account);
-    if (kept == NULL || strcmp(wanted, names) != 0) return TOKENKEEP_NOT_FOUND;
+    if (kept == NULL || strcmp(wanted, names) != 0)
+        return TOKENKEEP_NOT_FOUND;
     tokenkeep_module_item item = {sizeof item, NULL, NULL, NULL, NULL, kept, kept_length};
     host->answer(call, &item);
     return TOKENKEEP_OK;
@@ -44,7 +46,8 @@ static tokenkeep_status clear(void *handle, const char *name_space, const char *
     char wanted[600];
     (void)handle, (void)call;
     name_item(wanted, name_space, service, account);
-    if (kept == NULL || strcmp(wanted, names) != 0) return TOKENKEEP_NOT_FOUND;
+    if (kept == NULL || strcmp(wanted, names) != 0)
+        return TOKENKEEP_NOT_FOUND;
     host->free(kept);
     kept = NULL;
     return TOKENKEEP_OK;
@@ -52,7 +55,8 @@ static tokenkeep_status clear(void *handle, const char *name_space, const char *
 
 tokenkeep_status tokenkeep_module_init_1(const tokenkeep_host *given, uint32_t host_minor,
                                          tokenkeep_module *module) {
-    tokenkeep_module mine = {sizeof mine, TOKENKEEP_MODULE_MINOR, 0, NULL, open_handle, NULL, load, save, clear};
+    tokenkeep_module mine = {sizeof mine, TOKENKEEP_MODULE_MINOR, 0, NULL, open_handle, NULL, load, save,
+                             clear};
     (void)host_minor;
     host = given;
     *module = mine;

@@ -20,7 +20,9 @@ final class ScriptedService: @unchecked Sendable {
     }
 
     private(set) var condition = Condition.up
-    private(set) var items: [ItemName: TokenItem] = [:]
+    /// What the service has.
+    var items: [ItemName: TokenItem] { kept.items }
+    private let kept: any ScriptedItems
     /// What happens after so many calls more.
     var fault: (fault: Fault, calls: Int)?
     /// What another program or store does while a call is on its way, after so many calls more.
@@ -31,6 +33,8 @@ final class ScriptedService: @unchecked Sendable {
     var now = UnixTime(1_000_000)
     /// Sent to a service that hangs, in this order.
     private var waiting: [() -> Void] = []
+
+    init() { kept = RealItems.fromEnvironment ?? ItemsInMemory() }
 
     /// Whether every call is answered now.
     var isCalm: Bool { condition == .up && fault == nil }
@@ -49,11 +53,11 @@ final class ScriptedService: @unchecked Sendable {
     func put(_ details: ItemDetails, _ secret: SecretBytes) {
         var details = details
         details.modifiedAt = now
-        items[details.name] = TokenItem(details: details, secret: secret)
+        kept.put(TokenItem(details: details, secret: secret), now)
     }
 
     /// Removes an item now.
-    func remove(_ name: ItemName) -> Bool { items.removeValue(forKey: name) != nil }
+    func remove(_ name: ItemName) -> Bool { kept.remove(name) }
 
     /// Answers a call, which may change something.
     func answer<Answer>(
@@ -116,7 +120,9 @@ extension ScriptedService {
     func store(vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
         configuration.vaultPath = vaultPath
-        configuration.standIns["secret-service"] = { ScriptedConnection(self, isConnected: isConnected, versionKey: $0) }
+        configuration.standIns["secret-service"] = {
+            ScriptedConnection(self, isConnected: isConnected, versionKey: $0)
+        }
         configuration.clock = { self.now }
         return try Store(configuration)
     }
