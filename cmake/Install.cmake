@@ -32,6 +32,9 @@ write_basic_package_version_file(TokenKeepConfigVersion.cmake COMPATIBILITY Same
 install(FILES ${PROJECT_BINARY_DIR}/TokenKeepConfig.cmake ${PROJECT_BINARY_DIR}/TokenKeepConfigVersion.cmake
     DESTINATION ${package_directory})
 
+# Where stacks look for modules by their names: empty, for others to install into.
+install(DIRECTORY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tokenkeep/modules)
+
 # As they lie in the sources: the links from one to another hold.
 install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS

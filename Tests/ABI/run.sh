@@ -56,6 +56,7 @@ compile() {
 
 if [ -z "$sanitize" ]; then
     group "headers" "$here/check-headers.sh" "$headers"
+    group "abi" "$here/check-abi.sh" "$headers"
     group "exports" "$here/check-exports.sh" "$library" "$headers"
     group "library" "$here/check-library.sh" "$library"
     group "libsecret" "$here/check-libsecret.sh"
@@ -72,6 +73,16 @@ for program in null_pointers structures limits items versions_and_lists damage p
         fi
     done
 done
+export TOKENKEEP_MODULES="$work/modules"
+mkdir "$TOKENKEEP_MODULES"
+${CC:-cc} -shared -fPIC -g -Wall -Wextra -Werror -I"$headers" "$here/../TokenKeepPlugin/Fixtures/fixture.c" \
+    -o "$TOKENKEEP_MODULES/fixture.so" || exit 2
+compile modules "$sanitize"
+export TOKENKEEP_VAULT="$work/modules.vault"
+group "modules" "$work/modules"
+if [ -z "$sanitize" ]; then
+    group "a module that faults" "$here/module-crash.sh" "$work/modules"
+fi
 compile without_glib "$sanitize"
 export TOKENKEEP_VAULT="$work/without_glib.vault"
 group "without_glib" "$work/without_glib"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A program that runs with more rights than its caller (AT_SECURE) ignores TOKENKEEP_VAULT,
-# TOKENKEEP_DEBUG and the stacks in XDG_CONFIG_HOME.
+# TOKENKEEP_DEBUG, TOKENKEEP_MODULES and the stacks in XDG_CONFIG_HOME.
 #
 # Usage: secure_execution.sh LIBRARY INCLUDE-DIRECTORY
 set -u
@@ -42,6 +42,12 @@ chmod 4755 "$work/program"
 check "a setuid program runs in secure mode and finds no vault" "secure DENIED" "$("$work/program")"
 check "a setuid program ignores TOKENKEEP_VAULT" none "$(vault)"
 check "a setuid program ignores TOKENKEEP_DEBUG" "" "$(TOKENKEEP_DEBUG=1 "$work/program" 2>&1 >"$work/output")"
+# A module that would be loaded, where the caller's environment were heard.
+mkdir "$work/modules"
+export TOKENKEEP_MODULES="$work/modules"
+${CC:-cc} -shared -fPIC -I"$headers" "$here/../TokenKeepPlugin/Fixtures/fixture.c" -o "$work/modules/fixture.so" || exit 2
+chmod -R go=rX "$work/modules"
+check "a setuid program ignores TOKENKEEP_MODULES" "secure INVALID" "$("$work/program" "any required fixture")"
 # The control: the same program and user, without secure mode, do use it.
 chmod 755 "$work/program"
 check "the same program without setuid reads the stack" "plain INVALID" \
@@ -53,4 +59,6 @@ check "the same program without setuid obeys TOKENKEEP_DEBUG" \
 check "the same program without setuid saves" "plain OK" \
     "$(setpriv --reuid="$user" --clear-groups "$work/program")"
 check "the same program without setuid uses TOKENKEEP_VAULT" made "$(vault)"
+check "the same program without setuid loads a module of TOKENKEEP_MODULES" "plain OK" \
+    "$(setpriv --reuid="$user" --clear-groups "$work/program" "any required fixture")"
 exit $result

@@ -134,6 +134,64 @@ NOT_FOUND: no item example.com (alice)
 INVALID: the service contains a control character
 END
 
+# The modules, with the installed header and program.
+export TOKENKEEP_MODULES="$work/modules"
+mkdir "$TOKENKEEP_MODULES"
+# shellcheck disable=SC2046
+${CC:-cc} -shared -fPIC -O2 -Wall -Wextra -Werror "$examples/plugin/keyctl.c" $(pkg-config --cflags tokenkeep) \
+    -o "$TOKENKEEP_MODULES/keyctl.so" || fail "keyctl.c does not build"
+cp "$examples/plugin/pass.py" "$examples/plugin/environment.sh" "$TOKENKEEP_MODULES"
+in_the_keyring() {
+    stack="any sufficient keyctl ring=tokenkeep-examples-$$"
+    printf token | "$prefix/bin/tokenkeep" save --stack "$stack" example.com ann &&
+        "$prefix/bin/tokenkeep" load --stack "$stack" example.com ann && echo &&
+        "$prefix/bin/tokenkeep" clear --stack "$stack" example.com ann
+}
+prints "keyctl" in_the_keyring <<'END'
+token
+END
+checked() { "$prefix/bin/tokenkeep" module check "$@" | grep -vE '^(ok|skip) '; }
+prints "tokenkeep module check keyctl" checked keyctl "ring=tokenkeep-examples-$$" <<'END'
+17 passed, 0 failed, 0 skipped
+END
+from_the_environment() {
+    mkdir "$work/credentials" && printf 'a credential' >"$work/credentials/example.com"
+    export GITHUB_TOKEN='a variable' CREDENTIALS_DIRECTORY="$work/credentials"
+    stack="load sufficient environment.sh env=GITHUB_TOKEN env=CREDENTIALS_DIRECTORY github.com/ci=GITHUB_TOKEN"
+    "$prefix/bin/tokenkeep" load --stack "$stack" github.com ci && echo &&
+        "$prefix/bin/tokenkeep" load --stack "$stack" example.com "" && echo
+}
+prints "environment" from_the_environment <<'END'
+a variable
+a credential
+END
+prints "tokenkeep module check environment.sh" checked environment.sh <<'END'
+3 passed, 0 failed, 14 skipped
+END
+if command -v pass >/dev/null && command -v gpg >/dev/null; then
+    in_the_password_store() {
+        export GNUPGHOME="$work/gpg" PASSWORD_STORE_DIR="$work/password-store"
+        stack="any required pass.py env=GNUPGHOME env=PASSWORD_STORE_DIR timeout=30s"
+        mkdir -m 700 "$GNUPGHOME" &&
+            gpg --batch --quiet --passphrase "" --quick-generate-key test@example.com default default never 2>/dev/null &&
+            pass init test@example.com >/dev/null &&
+            printf token | "$prefix/bin/tokenkeep" save --stack "$stack" --timeout 30s example.com ann --label "A label" &&
+            pass show tokenkeep/%/example.com/ann | head -n 2 &&
+            "$prefix/bin/tokenkeep" load --stack "$stack" --timeout 30s example.com ann && echo &&
+            "$prefix/bin/tokenkeep" clear --stack "$stack" --timeout 30s example.com ann
+        result=$?
+        gpgconf --kill all
+        return $result
+    }
+    prints "pass" in_the_password_store <<'END'
+token
+label: A label
+token
+END
+else
+    echo "skip pass: it or gpg is not installed"
+fi
+
 # A Swift program needs no installed library of ours: the package itself.
 swift_build="swift build --package-path $examples/swift --scratch-path $examples/../.build-example --disable-build-manifest-caching"
 if $swift_build >"$work/log" 2>&1; then

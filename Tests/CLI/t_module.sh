@@ -1,0 +1,52 @@
+# Modules of somebody else's: listed, checked, used, refused. What they do in detail, the tests in Swift say.
+export TOKENKEEP_MODULES="$WORK/modules"
+mkdir "$TOKENKEEP_MODULES"
+
+# A module for reading that answers every load with one secret.
+cat >"$TOKENKEEP_MODULES/one" <<'END'
+#!/bin/sh
+while IFS= read -r line && [ -n "$line" ]; do
+    case $line in operation=*) operation=${line#*=} ;; service=*) service=${line#*=} ;; esac
+done
+echo tokenkeep=1
+case $operation in
+load) if [ "$(echo "$service" | base64 -d)" = example.com ]; then printf 'status=ok\nsecret+=b25l\n'; else echo status=not_found; fi ;;
+report) printf 'status=ok\nnote=YSBub3Rl\ncapability=enforces-other-user\n' ;;
+*) echo status=unsupported ;;
+esac
+echo
+END
+printf '#!/bin/sh\nexec cat\n' >"$TOKENKEEP_MODULES/echoes"
+printf 'no object' >"$TOKENKEEP_MODULES/broken.so"
+chmod 755 "$TOKENKEEP_MODULES"/*
+printf '#!/bin/sh\n' >"$TOKENKEEP_MODULES/loose"
+chmod 777 "$TOKENKEEP_MODULES/loose"
+printf 'not executable' >"$TOKENKEEP_MODULES/README"
+
+title "what there is"
+run module list
+
+title "a module for reading does what it must"
+run module check one
+run module check "$TOKENKEEP_MODULES/one"
+run module check vault
+run module check memory
+
+title "one that does not"
+run module check echoes | grep -v '^ok '
+run module check "$TOKENKEEP_MODULES/broken.so"
+run module check "$TOKENKEEP_MODULES/loose"
+run module check "$TOKENKEEP_MODULES/none"
+run module check none
+
+title "in a stack"
+run load --stack "load sufficient one" example.com
+run load --stack "load sufficient one" example.org
+run load --stack "load sufficient echoes" example.com
+run load --stack "load required loose" example.com
+run load --stack "-load sufficient nowhere
+load required one" example.com
+run load --stack "load required $TOKENKEEP_MODULES/one" example.com
+run save --stack "any required one" example.com </dev/null
+run status --stack "any required one
+any required vault" | sed 's/^secrets in memory.*//; /hint: raise/d'
