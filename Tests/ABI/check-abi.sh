@@ -15,9 +15,11 @@ trap 'rm -rf "$work"' EXIT
 # Makes the stub of some headers.
 stub() {
     printf '#include <tokenkeep.h>\n#include <tokenkeep/module.h>\n' >"$work/all.h"
-    ${CC:-cc} -E -P -I"$1" "$work/all.h" | tr '\n' ' ' | sed 's/__attribute__ *((warn_unused_result))//g' |
-        grep -oE '(^|[;{}]) *[^;{}()]*\btokenkeep_[a-z_0-9]+ *\([^;{}]*\);' | sed 's/^[;{} ]*//' | grep -v '^typedef' |
-        sed 's/extern "C" *{//; s/;$/ { __builtin_trap(); }/' >"$work/bodies"
+    # Without structures' bodies and attributes, what ends in parentheses and is no type is a function.
+    ${CC:-cc} -E -P -I"$1" "$work/all.h" | tr '\n' ' ' |
+        sed -E 's/\{[^{}]*\}//g; s/__attribute__ *\(\(([^()]|\([^()]*\))*\)\)//g' |
+        grep -oE '[^;]*\btokenkeep_[a-z_0-9]+ *\([^;]*\);' | grep -vE '^ *typedef' |
+        sed 's/;$/ { __builtin_trap(); }/' >"$work/bodies"
     { cat "$work/all.h" "$work/bodies"; } >"$work/stub.c"
     # dwarf-4: what libabigail before 2.4 reads without complaint
     ${CC:-cc} -g -gdwarf-4 -O0 -w -shared -fPIC -I"$1" "$work/stub.c" -o "$2"
@@ -32,7 +34,8 @@ command -v abidiff >/dev/null || { echo "skip the ABI: abidiff is not installed"
 stub "$headers" "$work/libtokenkeep.so" || { echo "FAIL the stub does not compile"; exit 1; }
 functions=$(wc -l <"$work/bodies")
 if [ "${2:-}" = --update ]; then
-    abidw --no-corpus-path --no-comp-dir-path --no-show-locs "$work/libtokenkeep.so" >"$here/baseline.abi"
+    abidw --no-corpus-path --no-comp-dir-path --no-show-locs "$work/libtokenkeep.so" |
+        sed "s|$work/||" >"$here/baseline.abi"
     constants "$headers" >"$here/constants.txt"
     exit
 fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose stack has a module of somebody else's. With "crash" as its argument the module faults, and with it
- * the program. With "time" it prints what loading the module adds to a first call, in microseconds. */
+/* A program whose stack has a module of somebody else's. With "crash" as its argument the module faults, and
+ * with it the program. With "time" it prints what loading the module adds to a first call, in microseconds.
+ */
 #include "store_test.h"
 
 #include <time.h>
@@ -34,7 +35,8 @@ static void measure(const char *stack, double *first, double *second) {
 
 static void what_is_saved_in_a_module_is_loaded(void) {
     tokenkeep_store *store = open_stack("any sufficient fixture\nany required vault");
-    if (!CHECK(store != NULL)) return;
+    if (!CHECK(store != NULL))
+        return;
     uint64_t version = 0;
     tokenkeep_attribute attribute = {"client", "phone"};
     tokenkeep_save_options options = TOKENKEEP_SAVE_OPTIONS_INIT;
@@ -84,7 +86,8 @@ int main(int count, char **arguments) {
     }
     if (count > 1 && strcmp(arguments[1], "crash") == 0) {
         tokenkeep_item *item = NULL;
-        return (int)tokenkeep_load(open_stack("any required fixture fault=crash"), "example.com", "ann", &item, NULL);
+        return (int)tokenkeep_load(open_stack("any required fixture fault=crash"), "example.com", "ann",
+                                   &item, NULL);
     }
 
     RUN(what_is_saved_in_a_module_is_loaded);

@@ -73,7 +73,7 @@ for program in null_pointers structures limits items versions_and_lists damage p
         fi
     done
 done
-export TOKENKEEP_MODULES="$work/modules"
+export TOKENKEEP_MODULES="$work/their-modules"
 mkdir "$TOKENKEEP_MODULES"
 ${CC:-cc} -shared -fPIC -g -Wall -Wextra -Werror -I"$headers" "$here/../TokenKeepPlugin/Fixtures/fixture.c" \
     -o "$TOKENKEEP_MODULES/fixture.so" || exit 2

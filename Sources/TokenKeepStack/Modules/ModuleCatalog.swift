@@ -36,6 +36,9 @@ package enum ModuleCatalog {
         _ target: String, arguments: [String], configuration: StoreConfiguration = StoreConfiguration()
     ) throws(TokenKeepError) -> (module: any Module, keepsMetadata: Bool) {
         guard target.utf8.contains(UInt8(ascii: "/")) else {
+            guard ModuleFactory.ownNames.contains(target) || ModuleDirectory.file(of: target) != nil else {
+                throw ModuleFactory.noModule(target)
+            }
             var configuration = configuration
             configuration.stackText = "any required " + ([target] + arguments).map(quoted).joined(separator: " ")
             let module = try Store(configuration).onlyModule

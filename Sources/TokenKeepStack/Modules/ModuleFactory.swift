@@ -75,10 +75,7 @@ struct ModuleFactory {
     private func file(_ line: StackLine) throws(TokenKeepError) -> ModuleFile {
         guard line.module.utf8.first == UInt8(ascii: "/") else {
             if let file = ModuleDirectory.file(of: line.module) { return file }
-            let own = ModuleFactory.ownNames.joined(separator: ", ")
-            throw TokenKeepError(
-                .invalid, "there is no module \"\(line.module)\"",
-                hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
+            throw ModuleFactory.noModule(line.module)
         }
         guard directories.isSystems(line.place.source) else {
             throw TokenKeepError(
@@ -86,6 +83,13 @@ struct ModuleFactory {
                 hint: "install it in \(ModuleDirectory.path) and name it there")
         }
         return ModuleFile(path: line.module)
+    }
+
+    static func noModule(_ name: String) -> TokenKeepError {
+        let own = ownNames.joined(separator: ", ")
+        return TokenKeepError(
+            .invalid, "there is no module \"\(name)\"",
+            hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
     /// The module, with what it misses owed to it where it accepts that.
