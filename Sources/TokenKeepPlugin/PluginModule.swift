@@ -168,7 +168,8 @@ package final class PluginModule: Module {
         _ call: CallContext, about name: ItemName? = nil,
         _ body: @escaping @Sendable (any PluginTransport, PluginCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
-        let budget = call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
+        // A person takes longer than any module.
+        let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
         let pluginCall = PluginCall(budget, arena: arena)
         let (session, setting, observers) = (session, setting, observers)
         do throws(TokenKeepError) {

@@ -5,7 +5,7 @@ import TokenKeepCore
 /// The one thread on which a module's functions run, one after the other.
 ///
 /// A caller waits until its deadline. What is still running then is left alone, and as long as it is, every other call
-/// fails at once. What has not begun by then never does. Signals are blocked on the thread.
+/// fails at once. What has not begun by then never does. Signals but those of faults are blocked on the thread.
 final class PluginWorker: Sendable {
     private let shared: Shared
 
@@ -158,6 +158,8 @@ final class PluginWorker: Sendable {
             pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
             var (all, before) = (sigset_t(), sigset_t())
             sigfillset(&all)
+            // Those of faults come whether they are blocked or not: the program's own handlers see them.
+            for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&all, fault) }
             pthread_sigmask(SIG_SETMASK, &all, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
             let retained = Unmanaged.passRetained(self)

@@ -176,7 +176,7 @@ import TokenKeepVault
 
     private func wait(until condition: () -> Bool) {
         let end = Deadline(milliseconds: 10_000)
-        while !condition(), !end.hasPassed { usleep(1000) }
+        while !condition(), !end.hasPassed { sched_yield() }
     }
 
     @Test func aHungModuleIsLeftAloneUntilItReturns() throws {

@@ -16,9 +16,9 @@
  * host copies before that call returns. alloc gives memory for secrets, which free wipes.
  *
  * THREADS. All functions of one handle are called one after the other, on one thread that the host started
- * for it and on which every signal is blocked. Different handles are used at the same time. The init function
- * is called once in a process. Do not call setlocale, chdir, setuid or signal, nor change the environment:
- * the process is somebody else's.
+ * for it and on which every signal is blocked but those of faults. Different handles are used at the same
+ * time. The init function is called once in a process. Do not call setlocale, chdir, setuid or signal, nor
+ * change the environment: the process is somebody else's.
  *
  * DEADLINES. The caller waits until the call's deadline and no longer. A function that is not back by then
  * goes on alone; what it answers is dropped, and until it returns every other call fails as UNAVAILABLE.
