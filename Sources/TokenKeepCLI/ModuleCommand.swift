@@ -60,9 +60,12 @@ struct ModuleCheckCommand: ParsableCommand {
     var arguments: [String] = []
 
     func run() throws {
-        let (module, keepsMetadata) = try ModuleCatalog.module(self.module, arguments: arguments)
+        let (module, capabilities) = try ModuleCatalog.module(self.module, arguments: arguments)
+        if let names = capabilities?.names, !names.isEmpty {
+            try Terminal.write("it says of itself: \(names.joined(separator: ", "))\n")
+        }
         var (passed, failed, skipped) = (0, 0, 0)
-        try Conformance(module, keepsMetadata: keepsMetadata).run { name, outcome in
+        try Conformance(module, keepsMetadata: capabilities?.contains(.keepsMetadata) ?? true).run { name, outcome in
             switch outcome {
             case .passed:
                 passed += 1

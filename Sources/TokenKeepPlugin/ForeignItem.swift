@@ -77,6 +77,15 @@ struct ForeignItem: Sendable {
 enum ForeignText {
     private static let mostBytes = 512
 
+    /// Whether a text holds a secret. Of less than four bytes any text may.
+    static func holds(_ text: String, _ secret: SecretBytes) -> Bool {
+        let text = Array(text.utf8)
+        guard (4...max(4, text.count)).contains(secret.count), secret.count <= text.count else { return false }
+        return secret.withUnsafeBytes { secret in
+            (0...text.count - secret.count).contains { text[$0..<$0 + secret.count].elementsEqual(secret) }
+        }
+    }
+
     /// One line of at most 512 bytes, without control characters.
     static func line(_ text: String) -> String {
         var line = ""

@@ -10,6 +10,7 @@ final class PluginCall: Sendable {
 
     private struct Told {
         var isOver = false
+        var secret: SecretBytes?
         var error: String?
         var notes: [String] = []
         var items: [ForeignItem] = []
@@ -39,11 +40,20 @@ final class PluginCall: Sendable {
     /// Begins another step of the same call.
     func begin() {
         told.withLock { told in
-            told = Told(isOver: told.isOver)
+            told = Told(isOver: told.isOver, secret: told.secret)
         }
     }
 
-    func set(error text: String) { told.withLock { $0.error = text } }
+    /// Notes the secret that the module gets: no text of its may hold it.
+    func entrust(_ secret: SecretBytes) { told.withLock { $0.secret = secret } }
+
+    func set(error text: String) {
+        told.withLock { told in
+            told.error = told.secret.map { ForeignText.holds(text, $0) } == true ? PluginCall.withheld : text
+        }
+    }
+
+    private static let withheld = "the module said why in words that hold the secret"
 
     func note(_ text: String) {
         told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }

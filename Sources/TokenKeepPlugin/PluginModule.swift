@@ -85,6 +85,7 @@ package final class PluginModule: Module {
             var details = request.details(replacing: present?.details, module: module, now: now)
             details.version = key.version(of: details, secret: request.secret)
             guard !call.isOver else { throw PluginModule.late }
+            call.entrust(request.secret)
             try transport.save(TokenItem(details: details, secret: request.secret), call)
             return details.version
         }

@@ -4,7 +4,9 @@
  */
 #include "store_test.h"
 
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static tokenkeep_store *open_stack(const char *text) {
     tokenkeep_store *store = NULL;
@@ -66,6 +68,32 @@ static void what_is_saved_in_a_module_is_loaded(void) {
     tokenkeep_close(store);
 }
 
+static void a_child_of_fork_opens_its_own(void) {
+    tokenkeep_store *store = open_stack("any required fixture");
+    if (!CHECK(store != NULL)) return;
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "example.com", "ann", "parent", NULL));
+    pid_t child = fork();
+    if (child == 0) {
+        tokenkeep_item *item = NULL;
+        tokenkeep_store *own = open_stack("any required fixture");
+        int is_right = tokenkeep_load(store, "example.com", "ann", &item, NULL) == TOKENKEEP_FORKED &&
+                       save_text(own, "example.com", "ann", "child", NULL) == TOKENKEEP_OK &&
+                       tokenkeep_load(own, "example.com", "ann", &item, NULL) == TOKENKEEP_OK &&
+                       strcmp(tokenkeep_item_secret(item, NULL), "child") == 0;
+        tokenkeep_item_free(item);
+        tokenkeep_close(own);
+        _exit(is_right ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_NUMBER(0, status);
+    tokenkeep_item *item = NULL;
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_load(store, "example.com", "ann", &item, NULL));
+    CHECK_TEXT("parent", tokenkeep_item_secret(item, NULL));
+    tokenkeep_item_free(item);
+    tokenkeep_close(store);
+}
+
 static void a_wrong_answer_is_corrupt(void) {
     tokenkeep_item *item = NULL;
     tokenkeep_error *error = NULL;
@@ -91,6 +119,7 @@ int main(int count, char **arguments) {
     }
 
     RUN(what_is_saved_in_a_module_is_loaded);
+    RUN(a_child_of_fork_opens_its_own);
     RUN(a_wrong_answer_is_corrupt);
     return check_result();
 }

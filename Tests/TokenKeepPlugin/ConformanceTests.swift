@@ -55,9 +55,9 @@ import TokenKeepVault
         setenv("PASSWORD_STORE_DIR", store.path, 1)
         setenv("GNUPGHOME", store.gpgHome, 1)
         let path = BuiltModule.root + "/examples/plugin/pass.py"
-        let (module, keepsMetadata) = try ModuleCatalog.module(
+        let (module, capabilities) = try ModuleCatalog.module(
             path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME"])
-        #expect(keepsMetadata)
+        #expect(capabilities?.contains([.keepsMetadata, .saves, .lists]) == true)
         #expect(check(module) == [])
     }
 

@@ -198,6 +198,35 @@ import TokenKeepVault
         #expect(module.mayAnswer)
     }
 
+    /// What was given up while the item was looked for is not sent when the module goes on.
+    @Test func aSaveThatWasGivenUpIsNotSentLate() throws {
+        let directory = TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = try module(Self.good.get().path, ["hang=" + pipe])
+        #expect(throws: TokenKeepError(.timedOut, "")) {
+            try module.save(
+                SaveRequest(name: name(), secret: SecretBytes("late")), CallContext(deadline: Deadline(milliseconds: 50)))
+        }
+        unlink(pipe + "-gone")
+        rename(pipe, pipe + "-gone")
+        directory.write([], to: "pipe")  // whoever looks from now on does not wait
+        release(pipe + "-gone")
+        wait { module.mayAnswer }
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
+    }
+
+    @Test func noWordsHoldTheSecret() throws {
+        let module = try module(Self.good.get().path, ["fault=quotes"])
+        do throws(TokenKeepError) {
+            _ = try module.save(SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes("s3cr3t")), call)
+            Issue.record("it saves")
+        } catch {
+            #expect(error.status == .io)
+            #expect(!error.message.contains("s3cr3t"), "\(error.message)")
+        }
+    }
+
     /// A store behaves as with a service that hangs: what is saved is owed, and settled when the module is back.
     @Test func whatAHungModuleMissesIsOwedToIt() throws {
         let directory = TemporaryDirectory()

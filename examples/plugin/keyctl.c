@@ -39,34 +39,31 @@ static long keyctl(int operation, unsigned long a, unsigned long b, unsigned lon
     return syscall(SYS_keyctl, operation, a, b, c, d);
 }
 
+static int means_no_key(int error) {
+    return error == ENOKEY || error == EKEYEXPIRED || error == EKEYREVOKED;
+}
+
 /* What an errno of the kernel's key service means. */
 static tokenkeep_status failure(tokenkeep_call *call, const char *what, int error) {
     char text[160];
-    switch (error) {
-    case ENOKEY:
-    case EKEYEXPIRED:
-    case EKEYREVOKED:
+    if (means_no_key(error))
         return TOKENKEEP_NOT_FOUND;
-    }
     snprintf(text, sizeof text, "the kernel's keyring %s: %s", what, strerror(error));
     host->set_error(call, text);
-    switch (error) {
-    case EACCES:
+    if (error == EACCES)
         return TOKENKEEP_DENIED;
-    case EDQUOT:
-    case ENOSYS:
-    case EOPNOTSUPP:
-    case EPERM:
-        return TOKENKEEP_UNAVAILABLE;
-    default:
-        return TOKENKEEP_IO;
-    }
+    int is_outage = error == EDQUOT || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
+    return is_outage ? TOKENKEEP_UNAVAILABLE : TOKENKEEP_IO;
 }
 
 /* The persistent keyring. It is linked into the keyring of this thread, which gives the right to use it here
  * and to no program that is started from here; and each use puts off its end. */
 static long persistent_ring(void) {
-    return keyctl(KEYCTL_GET_PERSISTENT, (unsigned long)-1, (unsigned long)KEY_SPEC_THREAD_KEYRING, 0, 0);
+    long ring =
+        keyctl(KEYCTL_GET_PERSISTENT, (unsigned long)-1, (unsigned long)KEY_SPEC_THREAD_KEYRING, 0, 0);
+    if (ring < 0 && means_no_key(errno))
+        errno = EOPNOTSUPP; /* no ring is no empty ring */
+    return ring;
 }
 
 static tokenkeep_status open_handle(const tokenkeep_module_options *options, void **result,
@@ -89,17 +86,20 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
     return TOKENKEEP_OK;
 }
 
-static void close_handle(void *data) {
-    free(data);
+/* Always fits: the host holds names to their limits. */
+static void describe(const handle *self, char *text, const char *name_space, const char *service,
+                     const char *account) {
+    snprintf(text, MAX_DESCRIPTION, "%s%s\t%s\t%s", self->prefix, name_space, service, account);
 }
 
-static int describe(const handle *self, char *text, const char *name_space, const char *service,
-                    const char *account) {
-    int length = snprintf(text, MAX_DESCRIPTION, "%s%s\t%s\t%s", self->prefix, name_space, service, account);
-    return length > 0 && length < MAX_DESCRIPTION;
-}
+/* ---- Payloads: a head, then texts with their length before them and a NUL behind, then the secret. No other
+ * machine ever reads them: numbers are as this one has them. ---- */
 
-/* ---- Payloads: all but the name, numbers little-endian, texts with their length before them ---- */
+typedef struct head {
+    uint32_t format, accessibility, flags, attribute_count;
+    int64_t created_at, modified_at, expires_at;
+    uint64_t secret_length;
+} head;
 
 typedef struct writer {
     unsigned char *bytes;
@@ -117,33 +117,21 @@ static void put(writer *to, const void *bytes, size_t count) {
     to->count += count;
 }
 
-static void put_number(writer *to, uint64_t number, int size) {
-    unsigned char bytes[8];
-    for (int i = 0; i < size; i++)
-        bytes[i] = (unsigned char)(number >> 8 * i);
-    put(to, bytes, (size_t)size);
-}
-
 static void put_text(writer *to, const char *text) {
-    size_t length = text == NULL ? 0 : strlen(text);
-    put_number(to, length, 2);
-    put(to, text, length + (text == NULL ? 0 : 1)); /* its NUL too: it is read in place */
+    uint32_t length = (uint32_t)strlen(text);
+    put(to, &length, sizeof length);
+    put(to, text, length + (size_t)1);
 }
 
 static void put_item(writer *to, const tokenkeep_module_item *item) {
-    put_number(to, FORMAT, 1);
-    put_number(to, item->accessibility, 4);
-    put_number(to, item->flags, 4);
-    put_number(to, (uint64_t)item->created_at, 8);
-    put_number(to, (uint64_t)item->modified_at, 8);
-    put_number(to, (uint64_t)item->expires_at, 8);
+    head first = {FORMAT,           item->accessibility, item->flags,      (uint32_t)item->attribute_count,
+                  item->created_at, item->modified_at,   item->expires_at, item->secret_length};
+    put(to, &first, sizeof first);
     put_text(to, item->label == NULL ? "" : item->label);
-    put_number(to, item->attribute_count, 1);
     for (size_t i = 0; i < item->attribute_count; i++) {
         put_text(to, item->attributes[i].name);
         put_text(to, item->attributes[i].value);
     }
-    put_number(to, item->secret_length, 4);
     put(to, item->secret, item->secret_length);
 }
 
@@ -153,54 +141,54 @@ typedef struct reader {
     int is_broken;
 } reader;
 
-static const unsigned char *take(reader *from, size_t count) {
+static const void *take(reader *from, size_t count) {
     if (from->is_broken || count > from->left) {
         from->is_broken = 1;
         return NULL;
     }
-    const unsigned char *bytes = from->bytes;
-    from->bytes += count;
     from->left -= count;
-    return bytes;
-}
-
-static uint64_t take_number(reader *from, int size) {
-    const unsigned char *bytes = take(from, (size_t)size);
-    uint64_t number = 0;
-    for (int i = 0; bytes != NULL && i < size; i++)
-        number |= (uint64_t)bytes[i] << 8 * i;
-    return number;
+    from->bytes += count;
+    return from->bytes - count;
 }
 
 static const char *take_text(reader *from) {
-    size_t length = take_number(from, 2);
-    const unsigned char *text = take(from, length + 1);
-    if (text != NULL && text[length] != 0)
-        from->is_broken = 1;
-    return from->is_broken ? "" : (const char *)text;
+    uint32_t length = 0;
+    const void *bytes = take(from, sizeof length);
+    if (bytes != NULL)
+        memcpy(&length, bytes, sizeof length);
+    const char *text = take(from, length + (size_t)1);
+    from->is_broken |= text == NULL || text[length] != 0;
+    return from->is_broken ? "" : text;
 }
 
 /* Reads a payload in place; 0 where it is none. */
 static int take_item(reader *from, tokenkeep_module_item *item, tokenkeep_attribute *attributes) {
-    if (take_number(from, 1) != FORMAT)
+    const void *bytes = take(from, sizeof(head));
+    head first = {0};
+    if (bytes != NULL)
+        memcpy(&first, bytes, sizeof first);
+    if (first.format != FORMAT || first.attribute_count > TOKENKEEP_MAX_ATTRIBUTES)
         return 0;
-    item->struct_size = sizeof *item;
-    item->accessibility = (uint32_t)take_number(from, 4);
-    item->flags = (uint32_t)take_number(from, 4);
-    item->created_at = (int64_t)take_number(from, 8);
-    item->modified_at = (int64_t)take_number(from, 8);
-    item->expires_at = (int64_t)take_number(from, 8);
-    item->label = take_text(from);
-    item->attribute_count = take_number(from, 1);
-    item->attributes = attributes;
-    if (item->attribute_count > TOKENKEEP_MAX_ATTRIBUTES)
-        return 0;
-    for (size_t i = 0; i < item->attribute_count; i++) {
+    const char *label = take_text(from);
+    for (size_t i = 0; i < first.attribute_count; i++) {
         attributes[i].name = take_text(from);
         attributes[i].value = take_text(from);
     }
-    item->secret_length = take_number(from, 4);
-    item->secret = take(from, item->secret_length);
+    tokenkeep_module_item read = {sizeof read,
+                                  NULL,
+                                  NULL,
+                                  NULL,
+                                  label,
+                                  take(from, first.secret_length),
+                                  first.secret_length,
+                                  first.accessibility,
+                                  first.flags,
+                                  first.created_at,
+                                  first.modified_at,
+                                  first.expires_at,
+                                  attributes,
+                                  first.attribute_count};
+    *item = read;
     return !from->is_broken && from->left == 0;
 }
 
@@ -237,10 +225,7 @@ static tokenkeep_status answer(tokenkeep_call *call, long key, const char *name_
 static long find(const handle *self, long ring, const char *name_space, const char *service,
                  const char *account) {
     char description[MAX_DESCRIPTION];
-    if (!describe(self, description, name_space, service, account)) {
-        errno = ENOKEY;
-        return -1;
-    }
+    describe(self, description, name_space, service, account);
     return keyctl(KEYCTL_SEARCH, (unsigned long)ring, (unsigned long)"user", (unsigned long)description, 0);
 }
 
@@ -325,8 +310,7 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     if (ring < 0)
         return failure(call, "cannot be had", errno);
     char description[MAX_DESCRIPTION];
-    if (!describe(data, description, item->name_space, item->service, item->account))
-        return TOKENKEEP_UNSUPPORTED;
+    describe(data, description, item->name_space, item->service, item->account);
     writer payload = {host->alloc(MAX_PAYLOAD), 0, 0};
     if (payload.bytes == NULL)
         return TOKENKEEP_IO;
@@ -353,12 +337,8 @@ static tokenkeep_status clear(void *data, const char *name_space, const char *se
     return TOKENKEEP_OK;
 }
 
-typedef struct wanted {
-    const char *name_space, *service;
-} wanted;
-
 static tokenkeep_status list_one(void *data, long key, char *name, tokenkeep_call *call) {
-    const wanted *filter = data;
+    const char *const *filter = data; /* the namespace, and the service or NULL */
     char *service = strchr(name, '\t');
     if (service == NULL)
         return TOKENKEEP_OK;
@@ -367,9 +347,9 @@ static tokenkeep_status list_one(void *data, long key, char *name, tokenkeep_cal
     if (account == NULL)
         return TOKENKEEP_OK;
     *account++ = 0;
-    if (strcmp(name, filter->name_space) != 0)
+    if (strcmp(name, filter[0]) != 0)
         return TOKENKEEP_OK;
-    if (filter->service != NULL && strcmp(service, filter->service) != 0)
+    if (filter[1] != NULL && strcmp(service, filter[1]) != 0)
         return TOKENKEEP_OK;
     tokenkeep_status status = answer(call, key, name, service, account, 0);
     return status == TOKENKEEP_NOT_FOUND ? TOKENKEEP_OK : status; /* it went meanwhile */
@@ -380,8 +360,8 @@ static tokenkeep_status list(void *data, const char *name_space, const char *ser
     long ring = persistent_ring();
     if (ring < 0)
         return failure(call, "cannot be had", errno);
-    wanted filter = {name_space, service};
-    return for_each(self->prefix, ring, call, list_one, &filter);
+    const char *filter[2] = {name_space, service};
+    return for_each(self->prefix, ring, call, list_one, filter);
 }
 
 static tokenkeep_status report(void *data, tokenkeep_call *call) {
@@ -409,7 +389,7 @@ tokenkeep_status tokenkeep_module_init_1(const tokenkeep_host *given, uint32_t h
     module->capabilities = TOKENKEEP_MODULE_KEEPS_METADATA | TOKENKEEP_MODULE_ENFORCES_OTHER_USER |
                            TOKENKEEP_MODULE_ENFORCES_DISK_THEFT | TOKENKEEP_MODULE_ENFORCES_OTHER_MACHINE;
     module->open = open_handle;
-    module->close = close_handle;
+    module->close = free;
     module->load = load;
     module->save = save;
     module->clear = clear;

@@ -106,12 +106,23 @@ class PasswordStore:
             raise Failure("unavailable", "the program pass is not installed") from None
         if done.returncode != 0:
             words = done.stderr.decode("utf-8", "replace").lower()
-            if "pinentry" in words or "no passphrase" in words or "operation cancelled" in words:
-                raise Failure("locked", "gpg must ask for the key's passphrase")
-            if "no secret key" in words or "no public key" in words:
+            if "no secret key" in words:
+                # gpg says the same of a key that is not there and of one for which it may not ask.
+                if self.has_key(environment):
+                    raise Failure("locked", "gpg must ask for the key's passphrase")
                 raise Failure("denied", "gpg has not the key of the password store")
+            if "operation cancelled" in words:
+                raise Failure("cancelled", "the passphrase was not given")
             raise Failure("io", f"pass {arguments[0]} failed with exit status {done.returncode}")
         return done.stdout
+
+    def has_key(self, environment):
+        with open(os.path.join(self.root, ".gpg-id"), encoding="utf-8") as file:
+            keys = file.read().split()
+        listed = subprocess.run(
+            ["gpg", "--batch", "--list-secret-keys", *keys], capture_output=True, env=environment, timeout=5
+        )
+        return listed.returncode == 0
 
     def read(self, entry):
         """The entry's secret and the lines below it."""
@@ -219,7 +230,7 @@ def answered(request):
         return ["status=ok", *operation(PasswordStore(request))]
     except Failure as failure:
         return [f"status={failure.status}"] + base64_lines("message", failure.message.encode("utf-8"))
-    except (ValueError, OSError) as problem:
+    except (ValueError, OSError, subprocess.SubprocessError) as problem:
         # Never the problem's own words: they may quote what was read.
         return ["status=io"] + base64_lines("message", f"pass.py: {type(problem).__name__}".encode("utf-8"))
 

@@ -91,7 +91,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         if answer.keepsRunning {
             kept = process
         } else {
-            process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds))
+            // The answer is here: the caller must get it in time, however long the program takes to end.
+            process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
         return try answer.items(expecting: expected)
     }

@@ -1,5 +1,5 @@
 package import TokenKeepCore
-import TokenKeepPlugin
+package import TokenKeepPlugin
 
 /// The modules that there are, for the command line and the tests.
 package enum ModuleCatalog {
@@ -26,7 +26,7 @@ package enum ModuleCatalog {
             }
     }
 
-    /// A module by itself, and whether it says that it keeps metadata.
+    /// A module by itself, and what it says that it can do; nil of our own.
     ///
     /// - Parameters:
     ///   - target: a name as in a stack, or a path, which has a `/`.
@@ -34,7 +34,7 @@ package enum ModuleCatalog {
     /// - Throws: ``Status/invalid`` where there is none, and why it cannot be loaded.
     package static func module(
         _ target: String, arguments: [String], configuration: StoreConfiguration = StoreConfiguration()
-    ) throws(TokenKeepError) -> (module: any Module, keepsMetadata: Bool) {
+    ) throws(TokenKeepError) -> (module: any Module, capabilities: PluginCapabilities?) {
         guard target.utf8.contains(UInt8(ascii: "/")) else {
             guard ModuleFactory.ownNames.contains(target) || ModuleDirectory.file(of: target) != nil else {
                 throw ModuleFactory.noModule(target)
@@ -42,15 +42,14 @@ package enum ModuleCatalog {
             var configuration = configuration
             configuration.stackText = "any required " + ([target] + arguments).map(quoted).joined(separator: " ")
             let module = try Store(configuration).onlyModule
-            if let plugin = module as? PluginModule { return (plugin, try keepsMetadata(plugin)) }
-            return (module, true)
+            return (module, try (module as? PluginModule).map { (plugin) throws(TokenKeepError) in try capabilities(of: plugin) })
         }
         var setting = PluginModule.Setting(file: ModuleFile(path: target))
         setting.arguments = arguments
         try setting.file.check()
         let keys = try ItemVersionKey.random()
         let plugin = PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in keys }
-        return (plugin, try keepsMetadata(plugin))
+        return (plugin, try capabilities(of: plugin))
     }
 
     /// A word as a stack spells it, whatever is in it.
@@ -58,8 +57,8 @@ package enum ModuleCatalog {
         "[" + word.split(separator: "]", omittingEmptySubsequences: false).joined(separator: "\\]") + "]"
     }
 
-    private static func keepsMetadata(_ plugin: PluginModule) throws(TokenKeepError) -> Bool {
-        try plugin.capabilities(CallContext(deadline: Deadline(milliseconds: 5000))).contains(.keepsMetadata)
+    private static func capabilities(of plugin: PluginModule) throws(TokenKeepError) -> PluginCapabilities {
+        try plugin.capabilities(CallContext(deadline: Deadline(milliseconds: 5000)))
     }
 }
 

@@ -160,7 +160,7 @@ static tokenkeep_status load(void *data, const char *name_space, const char *ser
                              tokenkeep_call *call) {
     handle *self = data;
     wait_where_asked(self);
-    if (self->fault != NULL)
+    if (self->fault != NULL && strcmp(self->fault, "quotes") != 0)
         return misbehave(self->fault, call);
     stored *one = *find(self, name_space, service, account);
     if (one == NULL)
@@ -174,6 +174,12 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     wait_where_asked(self);
     if (host->is_over(call))
         return TOKENKEEP_TIMED_OUT;
+    if (self->fault != NULL) { /* quotes */
+        char text[100];
+        snprintf(text, sizeof text, "cannot keep %.40s", (const char *)item->secret);
+        host->set_error(call, text);
+        return TOKENKEEP_IO;
+    }
     stored *one = calloc(1, sizeof *one);
     one->name_space = strdup(item->name_space);
     one->service = strdup(item->service);
