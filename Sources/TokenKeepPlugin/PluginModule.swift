@@ -36,7 +36,7 @@ package final class PluginModule: Module {
     private let arena: SecretArena
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let worker: PluginWorker
-    private let observers = PluginObservers()
+    private let observers = ChangeObservers()
     private let session = PluginSession()
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500

@@ -38,20 +38,3 @@ final class PluginSession: @unchecked Sendable {
         transport = nil
     }
 }
-
-/// Who wants to be told that a module's items may have changed.
-final class PluginObservers: Sendable {
-    private let observers = Guarded<[@Sendable () -> Bool]>([])
-
-    func add(_ observer: @escaping @Sendable () -> Bool) { observers.withLock { $0.append(observer) } }
-
-    /// Tells everybody outside the lock, and forgets those who want no more.
-    func tell() {
-        let present = observers.withLock { observers in
-            defer { observers = [] }
-            return observers
-        }
-        let left = present.filter { $0() }
-        observers.withLock { $0 = left + $0 }
-    }
-}

@@ -25,7 +25,7 @@ public final class SecretServiceModule: Module {
     private let address: String?
     private let breaker = Breaker()
     private let gate = WriteGate()
-    private let observers = ServiceObservers()
+    private let observers = ChangeObservers()
     private let links = Guarded(Links())
 
     /// A module that has done nothing yet.

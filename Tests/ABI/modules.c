@@ -5,7 +5,6 @@
 #include "store_test.h"
 
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static tokenkeep_store *open_stack(const char *text) {
@@ -13,26 +12,6 @@ static tokenkeep_store *open_stack(const char *text) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
     options.stack_text = text;
     return tokenkeep_open(&options, &store, NULL) == TOKENKEEP_OK ? store : NULL;
-}
-
-static double microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-/* The time of a first load, and of a second in another store. */
-static void measure(const char *stack, double *first, double *second) {
-    double *times[2] = {first, second};
-    for (int i = 0; i < 2; i++) {
-        tokenkeep_store *store = open_stack(stack);
-        tokenkeep_item *item = NULL;
-        double start = microseconds();
-        (void)!tokenkeep_load(store, "example.com", "ann", &item, NULL);
-        *times[i] = microseconds() - start;
-        tokenkeep_item_free(item);
-        tokenkeep_close(store);
-    }
 }
 
 static void what_is_saved_in_a_module_is_loaded(void) {
@@ -70,7 +49,8 @@ static void what_is_saved_in_a_module_is_loaded(void) {
 
 static void a_child_of_fork_opens_its_own(void) {
     tokenkeep_store *store = open_stack("any required fixture");
-    if (!CHECK(store != NULL)) return;
+    if (!CHECK(store != NULL))
+        return;
     CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "example.com", "ann", "parent", NULL));
     pid_t child = fork();
     if (child == 0) {
@@ -106,12 +86,6 @@ static void a_wrong_answer_is_corrupt(void) {
 }
 
 int main(int count, char **arguments) {
-    if (count > 2 && strcmp(arguments[1], "time") == 0) {
-        double first, second;
-        measure(arguments[2], &first, &second);
-        printf("%.0f %.0f\n", first, second);
-        return 0;
-    }
     if (count > 1 && strcmp(arguments[1], "crash") == 0) {
         tokenkeep_item *item = NULL;
         return (int)tokenkeep_load(open_stack("any required fixture fault=crash"), "example.com", "ann",

@@ -6,6 +6,7 @@ Usage: run.py PREFIX      (the prefix into which the package was installed)
 """
 import shutil
 
+import module_figures
 import service_figures
 import vault_figures
 from harness import WORK
@@ -13,5 +14,6 @@ from harness import WORK
 try:
     vault_figures.measure()
     service_figures.measure()
+    module_figures.measure()
 finally:
     shutil.rmtree(WORK, ignore_errors=True)

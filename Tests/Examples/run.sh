@@ -154,6 +154,17 @@ checked() { "$prefix/bin/tokenkeep" module check "$@" | grep -vE '^(ok|skip|it s
 prints "tokenkeep module check keyctl" checked keyctl "ring=tokenkeep-examples-$$" <<'END'
 17 passed, 0 failed, 0 skipped
 END
+sed -n '/^```c$/,/^```$/p' "$examples/../docs/modules.md" | sed '/^```/d' >"$work/one.c"
+# shellcheck disable=SC2046
+${CC:-cc} -shared -fPIC -Wall -Wextra -Werror "$work/one.c" -o "$TOKENKEEP_MODULES/one.so" $(pkg-config --cflags tokenkeep) ||
+    fail "the module of docs/modules.md does not build"
+from_one() { "$prefix/bin/tokenkeep" load --stack "load required one" example.com "" && echo; }
+prints "the module of docs/modules.md" from_one <<'END'
+s3cr3t
+END
+prints "tokenkeep module check one" checked one <<'END'
+3 passed, 0 failed, 14 skipped
+END
 from_the_environment() {
     mkdir "$work/credentials" && printf 'a credential' >"$work/credentials/example.com"
     export GITHUB_TOKEN='a variable' CREDENTIALS_DIRECTORY="$work/credentials"

@@ -97,6 +97,18 @@ import TokenKeepVault
         #expect(!failed.contains("a saved secret is loaded"))
     }
 
+    /// Whatever a module answers, the suite says so and ends.
+    @Test(arguments: ["status", "nothing", "label", "other", "quotes"])
+    func whatAnswersWronglyFails(fault: String) throws {
+        let built = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/fixture.c", name: "fixture")
+        let module = try ModuleCatalog.module(built.path, arguments: ["fault=" + fault]).module
+        var failed = 0
+        Conformance(module, keepsMetadata: true).run { _, outcome in
+            if case .failed = outcome { failed += 1 }
+        }
+        #expect(failed > 10)
+    }
+
     /// The kernel's quota holds other keys too: the example takes no more than its part.
     @Test func keyctlKeepsToItsBudget() throws {
         let ring = "\(UUID())"

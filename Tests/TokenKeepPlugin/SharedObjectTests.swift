@@ -206,7 +206,8 @@ import TokenKeepVault
         let module = try module(Self.good.get().path, ["hang=" + pipe])
         #expect(throws: TokenKeepError(.timedOut, "")) {
             try module.save(
-                SaveRequest(name: name(), secret: SecretBytes("late")), CallContext(deadline: Deadline(milliseconds: 50)))
+                SaveRequest(name: name(), secret: SecretBytes("late")),
+                CallContext(deadline: Deadline(milliseconds: 50)))
         }
         unlink(pipe + "-gone")
         rename(pipe, pipe + "-gone")
@@ -219,7 +220,8 @@ import TokenKeepVault
     @Test func noWordsHoldTheSecret() throws {
         let module = try module(Self.good.get().path, ["fault=quotes"])
         do throws(TokenKeepError) {
-            _ = try module.save(SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes("s3cr3t")), call)
+            _ = try module.save(
+                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes("s3cr3t")), call)
             Issue.record("it saves")
         } catch {
             #expect(error.status == .io)

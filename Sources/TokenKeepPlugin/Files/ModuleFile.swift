@@ -23,6 +23,16 @@ package struct ModuleFile: Sendable {
         kind = path.hasSuffix(".so") ? .sharedObject : .program
     }
 
+    /// The file at a path that may be relative: a program is started elsewhere.
+    package init(relativePath: String) {
+        guard relativePath.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else {
+            self.init(path: relativePath)
+            return
+        }
+        defer { free(current) }
+        self.init(path: String(cString: current) + "/" + relativePath)
+    }
+
     /// What a stack calls the module: the file's name, without `.so`.
     package var moduleName: String {
         let name = path.split(separator: "/").last.map(String.init) ?? ""

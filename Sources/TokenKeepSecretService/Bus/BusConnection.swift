@@ -22,7 +22,7 @@ final class BusConnection: @unchecked Sendable {
     /// - Throws: ``Status/unavailable`` where the bus does not let this process in; as an absence where nothing listens
     ///   at the address; ``Status/timedOut`` where the bus does not answer.
     static func connect(
-        to address: String, breaker: Breaker, observers: ServiceObservers, until deadline: Deadline
+        to address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
         let context = try MainContext(leaving: DescriptorSupply.forConnection)
         let pending = Pending { _, result -> Attempt in
@@ -75,7 +75,7 @@ final class BusConnection: @unchecked Sendable {
     }
 
     private init(
-        _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: Breaker, observers: ServiceObservers
+        _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: Breaker, observers: ChangeObservers
     ) {
         self.pointer = pointer
         self.breaker = breaker

@@ -28,9 +28,9 @@ final class BusWatch: Sendable {
     /// The serial of the last message that asked for a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
-    private let observers: ServiceObservers
+    private let observers: ChangeObservers
 
-    init(breaker: Breaker, observers: ServiceObservers) {
+    init(breaker: Breaker, observers: ChangeObservers) {
         self.breaker = breaker
         self.observers = observers
     }

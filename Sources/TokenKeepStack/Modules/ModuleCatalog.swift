@@ -42,9 +42,12 @@ package enum ModuleCatalog {
             var configuration = configuration
             configuration.stackText = "any required " + ([target] + arguments).map(quoted).joined(separator: " ")
             let module = try Store(configuration).onlyModule
-            return (module, try (module as? PluginModule).map { (plugin) throws(TokenKeepError) in try capabilities(of: plugin) })
+            return (
+                module,
+                try (module as? PluginModule).map { (plugin) throws(TokenKeepError) in try capabilities(of: plugin) }
+            )
         }
-        var setting = PluginModule.Setting(file: ModuleFile(path: target))
+        var setting = PluginModule.Setting(file: ModuleFile(relativePath: target))
         setting.arguments = arguments
         try setting.file.check()
         let keys = try ItemVersionKey.random()

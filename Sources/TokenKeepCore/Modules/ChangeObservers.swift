@@ -1,8 +1,6 @@
-import TokenKeepCore
-
-/// Who wants to be told when the service says that its items changed.
-final class ServiceObservers: Sendable {
-    typealias Observer = @Sendable () -> Bool
+/// Who wants to be told when a module says that its items may have changed.
+package final class ChangeObservers: Sendable {
+    package typealias Observer = @Sendable () -> Bool
 
     private struct State {
         var observers: [Int: Observer] = [:]
@@ -11,9 +9,14 @@ final class ServiceObservers: Sendable {
 
     private let state = Guarded(State())
 
-    var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
+    /// Nobody yet.
+    package init() {}
 
-    func add(_ observer: @escaping Observer) {
+    /// Whether there is anybody.
+    package var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
+
+    /// Adds one, who is told until he answers false.
+    package func add(_ observer: @escaping Observer) {
         state.withLock { state in
             state.observers[state.nextNumber] = observer
             state.nextNumber += 1
@@ -21,7 +24,7 @@ final class ServiceObservers: Sendable {
     }
 
     /// Tells everybody, outside the lock, and forgets those who want no more.
-    func tell() {
+    package func tell() {
         for (number, observer) in state.withLock({ $0.observers }) where !observer() {
             state.withLock { _ = $0.observers.removeValue(forKey: number) }
         }
