@@ -33,6 +33,7 @@ mask() {
         -e 's/(, since )[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z/\1TIME/' \
         -e 's/("version" : )"[0-9]+"/\1"VERSION"/' \
         -e 's/("version" : |tokenkeep )"?[0-9]+\.[0-9]+\.[0-9]+"?/\1RELEASE/' \
+        -e 's|those that lie in /.*/tokenkeep/modules|those that lie in MODULES|' \
         -e "s/\\buser $(id -u)\\b/user UID/g; s/chown -R $(id -u)\\b/chown -R UID/g"
 }
 
