@@ -48,12 +48,11 @@ import TokenKeepStack
 
     /// The notices of the whole process wake every watch: what other tests do may do so any time, but tells nothing.
     private func expectComesToRest(_ watch: StoreWatch) throws {
-        let isAtRest = try (0..<10_000).contains { _ in
-            guard watch.isReadable else { return true }
+        for _ in 0..<10_000 {
+            guard watch.isReadable else { return }
             #expect(try watch.next() == nil)
-            return false
         }
-        #expect(isAtRest)
+        Issue.record("it stays readable with nothing to tell")
     }
 
     @Test func tellsOfItsNamespaceAndServiceAlone() throws {
