@@ -33,8 +33,9 @@ extension Vault: Journal {
         let reader = RecordReader(vault: self, records: records, fileName: fileName)
         let present = try present(reader, &opened)
         let generation = try Generation(opened.directory)
-        generation.advance()
-        defer { generation.advance() }
+        try generation.renew()
+        // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
+        defer { try? generation.renew() }
         let (change, result) = try body(present.entry, opened.keys.journal)
         if case .keep = change { return result }
         defer { ChangeSignal.send(in: opened.directory) }
