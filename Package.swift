@@ -53,7 +53,7 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepStack", "CSystemShims",
+                "TokenKeepCore", "TokenKeepVault", "TokenKeepStack", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -62,7 +62,7 @@ let package = Package(
             name: "TestSupport", path: "Tests/Support",
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
-                "PrivateKeyring.swift", "PrivateKeePassXC.swift",
+                "PrivateKeyring.swift", "PrivateKeePassXC.swift", "TestThread.swift",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -20,7 +20,8 @@ struct TokenKeepCommand: ParsableCommand {
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
-            StatusCommand.self, SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
+            StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, PasswordCommand.self,
+            RecoveryCommand.self, SyncCommand.self, MigrateCommand.self, ForgetCommand.self, StackCommand.self,
         ])
 
     func run() throws {

@@ -210,10 +210,10 @@ def parse_attribute(data, where):
 
 
 class VaultReader:
-    """A vault that is there. `password` (bytes) opens password and recovery slots besides the keyfile slot."""
+    """A vault that is there. `password` and `code` (bytes) open slots besides the keyfile slot."""
 
-    def __init__(self, directory, password=None):
-        self.directory, self.password = directory, password
+    def __init__(self, directory, password=None, code=None):
+        self.directory, self.password, self.code = directory, password, code
         if not any(self.exists(name) for name in ("header", "header.2")):
             if self.record_names():
                 raise Corrupt("header", "there are records, but no header")
@@ -238,7 +238,7 @@ class VaultReader:
             return file.read(limit)
 
     def read_header_copy(self, name):
-        return parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name, self.password)
+        return parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name, self.password, self.code)
 
     def read_header(self):
         try:

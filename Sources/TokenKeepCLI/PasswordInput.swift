@@ -1,0 +1,42 @@
+import Glibc
+import TokenKeepCore
+
+/// Reads passwords and recovery codes: from the terminal, or lines of standard input.
+enum PasswordInput {
+    /// The lines of standard input, as many as are asked for; the last may lack its end.
+    static func lines(_ count: Int) throws(TokenKeepError) -> [SecretBytes] {
+        let input = try SecretInput.readToEnd(of: STDIN_FILENO)
+        let lines: [SecretBytes] = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
+            var lines: [SecretBytes] = []
+            var parts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            if parts.last?.isEmpty == true { parts.removeLast() }
+            guard parts.count == count else {
+                throw TokenKeepError(
+                    .invalid, "standard input has \(Counts.lines(parts.count)) where \(Counts.lines(count)) must be")
+            }
+            for part in parts { lines.append(try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: part))) }
+            return lines
+        }
+        return lines
+    }
+
+    /// The vault's password.
+    static func password(_ question: String = "password of the vault: ") throws(TokenKeepError) -> SecretBytes {
+        try HiddenInput.ask(question, .password)
+    }
+
+    /// A new password, which is typed twice.
+    static func newPassword() throws(TokenKeepError) -> SecretBytes {
+        let password = try HiddenInput.ask("new password of the vault: ", .password)
+        guard try HiddenInput.ask("once more: ", .password) == password else {
+            throw TokenKeepError(.invalid, "the two passwords differ", hint: "nothing was changed; try again")
+        }
+        return password
+    }
+
+    /// Answers the vault's own question while a command runs.
+    static let handler: PromptHandler = { prompt throws(TokenKeepError) in
+        if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
+        return try HiddenInput.ask(prompt.message + ": ", .password)
+    }
+}
