@@ -57,7 +57,7 @@ final class LockedVault: @unchecked Sendable {
 
     var records: [String] { directory.names(in: "vault/records").filter { $0.utf8.count == 32 } }
 
-    /// The lines of the kernel's list of keys that are this vault's.
+    /// The lines of the kernel's list of keys that are this vault's. What was replaced stays in it until it is collected.
     func kernelKeys() throws -> [String] {
         let id = RecordNames.fileName(try vault.open()?.keys.vaultID ?? [])
         guard let file = fopen("/proc/keys", "re") else { return [] }
