@@ -14,7 +14,12 @@ enum HiddenInput {
     static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
         let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
-        let quiet = try QuietTerminal(descriptor: opened >= 0 ? opened : STDIN_FILENO)
+        let quiet: QuietTerminal
+        do throws(TokenKeepError) {
+            quiet = try QuietTerminal(descriptor: opened >= 0 ? opened : STDIN_FILENO)
+        } catch {
+            throw TokenKeepError(error.status, error.message, hint: words.otherwise)
+        }
         defer { quiet.restore() }
         var line = HiddenLine(keys: quiet.keys, words)
         let buffer = try SecretBytes(count: Limits.secret + 2) { bytes throws(TokenKeepError) in
@@ -43,6 +48,10 @@ struct HiddenWords {
         what: "secret", otherwise: "give such a secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE",
         empty: "to save an empty one: tokenkeep save SERVICE ACCOUNT --allow-empty < /dev/null")
     static let password = HiddenWords(what: "password", otherwise: "give it on standard input: --stdin", empty: nil)
+    static let passwordMeanwhile = HiddenWords(
+        what: "password", otherwise: "run it on a terminal, or unlock the vault before: tokenkeep unlock --stdin",
+        empty: nil)
+    static let passphrase = HiddenWords(what: "passphrase", otherwise: "give it on standard input: --stdin", empty: nil)
     static let code = HiddenWords(what: "recovery code", otherwise: "give it on standard input: --stdin", empty: nil)
 }
 
@@ -82,7 +91,8 @@ struct HiddenLine {
             case keys.erase, 0x08, 0x7F: erase(in: bytes)
             case 0..<0x20:
                 throw TokenKeepError(
-                    .invalid, "the \(words.what) holds a control character, which cannot be typed", hint: words.otherwise)
+                    .invalid, "the \(words.what) holds a control character, which cannot be typed",
+                    hint: words.otherwise)
             case let byte:
                 bytes[count] = byte
                 count += 1

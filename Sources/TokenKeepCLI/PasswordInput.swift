@@ -27,16 +27,30 @@ enum PasswordInput {
 
     /// A new password, which is typed twice.
     static func newPassword() throws(TokenKeepError) -> SecretBytes {
-        let password = try HiddenInput.ask("new password of the vault: ", .password)
-        guard try HiddenInput.ask("once more: ", .password) == password else {
-            throw TokenKeepError(.invalid, "the two passwords differ", hint: "nothing was changed; try again")
+        try twice("new password of the vault: ", .password)
+    }
+
+    /// The passphrase of an export that is there.
+    static func passphrase() throws(TokenKeepError) -> SecretBytes {
+        try HiddenInput.ask("passphrase of the export: ", .passphrase)
+    }
+
+    /// The passphrase of an export to be, which is typed twice.
+    static func newPassphrase() throws(TokenKeepError) -> SecretBytes {
+        try twice("passphrase of the export: ", .passphrase)
+    }
+
+    private static func twice(_ question: String, _ words: HiddenWords) throws(TokenKeepError) -> SecretBytes {
+        let first = try HiddenInput.ask(question, words)
+        guard try HiddenInput.ask("once more: ", words) == first else {
+            throw TokenKeepError(.invalid, "the two \(words.what)s differ", hint: "nothing was changed; try again")
         }
-        return password
+        return first
     }
 
     /// Answers the vault's own question while a command runs.
     static let handler: PromptHandler = { prompt throws(TokenKeepError) in
         if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
-        return try HiddenInput.ask(prompt.message + ": ", .password)
+        return try HiddenInput.ask(prompt.message + ": ", .passwordMeanwhile)
     }
 }

@@ -15,7 +15,7 @@ public final class Store: Sendable {
     let reconciler: Reconciler?
     /// Keeps the journal; watched for changes.
     let vault: Vault
-    private let arena = SecretArena()
+    let arena = SecretArena()
     let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     /// Answers what the vault asks.
@@ -170,7 +170,7 @@ public final class Store: Sendable {
         try load(name, begin(.load, until: deadline).withoutPrompts)
     }
 
-    private func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         if let reconciler { return try reconciler.load(name, call) }
         return try dispatcher.load(name, call)
     }
@@ -182,7 +182,7 @@ public final class Store: Sendable {
         return try dispatcher.clear(name, ifVersion: version, call)
     }
 
-    private func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+    func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         if let reconciler { return try reconciler.list(namespace: namespace, service: service, call) }
         return try dispatcher.list(namespace: namespace, service: service, call)
     }

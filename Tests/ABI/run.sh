@@ -72,6 +72,13 @@ for program in null_pointers structures limits items versions_and_lists damage p
         fi
     done
 done
+compile levels "$sanitize"
+export TOKENKEEP_VAULT="$work/levels.vault"
+if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; then
+    group "levels" "$work/levels"
+else
+    echo "FAIL levels: the vault got no password" | tee -a "$work/results"
+fi
 compile without_glib "$sanitize"
 export TOKENKEEP_VAULT="$work/without_glib.vault"
 group "without_glib" "$work/without_glib"

@@ -36,7 +36,9 @@ import TokenKeepCore
         #expect(try VaultModule(vault: locked.vault).load(name, locked.call).details.flags == .requireEnforced)
         #expect(throws: TokenKeepError(.policy, "")) { try locked.save("a", level: .afterFirstUnlock) }
         // No agent sees the screen.
-        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("b", level: .whenUnlocked, flags: .requireEnforced) }
+        #expect(throws: TokenKeepError(.policy, "")) {
+            try locked.save("b", level: .whenUnlocked, flags: .requireEnforced)
+        }
         #expect(try locked.load("a") == "two")
     }
 

@@ -28,7 +28,8 @@ final class LockedVault: @unchecked Sendable {
         presence: PresenceGrant? = nil
     ) throws {
         let request = try SaveRequest(
-            name: ItemName(service: "s", account: account), secret: SecretBytes(secret), accessLevel: level, flags: flags)
+            name: ItemName(service: "s", account: account), secret: SecretBytes(secret), accessLevel: level,
+            flags: flags)
         _ = try VaultModule(vault: vault).save(request, presence.map { call.granting($0) } ?? call)
     }
 

@@ -159,7 +159,9 @@ import TokenKeepCore
         try locked.save("b")
         let header = locked.file("header")
         let keys = try #require(try locked.vault.open()).keys
-        let places = keys.header.slots.flatMap(\.keys).map { ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID) }
+        let places = keys.header.slots.flatMap(\.keys).map {
+            ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID)
+        }
         try locked.vault.removePassword(SecretBytes("old"), isDestroying: false, locked.call)
         let elsewhere = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "another machine")
         #expect(try locked.load("a", from: elsewhere) == "secret" && locked.load("b", from: elsewhere) == "secret")

@@ -27,7 +27,9 @@ import TokenKeepCore
         try fill()
         let opened = try #require(try locked.vault.open())
         // The record after the last one that is sealed anew cannot be: its bytes are spoilt.
-        let name = "records/" + (try RecordNames.all(in: locked.vault.records(of: opened.directory)).map(RecordNames.fileName)[count])
+        let name =
+            "records/"
+            + (try RecordNames.all(in: locked.vault.records(of: opened.directory)).map(RecordNames.fileName)[count])
         let good = locked.file(name)
         var bad = good
         bad[bad.count - 1] ^= 1

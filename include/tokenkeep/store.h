@@ -18,7 +18,7 @@
  *   caller's mistake. A store made before fork() answers TOKENKEEP_FORKED in the child, where it may be closed.
  * - Where TOKENKEEP_INTERACTIVE is set and a prompt function given, a load or save that meets a locked vault asks for its
  *   password by that function, on its own thread and with no lock held, three times at most; an item saved with
- *   TOKENKEEP_USER_PRESENCE asks at each use. Other calls never ask. The function may be called by several threads at once.
+ *   TOKENKEEP_USER_PRESENCE asks at each use. The right answer unlocks the vault as tokenkeep_unlock does. Other calls never ask. The function may be called by several threads at once.
  * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item.
  * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than that many
  *   bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
@@ -97,10 +97,11 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
 
-/* Unlocks the vault with its password, length bytes, for every process of the user: the keys are in the kernel
- * until tokenkeep_lock, the machine's end or, for TOKENKEEP_WHEN_UNLOCKED, 180 seconds later. Where the kernel's
- * keyring cannot be used (a container, a full quota) they are in this store alone, until it is closed or locked.
- * TOKENKEEP_DENIED: the password is wrong. TOKENKEEP_UNSUPPORTED: the vault has none, so it is never locked. */
+/* Unlocks the vault with its password, length bytes, for every process of the user: the keys are in the
+ * kernel until tokenkeep_lock, the machine's end or, for TOKENKEEP_WHEN_UNLOCKED, 180 seconds later. Where
+ * the kernel's keyring cannot be used (a container, a full quota) they are in this store alone, until it is
+ * closed or locked. TOKENKEEP_DENIED: the password is wrong. TOKENKEEP_UNSUPPORTED: the vault has none, so it
+ * is never locked. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenkeep_store *store,
                                                                           const void *password, size_t length,
                                                                           tokenkeep_error **error);
@@ -110,8 +111,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenk
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_lock(tokenkeep_store *store,
                                                                         tokenkeep_error **error);
 
-/* What is really achieved for an item of this level (0: the default) with these flags, in the store's stack and on
- * this machine, as it is now. TOKENKEEP_UNSUPPORTED: such an item cannot be saved here at all. */
+/* What is really achieved for an item of this level (0: the default) with these flags, in the store's stack
+ * and on this machine, as it is now. TOKENKEEP_UNSUPPORTED: such an item cannot be saved here at all. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_protection_for(tokenkeep_store *store, uint32_t accessibility, uint32_t flags,
                          tokenkeep_protection **protection, tokenkeep_error **error);

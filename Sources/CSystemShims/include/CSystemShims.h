@@ -89,13 +89,14 @@ void tokenkeep_flag_lower(int flag);
 /* A descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
 int tokenkeep_either_open(int one, int other);
 
-/* Makes a key of the user's keyring in the kernel (keyrings(7)), for all processes of the real user and no other,
- * that ends after timeout_s seconds unless that is 0. One of the same description is replaced. 0 or an errno. */
+/* Makes a key of the user's keyring in the kernel (keyrings(7)), for all processes of the real user and no
+ * other, that ends after timeout_s seconds unless that is 0. One of the same description is replaced. 0 or an
+ * errno. */
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s);
 
-/* Reads a key of exactly this length. 0, or an errno: ENOKEY, EKEYREVOKED or EKEYEXPIRED where there is none any
- * more. */
+/* Reads a key of exactly this length. 0, or an errno: ENOKEY, EKEYREVOKED or EKEYEXPIRED where there is none
+ * any more. */
 int tokenkeep_keyring_read(const char *description, void *payload, size_t length);
 
 /* Ends every key of the user's keyring whose description begins so. 0, or the first errno. */

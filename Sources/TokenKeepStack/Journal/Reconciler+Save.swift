@@ -87,7 +87,9 @@ extension Reconciler {
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
-        if top.holdsRecords || !mayKeep(top, level, request.flags) { return try recording(request, over: record, nil, first: top, keys) }
+        if top.holdsRecords || !mayKeep(top, level, request.flags) {
+            return try recording(request, over: record, nil, first: top, keys)
+        }
         do throws(TokenKeepError) {
             let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
                 () throws(TokenKeepError) in try top.save(request, call)

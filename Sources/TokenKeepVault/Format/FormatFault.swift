@@ -37,8 +37,8 @@ enum FormatFault: Error, Equatable {
                 .locked, "the key of \(file) is locked", module: "vault", hint: "unlock the vault: tokenkeep unlock")
         case .presenceNeeded:
             TokenKeepError(
-                .locked, "\(file) asks for the vault's password at each use", module: "vault",
-                hint: "allow the question: tokenkeep load --interactive, TOKENKEEP_INTERACTIVE with a prompt in C")
+                .locked, "the vault's password is asked for at each use", module: "vault",
+                hint: "allow the question: --interactive on the command line, in C TOKENKEEP_INTERACTIVE and a prompt")
         case .resources(let error): error
         }
     }

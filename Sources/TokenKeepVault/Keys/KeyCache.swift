@@ -64,8 +64,10 @@ final class KeyCache: Sendable {
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(
-                .corrupt, "both copies of the vault's keys fail: \(error?.message ?? "they are missing")", module: "vault",
-                hint: "nothing was deleted; restore the files header and keyfile from a backup, or make a new vault and "
+                .corrupt, "both copies of the vault's keys fail: \(error?.message ?? "they are missing")",
+                module: "vault",
+                hint:
+                    "nothing was deleted; restore the files header and keyfile from a backup, or make a new vault and "
                     + "bring the items back: tokenkeep import FILE")
         }
         return error

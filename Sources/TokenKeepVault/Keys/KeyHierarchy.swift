@@ -91,7 +91,8 @@ final class KeyHierarchy: Sendable {
         }
         return try FormatFault.needing { () throws(TokenKeepError) in
             try KeyHierarchy(
-                header: header, nameKey: nameKey, headerMACs: headerMACs, entries: entries, resident: resident, in: arena)
+                header: header, nameKey: nameKey, headerMACs: headerMACs, entries: entries, resident: resident,
+                in: arena)
         }
     }
 

@@ -155,7 +155,8 @@ extension Vault {
         try prefixes(in: records) { if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { count += 1 } }
         guard count == 0 else {
             throw TokenKeepError(
-                .policy, "\(count == 1 ? "1 item needs" : "\(count) items need") the password to be kept as they demand",
+                .policy,
+                "\(count == 1 ? "1 item demands" : "\(count) items demand") protection that only a password gives",
                 module: "vault", hint: "clear them first, or have them destroyed: --destroy-items")
         }
     }

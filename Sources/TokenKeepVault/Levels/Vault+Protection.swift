@@ -125,7 +125,9 @@ struct ProtectionState {
         return Protection.Axis(
             .advisory,
             "the kernel ends the key \(ResidentKeys.whenUnlockedSeconds) seconds after each unlock; nothing here sees the screen",
-            remedy: "nothing yet; let the screen locker run: tokenkeep lock --screen")
+            remedy:
+                "an agent that watches the screen, which this version has not; until then let the locker run: tokenkeep lock --screen"
+        )
     }
 
     private func presence(_ flags: ItemFlags) -> Protection.Axis {

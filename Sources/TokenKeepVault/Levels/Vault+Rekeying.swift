@@ -49,7 +49,8 @@ extension Vault {
         let names = try RecordNames.all(in: records)
         for (index, name) in names.enumerated() {
             progress?(index, names.count)
-            try sealAnew(name, of: Opened(directory: opened.directory, keys: keys), in: records, retiring, call, entries)
+            try sealAnew(
+                name, of: Opened(directory: opened.directory, keys: keys), in: records, retiring, call, entries)
         }
         if !names.isEmpty { progress?(names.count, names.count) }
         let finished = try replaceHeader(of: opened, slots: keys.header.slotsWithoutRetiringKeys, call) {
