@@ -157,7 +157,7 @@ int main(void) {
     RUN(the_report_refuses_what_cannot_be);
     RUN(a_prompt_unlocks_where_it_may);
     RUN(presence_is_asked_for_at_each_use);
-    (void)tokenkeep_lock(store, NULL);
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_lock(store, NULL));
     tokenkeep_close(store);
     return check_result();
 }

@@ -95,12 +95,13 @@ typedef int32_t tokenkeep_status;
 #define TOKENKEEP_INTERACTIVE 1
 
 /* Axes of protection: against whom, or what. */
-#define TOKENKEEP_AXIS_OTHER_USER    1 /* another user of the machine */
-#define TOKENKEEP_AXIS_DISK_THEFT    2 /* who has the disk or a backup, and no password */
-#define TOKENKEEP_AXIS_OTHER_MACHINE 3 /* a copy of the home on another machine, whoever knows the password  \
-                                        */
-#define TOKENKEEP_AXIS_SCREEN_LOCK 4   /* the user's own programs while the screen is locked */
-#define TOKENKEEP_AXIS_PRESENCE    5   /* a use that the user was not asked about */
+#define TOKENKEEP_AXIS_OTHER_USER 1 /* another user of the machine */
+#define TOKENKEEP_AXIS_DISK_THEFT 2 /* who has the disk or a backup, and no password */
+#define TOKENKEEP_AXIS_OTHER_MACHINE                                                                         \
+    3                                /* a copy of the home on another machine, whoever knows the password    \
+                                      */
+#define TOKENKEEP_AXIS_SCREEN_LOCK 4 /* the user's own programs while the screen is locked */
+#define TOKENKEEP_AXIS_PRESENCE    5 /* a use that the user was not asked about */
 
 /* How well: not at all; as far as nobody goes around it; by a key that is not there, or by the kernel. */
 #define TOKENKEEP_NONE     0
