@@ -1,7 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepStack
-import TokenKeepVault
 
 /// `tokenkeep unlock`.
 struct UnlockCommand: ParsableCommand {
@@ -26,10 +25,11 @@ struct UnlockCommand: ParsableCommand {
         let store = try storeOptions.open()
         let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
         let bar = ProgressBar()
-        let unlocking = try withBar(bar) { () throws(TokenKeepError) in
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
         }
-        if let reason = unlocking.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
+        if let problem = outcome.problem { Terminal.warn(problem) }
+        if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 
     /// The keys end with this program.

@@ -1,6 +1,14 @@
 public import TokenKeepCore
 public import TokenKeepVault
 
+/// What an unlock came to.
+public struct UnlockOutcome: Sendable {
+    /// Why the keys are in this store's memory alone; nil where every process of the user has them.
+    public let reasonForMemory: String?
+    /// What keeps an interrupted change of keys from being finished; the vault is unlocked all the same.
+    public var problem: TokenKeepError?
+}
+
 extension Store {
     /// Unlocks the vault with its password, for every process of the user; where the kernel's keyring cannot be used, for
     /// this store alone. What an interrupted change of keys left is done as far as the time allows.
@@ -9,11 +17,17 @@ extension Store {
     @discardableResult
     public func unlock(
         _ password: SecretBytes, until deadline: Deadline? = nil, progress: RekeyingProgress? = nil
-    ) throws(TokenKeepError) -> Vault.Unlocking {
+    ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
         let unlocking = try vault.unlock(password)
-        if unlocking.isRekeying { try vault.finishRekeying(unlocking, call, progress: progress) }
-        return unlocking
+        var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
+        guard unlocking.isRekeying else { return outcome }
+        do throws(TokenKeepError) {
+            try vault.finishRekeying(unlocking, call, progress: progress)
+        } catch {
+            outcome.problem = error
+        }
+        return outcome
     }
 
     /// Locks the vault for every process of the user.

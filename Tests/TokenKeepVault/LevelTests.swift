@@ -86,6 +86,20 @@ import TokenKeepCore
         #expect(try locked.load("a") == "secret")
     }
 
+    @Test func theKernelEndsAKeyAtItsTime() throws {
+        let place = "tokenkeep:test:\(getpid()):1:0"
+        let arena = SecretArena()
+        #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: 1) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) != nil)
+        let deadline = Deadline(milliseconds: 5000)
+        while try KernelKeyring.read(place, in: arena) != nil { try #require(!deadline.hasPassed) }
+        // One that is made anew while it runs gets its own time, and one without an end has none.
+        #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: nil) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) != nil)
+        #expect(KernelKeyring.purge(place) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) == nil)
+    }
+
     @Test func aKeyOfAnotherLengthIsNone() throws {
         try locked.save("a")
         try locked.setPassword()

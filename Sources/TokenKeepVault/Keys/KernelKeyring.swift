@@ -5,12 +5,13 @@ import TokenKeepCore
 
 /// The kernel's keyring of the user, as the vault uses it (keyrings(7)).
 enum KernelKeyring {
-    /// Why keys cannot be kept in it; nil where they can, as far as that is seen without trying.
-    ///
-    /// A program with raised privileges would reach the keyring of its caller. In a user namespace the keyring is the
-    /// namespace's own.
+    /// Whether the program runs with more rights than its caller, whose keyring it would reach.
+    static let isForbidden = tokenkeep_is_secure_execution() != 0 || getuid() != geteuid()
+
+    /// Why keys cannot be kept in it; nil where they can, as far as that is seen without trying. In a user namespace the
+    /// keyring is the namespace's own.
     static let obstacle: String? =
-        if tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() {
+        if isForbidden {
             "the program runs with raised privileges"
         } else if tokenkeep_is_in_user_namespace() != 0 {
             "the program runs in a user namespace, whose keyring is its own"

@@ -20,14 +20,20 @@ final class ResidentKeys: Sendable {
 
     private let memory = Guarded(Memory())
     private let arena: SecretArena
-    /// Why the kernel's keyring is not used at all; nil where it is tried.
-    private let obstacle: String?
+    private let givenObstacle: String?
 
     /// - Parameter obstacle: why the kernel's keyring must not be used, where it could be: for tests.
     init(arena: SecretArena, obstacle: String? = nil) {
         self.arena = arena
-        self.obstacle = obstacle ?? KernelKeyring.obstacle
+        givenObstacle = obstacle
     }
+
+    /// Why keys are not kept in the kernel's keyring; nil where that is tried. Looked at when a key is to be kept: a vault
+    /// that is not locked pays nothing for it.
+    private var obstacle: String? { givenObstacle ?? KernelKeyring.obstacle }
+
+    /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
+    private var usesKernel: Bool { givenObstacle == nil && !KernelKeyring.isForbidden }
 
     /// Why a key could not be kept in the kernel now; nil where it could.
     func probe() -> String? { reasonForMemory ?? obstacle ?? KernelKeyring.probe() }
@@ -54,7 +60,7 @@ final class ResidentKeys: Sendable {
 
     /// A key by its place; nil where it is not there any more. Asked anew at each use: another process may have purged it.
     func key(at place: String) throws(TokenKeepError) -> SecretBytes? {
-        if obstacle == nil, let key = try KernelKeyring.read(place, in: arena) { return key }
+        if usesKernel, let key = try KernelKeyring.read(place, in: arena) { return key }
         return memory.withLock { memory in
             guard let held = memory.keys[place] else { return nil }
             if let deadline = held.deadline, ResidentKeys.secondsSinceBoot() >= deadline {
@@ -74,7 +80,7 @@ final class ResidentKeys: Sendable {
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
-        guard obstacle == nil, let reason = KernelKeyring.purge(prefix) else { return }
+        guard usesKernel, let reason = KernelKeyring.purge(prefix) else { return }
         throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")
     }
 
@@ -82,7 +88,7 @@ final class ResidentKeys: Sendable {
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ResidentKeys.place(of: id, for: purpose, vaultID)
         memory.withLock { $0.keys[place] = nil }
-        if obstacle == nil { _ = KernelKeyring.purge(place) }
+        if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
     /// Where a key is kept: `tokenkeep:VAULTID:CLASS:KEYID`.

@@ -3,6 +3,9 @@ import SystemPackage
 import TokenKeepCore
 
 extension Vault {
+    /// How long other processes may hold items before the header is given up, in milliseconds.
+    private static let headerPatience: UInt32 = 30_000
+
     /// Replaces both copies of the header while nobody writes: `header.2` first, so that a reader always finds the old or
     /// the new one whole.
     ///
@@ -15,7 +18,7 @@ extension Vault {
         check: (OwnedDescriptor) throws(TokenKeepError) -> Void = { _ in }
     ) throws(TokenKeepError) -> Opened {
         let directory = opened.directory
-        let lock = try VaultLock(.whole, of: directory, call)
+        let lock = try VaultLock(.whole, of: directory, call.until(Deadline(milliseconds: Vault.headerPatience)))
         defer { lock.release() }
         guard let present = try cache.keys(of: directory, fresh: true),
             present.header.epoch == opened.keys.header.epoch, present.header.slots == opened.keys.header.slots

@@ -49,6 +49,11 @@ extension Vault {
         let names = try RecordNames.all(in: records)
         for (index, name) in names.enumerated() {
             progress?(index, names.count)
+            guard !call.deadline.hasPassed else {
+                throw TokenKeepError(
+                    .timedOut, "the deadline passed before every record was sealed anew", module: "vault",
+                    hint: "tokenkeep unlock goes on")
+            }
             try sealAnew(
                 name, of: Opened(directory: opened.directory, keys: keys), in: records, retiring, call, entries)
         }
