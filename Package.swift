@@ -80,7 +80,8 @@ let package = Package(
             dependencies: ["TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepVault", "TestSupport"], path: "Tests/TokenKeep",
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepVault", "TestSupport"],
+            path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

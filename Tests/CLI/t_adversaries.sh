@@ -1,4 +1,4 @@
-# needs: root
+# needs: mount
 # Who does not get at a secret, and what the report says of it.
 cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
 install -d -o 65534 -g 65534 -m 700 "$WORK/other"
@@ -40,14 +40,25 @@ keys new-session "$TOKENKEEP" load example.com ann; echo
 keys no-session "$TOKENKEEP" load example.com ann; echo
 env -i TOKENKEEP_VAULT="$TOKENKEEP_VAULT" XDG_CONFIG_HOME="$XDG_CONFIG_HOME" setsid "$TOKENKEEP" load example.com ann; echo
 
-title "a program that runs with raised privileges"
+title "a program that runs with raised privileges: the vault of the user it works for, and no keyring"
 cat >"$WORK/tmp/raised.py" <<'PYTHON'
 import os, sys
 os.setresuid(65534, 0, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 PYTHON
-mkdir -p "$WORK/root"
-python3 "$WORK/tmp/raised.py" "$TOKENKEEP" protection 2>&1 | grep -c 'raised privileges'
+mkdir "$WORK/home-of-root"
+# In a home of its own: the one that the passwd database names.
+unshare -m bash -u -c '
+    . "$HERE/lib.sh"
+    mount --bind "$WORK/home-of-root" "$(getent passwd 0 | cut -d: -f6)" || exit 1
+    unset TOKENKEEP_VAULT
+    printf secret | run save example.com ann
+    run password set --stdin <<<horse
+    run load example.com ann
+    printf "#!/bin/sh\nexec python3 %s/tmp/raised.py %s \"\$@\"\n" "$WORK" "$TOKENKEEP" >"$WORK/tmp/raised"
+    chmod 755 "$WORK/tmp/raised"
+    (TOKENKEEP="$WORK/tmp/raised"; run load example.com ann; run unlock --stdin <<<horse)
+    run lock'
 
 title "the kernel's keyring is not to be had"
 for reason in EPERM ENOSYS EACCES; do
