@@ -89,6 +89,17 @@ def faults(machine, copy, arguments, input, before, after, fault):
     return len(calls)
 
 
+def derives_once(machine):
+    """An unlock asks for the memory of Argon2id one time: with the right password, and with a wrong one."""
+    for password in ("one", "wrong"):
+        trace = machine.vault + ".trace"
+        wrapper = ("strace", "-f", "-qq", "-o", trace, "-e", "trace=mmap,munmap")
+        machine.run("unlock", "--stdin", input=password + "\n", wrapper=wrapper)
+        with open(trace) as lines:
+            count = len(re.findall(r"mmap\(NULL, 671\d{5}, ", lines.read()))
+        assert count == 1, f"{count} derivations for {password}"
+
+
 def main():
     if shutil.which("strace") is None:
         print("skip passwords: strace is not installed")
@@ -114,6 +125,10 @@ def main():
             errors = name in ("password set", "recovery create") and faults(
                 machine, work + "/copy", arguments, input, before, after, "error=ENOSPC")
             assert kills > 3, f"only {kills} kills"
+            if after == "one":
+                machine.restore(work + "/copy")
+                machine.run("password", "set", "--stdin", input="one\n")
+                derives_once(machine)
             print(f"ok   {name}: {kills} kills, {errors or 0} failures", flush=True)
         except Exception as problem:
             failed += 1

@@ -6,7 +6,7 @@ import TokenKeepCore
 
 /// A vault of a test's own, whose keys leave the kernel's keyring with it.
 final class LockedVault: @unchecked Sendable {
-    let directory = TemporaryDirectory()
+    let directory = TemporaryDirectory(inMemory: true)
     let call = CallContext(deadline: Deadline(milliseconds: 30_000))
     private let keyringObstacle: String?
     let vault: Vault

@@ -97,6 +97,12 @@ extension Vault {
         try PasswordDerivation.check(newPassword)
         let code = try RecoveryCode.normalized(code, in: arena)
         guard let opened = try open() else { throw Vault.noRecoveryCode }
+        guard !opened.keys.header.isRekeying else {
+            // The slot that goes would take keys with it that records still need.
+            throw TokenKeepError(
+                .unsupported, "a change of keys was interrupted, and the code does not open the older ones",
+                module: "vault", hint: "finish it with the password: tokenkeep unlock")
+        }
         let entries =
             try openSlot(.recovery, with: code, opened.keys) + (try NewVault.keys(for: [.presence], in: arena))
         let slots = opened.keys.header.slots(but: [.password]) + [try passwordSlot(entries, newPassword, opened.keys)]

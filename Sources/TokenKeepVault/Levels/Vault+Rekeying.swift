@@ -12,6 +12,11 @@ extension Vault {
         _ opened: Opened, slots: [Slot], old: [KeyHierarchy.Entry], new: [KeyHierarchy.Entry], _ call: CallContext,
         progress: RekeyingProgress?, check: (OwnedDescriptor) throws(TokenKeepError) -> Void = { _ in }
     ) throws(TokenKeepError) -> Unlocking {
+        guard opened.keys.header.slots(of: .device).isEmpty else {
+            throw TokenKeepError(
+                .unsupported, "the vault has keys of a device, which this version cannot replace", module: "vault",
+                hint: "upgrade TokenKeep")
+        }
         let hasPassword = new.contains { $0.purpose == .presence }
         let vaultID = opened.keys.vaultID
         if hasPassword { for entry in new { resident.keep(entry, of: vaultID) } }
