@@ -117,13 +117,6 @@ extension Store {
 
     private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
         guard !details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else { return }
-        let protection = try protection(of: details.accessLevel, details.flags)
-        if details.flags.contains(.userPresence), protection[.presence].strength != .enforced {
-            throw TokenKeepError(
-                .policy, "\(details.name) asks at each use: \(protection[.presence].mechanism)",
-                hint: protection[.presence].remedy)
-        }
-        guard details.flags.contains(.requireEnforced) else { return }
-        try protection.requireEnforced(details.accessLevel, details.flags)
+        try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
     }
 }

@@ -81,6 +81,19 @@ public struct Protection: Sendable {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
+    /// Refuses an item whose demands are not met.
+    ///
+    /// - Throws: ``Status/policy``.
+    public func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
+        if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
+            throw TokenKeepError(
+                .policy, "nobody can be asked at each use of \(details.name): \(self[.presence].mechanism)",
+                hint: self[.presence].remedy)
+        }
+        guard details.flags.contains(.requireEnforced) else { return }
+        try requireEnforced(details.accessLevel, details.flags)
+    }
+
     /// Refuses a level that must be enforced and is not.
     ///
     /// - Throws: ``Status/policy``, naming the first axis that is not.

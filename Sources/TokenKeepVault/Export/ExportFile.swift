@@ -153,16 +153,7 @@ public struct ExportFile {
             }
             let status = try SystemCall.status(of: file)
             guard status.isRegularFile, status.size <= maximumLength else { throw Errno.invalidArgument }
-            var bytes = [UInt8](repeating: 0, count: status.size)
-            let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
-                do throws(Errno) {
-                    return .success(try SystemCall.read(file, into: bytes))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            bytes.removeLast(bytes.count - (try count.get()))
-            return bytes
+            return try SystemCall.bytes(of: file, atMost: status.size)
         } catch {
             let status: Status = error == .noSuchFileOrDirectory ? .notFound : .io
             throw TokenKeepError(status, "cannot read \(path): \(error)")

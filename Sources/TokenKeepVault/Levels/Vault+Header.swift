@@ -56,15 +56,7 @@ extension Vault {
                     RecordNames.fileName(name), in: records.number, O_RDONLY | O_NONBLOCK),
                 try SystemCall.status(of: file).isRegularFile
             else { return nil }
-            var bytes = [UInt8](repeating: 0, count: RecordPrefix.length)
-            let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
-                do throws(Errno) {
-                    return .success(try SystemCall.read(file, into: bytes))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            guard try count.get() == bytes.count else { return nil }
+            let bytes = try SystemCall.bytes(of: file, atMost: RecordPrefix.length)
             return try? bytes.lent { bytes throws(FormatFault) in
                 var reader = ByteReader(bytes)
                 return try RecordPrefix.parse(&reader)

@@ -20,19 +20,8 @@ extension Vault {
                 .policy, "\(details.name) is kept under a demand that this save does not make: it would lower it",
                 module: "vault", hint: "make the same demand, or clear the item first")
         }
-        try checkDemands(of: details)
-    }
-
-    private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
-        guard !details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else { return }
-        let protection = try protection(of: details.accessLevel, details.flags)
-        if details.flags.contains(.userPresence), protection[.presence].strength == .none {
-            throw TokenKeepError(
-                .policy, "nobody can be asked at each use: \(protection[.presence].mechanism)", module: "vault",
-                hint: protection[.presence].remedy)
-        }
-        guard details.flags.contains(.requireEnforced) else { return }
-        try protection.requireEnforced(details.accessLevel, details.flags)
+        guard !details.flags.isDisjoint(with: demands) else { return }
+        try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
     }
 }
 
