@@ -63,7 +63,7 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepStack", "CSystemShims",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepVault", "TokenKeepStack", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -72,7 +72,7 @@ let package = Package(
             name: "TestSupport", path: "Tests/Support",
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
-                "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift",
+                "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -94,7 +94,8 @@ let package = Package(
             dependencies: ["TokenKeepStack", "TokenKeepPlugin", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepStack", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TestSupport"], path: "Tests/TokenKeep",
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepVault", "TestSupport"],
+            path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -27,17 +27,20 @@ public final class TokenStore: Sendable {
         public var timeout: Duration?
         /// Whether modules may ask the user for something.
         public var isInteractive: Bool
+        /// Answers what the vault asks, where prompts are allowed; called on a thread of the store's. nil: nobody does.
+        public var prompt: PromptHandler?
 
         /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
         public init(
             stack: String? = nil, stackText: String? = nil, namespace: String = "", timeout: Duration? = nil,
-            isInteractive: Bool = false
+            isInteractive: Bool = false, prompt: PromptHandler? = nil
         ) {
             self.stack = stack
             self.stackText = stackText
             self.namespace = namespace
             self.timeout = timeout
             self.isInteractive = isInteractive
+            self.prompt = prompt
         }
 
         /// At least 1 where a timeout is given: 0 means the default below.
@@ -96,6 +99,7 @@ public final class TokenStore: Sendable {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
             timeoutMilliseconds: options.timeoutMilliseconds, isInteractive: options.isInteractive)
+        configuration.prompt = options.prompt
         configuration.vaultPath = vaultPath
         configuration.busAddress = busAddress
         if vaultPath != nil { configuration.stackDirectories = .none }
@@ -185,7 +189,7 @@ public final class TokenStore: Sendable {
         try await run { engine, deadline throws(TokenKeepError) in try engine.sync(until: deadline) }
     }
 
-    private func run<Value: Sendable>(
+    func run<Value: Sendable>(
         _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {
         // In a child made by fork() the threads are gone: the engine says so without them.

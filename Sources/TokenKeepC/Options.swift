@@ -57,6 +57,7 @@ extension StoreConfiguration {
                 options.name_space, "namespace", atMost: Limits.namespace) ?? "",
             timeoutMilliseconds: options.timeout_ms,
             isInteractive: options.flags & UInt32(TOKENKEEP_INTERACTIVE) != 0)
+        prompt = options.prompt.map { CPrompt(function: $0, data: options.prompt_data).handler }
     }
 }
 
@@ -86,7 +87,13 @@ struct SaveOptions {
         savedVersion = options.saved_version
     }
 
-    private static func level(_ number: UInt32) throws(TokenKeepError) -> AccessLevel? {
+    /// The flags that are kept with an item.
+    static func keptFlags(_ flags: UInt32) throws(TokenKeepError) -> ItemFlags {
+        try checkFlags(flags, known: ItemFlags.known.rawValue, "protection")
+        return ItemFlags(rawValue: flags)
+    }
+
+    static func level(_ number: UInt32) throws(TokenKeepError) -> AccessLevel? {
         guard number != 0 else { return nil }
         guard let level = AccessLevel(rawValue: number) else {
             throw TokenKeepError(.invalid, "accessibility \(number) is no level", hint: "the levels are 1 to 6")

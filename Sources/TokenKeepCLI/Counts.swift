@@ -6,5 +6,8 @@ enum Counts {
     /// `1 removal`, `2 removals`.
     static func removals(_ count: Int) -> String { of(count, "removal") }
 
+    /// `1 line`, `2 lines`.
+    static func lines(_ count: Int) -> String { of(count, "line") }
+
     private static func of(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }

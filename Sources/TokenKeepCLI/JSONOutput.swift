@@ -143,7 +143,7 @@ enum JSONOutput {
     struct Nullable<Value: Encodable>: Encodable {
         private let value: Value?
 
-        fileprivate init(_ value: Value?) { self.value = value }
+        init(_ value: Value?) { self.value = value }
 
         /// See `Encodable`.
         func encode(to encoder: any Encoder) throws {
@@ -184,7 +184,7 @@ enum JSONOutput {
 
 extension ItemFlags {
     /// The flags' words, as the options of `save` spell them.
-    fileprivate var words: [String] {
+    var words: [String] {
         let all: [(ItemFlags, String)] = [
             (.requireEnforced, "require-enforced"), (.userPresence, "user-presence"),
             (.synchronizable, "synchronizable"),

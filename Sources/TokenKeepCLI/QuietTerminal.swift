@@ -105,6 +105,6 @@ final class QuietTerminal {
     private static func failure() -> TokenKeepError {
         TokenKeepError(
             .io, "the terminal cannot be used: \(Terminal.describe(errno: errno))",
-            hint: "give the secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE")
+            hint: "give it on standard input")
     }
 }

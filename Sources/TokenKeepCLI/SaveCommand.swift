@@ -73,10 +73,10 @@ struct SaveCommand: ParsableCommand {
     @Flag(help: "Save an empty secret too.")
     var allowEmpty = false
 
-    @Flag(help: "Refuse unless keys enforce the level; this version always refuses.")
+    @Flag(help: "Refuse unless keys enforce the level: see tokenkeep protection.")
     var requireEnforced = false
 
-    @Flag(help: "Ask the user at each use; this version refuses it.")
+    @Flag(help: "Ask for the vault's password at each use; the vault must have one.")
     var userPresence = false
 
     @Flag(help: "Allow copies on the user's other machines.")

@@ -17,7 +17,7 @@ enum SecretInput {
     }
 
     /// Reads one byte more than a secret may have into one guarded buffer: a buffer that grew would leave copies behind.
-    private static func readToEnd(of descriptor: Int32) throws(TokenKeepError) -> SecretBytes {
+    static func readToEnd(of descriptor: Int32) throws(TokenKeepError) -> SecretBytes {
         var count = 0
         let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
             while count < bytes.count {

@@ -15,7 +15,7 @@ struct StoreOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest that the call may take: 500ms, 5s, 2m.", valueName: "duration"))
     var timeout: String?
 
-    @Flag(help: "Let a module ask you for something, as the keyring does to be unlocked.")
+    @Flag(help: "Let a module ask you for something: the keyring to be unlocked, the vault for its password.")
     var interactive = false
 
     /// Opens the store. Nothing is asked or made yet.
@@ -23,6 +23,7 @@ struct StoreOptions: ParsableArguments {
         var configuration = StoreConfiguration(namespace: namespace)
         configuration.trace = explainOptions?.handler
         configuration.isInteractive = interactive
+        configuration.prompt = PasswordInput.handler
         if let stack {
             // A name has no white space, a stack in place has some between its words.
             if stack.contains(where: \.isWhitespace) {

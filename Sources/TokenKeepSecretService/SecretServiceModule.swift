@@ -105,6 +105,20 @@ public final class SecretServiceModule: Module {
         }
     }
 
+    /// What can be said of any service: which of them answers, and whether its collection has a password, is not seen.
+    public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
+        Protection { axis in
+            switch axis {
+            case .otherUser: Protection.Axis(.advisory, "the Secret Service answers on the user's own bus")
+            case .diskTheft:
+                Protection.Axis(.advisory, "the Secret Service encrypts its keyring, if that has a password")
+            case .otherMachine: Protection.Axis(.none, "a copy of the keyring opens anywhere with its password")
+            case .screenLock: Protection.Axis(.none, "the keyring stays open while the screen is locked")
+            case .presence: Protection.Axis(.none, "nobody is asked while the keyring is open")
+            }
+        }
+    }
+
     /// Whether the service can be reached and its default collection is open.
     public func report(_ call: CallContext) -> ModuleReport {
         let place = "the Secret Service on the session bus"

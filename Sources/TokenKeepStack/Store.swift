@@ -15,9 +15,11 @@ public final class Store: Sendable {
     let reconciler: Reconciler?
     /// Keeps the journal; watched for changes.
     let vault: Vault
-    private let arena = SecretArena()
+    let arena = SecretArena()
     let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
+    /// Answers what the vault asks.
+    let prompt: PromptHandler?
     private let owner = getpid()
 
     /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
@@ -29,6 +31,7 @@ public final class Store: Sendable {
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
+        prompt = configuration.prompt
         vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
             vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
@@ -60,9 +63,11 @@ public final class Store: Sendable {
         guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
-        try LevelPolicy.check(request)
-        if let reconciler { return try reconciler.save(request, call) }
-        return try dispatcher.save(request, call)
+        try LevelPolicy.check(request.accessLevel)
+        return try unlocking(call, for: request.name) { call throws(TokenKeepError) in
+            if let reconciler { return try reconciler.save(request, call) }
+            return try dispatcher.save(request, call)
+        }
     }
 
     /// Loads an item.
@@ -73,7 +78,8 @@ public final class Store: Sendable {
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline)
-        return try load(name(service, account), call)
+        let name = try name(service, account)
+        return try unlocking(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
     }
 
     /// Clears an item, wherever it is. Clearing what is not there is no error.
@@ -175,7 +181,7 @@ public final class Store: Sendable {
         try load(name, begin(.load, until: deadline).withoutPrompts)
     }
 
-    private func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         if let reconciler { return try reconciler.load(name, call) }
         return try dispatcher.load(name, call)
     }
@@ -187,7 +193,7 @@ public final class Store: Sendable {
         return try dispatcher.clear(name, ifVersion: version, call)
     }
 
-    private func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+    func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         if let reconciler { return try reconciler.list(namespace: namespace, service: service, call) }
         return try dispatcher.list(namespace: namespace, service: service, call)
     }

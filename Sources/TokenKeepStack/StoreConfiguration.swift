@@ -1,4 +1,4 @@
-package import TokenKeepCore
+public import TokenKeepCore
 
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -15,6 +15,8 @@ public struct StoreConfiguration: Sendable {
     public var timeoutMilliseconds: UInt32
     /// Whether prompts are allowed.
     public var isInteractive: Bool
+    /// Answers TokenKeep's own prompts, where they are allowed; nil where nobody does.
+    public var prompt: PromptHandler?
     /// Where the vault is, for tests; nil for the user's.
     package var vaultPath: String?
     /// The message bus instead of the session's, for tests.

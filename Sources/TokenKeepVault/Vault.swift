@@ -9,15 +9,20 @@ public import TokenKeepCore
 public final class Vault: Sendable {
     let arena: SecretArena
     let cache: KeyCache
+    /// The keys of the vault while it is unlocked.
+    let resident: ResidentKeys
     private let knownPath: Guarded<String?>
 
     /// The user's vault. Touches nothing yet.
     public convenience init(arena: SecretArena) { self.init(arena: arena, path: nil) }
 
     /// The vault in `path`, which tests choose; nil for the user's.
-    package init(arena: SecretArena, path: String?) {
+    ///
+    /// - Parameter keyringObstacle: why the kernel's keyring must not be used; nil to try it.
+    package init(arena: SecretArena, path: String?, keyringObstacle: String? = nil) {
         self.arena = arena
-        cache = KeyCache(arena: arena)
+        resident = ResidentKeys(arena: arena, obstacle: keyringObstacle)
+        cache = KeyCache(arena: arena, resident: resident)
         knownPath = Guarded(path)
     }
 

@@ -16,7 +16,7 @@ public final class VaultModule: Module {
     /// See ``Module``.
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         do throws(TokenKeepError) {
-            if let item = try vault.item(name) { return item }
+            if let item = try vault.item(name, call) { return item }
         } catch {
             throw error.of(name)
         }
@@ -29,9 +29,9 @@ public final class VaultModule: Module {
             return try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
                 if case .unreadable(let error) = entry, request.precondition != .none { throw error }
                 let present = entry.record
-                try request.check(present: present?.details)
-                var details = request.details(replacing: present?.details, module: name)
-                try VaultModule.refuseToLower(present?.details, by: details)
+                let before = try present?.openDetails()
+                try request.check(present: before)
+                var details = request.details(replacing: before, module: name)
                 details.version = keys.versions.version(of: details, secret: request.secret)
                 let debts = (present?.debtsBeforeChange(keys) ?? []).map(\.renewed)
                 let state: RecordState = debts.isEmpty ? .home : .owed
@@ -54,7 +54,7 @@ public final class VaultModule: Module {
             return try vault.change(name, call) { entry, keys throws(TokenKeepError) in
                 if let version {
                     if case .unreadable(let error) = entry { throw error }
-                    try SaveRequest.check(version: version, of: name, present: entry.record?.details)
+                    try SaveRequest.check(version: version, of: name, present: entry.record?.openDetails())
                 }
                 return VaultModule.clearing(entry, keys)
             }
@@ -63,18 +63,8 @@ public final class VaultModule: Module {
         }
     }
 
-    /// An item that a later version protects with keys that this one does not have is not saved with less.
-    private static func refuseToLower(_ present: ItemDetails?, by details: ItemDetails) throws(TokenKeepError) {
-        let beyond: ItemFlags = [.requireEnforced, .userPresence]
-        guard (present?.flags ?? []).union(details.flags).isDisjoint(with: beyond) else {
-            throw TokenKeepError(
-                .unsupported, "the item is protected in a way that this version cannot keep", module: "vault",
-                hint: "upgrade TokenKeep, or clear the item first")
-        }
-    }
-
     /// What a clear makes of a record: what it owed to modules becomes that they must lose the item.
-    private static func clearing(_ entry: JournalEntry, _ keys: JournalKeys) -> (JournalChange, Bool) {
+    static func clearing(_ entry: JournalEntry, _ keys: JournalKeys) -> (JournalChange, Bool) {
         switch entry {
         // Nothing to remove is made durable too: an earlier removal may have been cut short.
         case .none: return (.remove, false)
@@ -93,6 +83,11 @@ public final class VaultModule: Module {
         var listing = try vault.allItems(call)
         listing.items.removeAll { !$0.name.isIn(namespace: namespace, service: service) }
         return listing
+    }
+
+    /// As the vault is now; nothing where it cannot be read.
+    public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
+        try? vault.protection(of: level, flags)
     }
 
     /// See ``Module``.

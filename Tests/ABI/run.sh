@@ -83,6 +83,13 @@ group "modules" "$work/modules"
 if [ -z "$sanitize" ]; then
     group "a module that faults" "$here/module-crash.sh" "$work/modules"
 fi
+compile levels "$sanitize"
+export TOKENKEEP_VAULT="$work/levels.vault"
+if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; then
+    group "levels" "$work/levels"
+else
+    echo "FAIL levels: the vault got no password" | tee -a "$work/results"
+fi
 compile without_glib "$sanitize"
 export TOKENKEEP_VAULT="$work/without_glib.vault"
 group "without_glib" "$work/without_glib"

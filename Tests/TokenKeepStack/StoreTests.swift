@@ -113,7 +113,7 @@ extension StoreTests {
         ] {
             #expect(status(level) == .unsupported)
         }
-        #expect(status(nil, .userPresence) == .unsupported)
+        #expect(status(nil, .userPresence) == .policy)
         #expect(status(.afterFirstUnlock, .requireEnforced) == .policy)
         #expect(status(.memoryOnly) == nil)
     }

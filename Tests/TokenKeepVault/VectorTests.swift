@@ -64,12 +64,14 @@ private struct Vector: CustomTestStringConvertible, Sendable {
     fileprivate func reads(vector: Vector) throws {
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
-        let module = VaultModule(vault: Vault(arena: SecretArena(), path: directory.path + "/vault"))
+        // Vectors share their keys: what one unlocks must stay locked for the others.
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault", keyringObstacle: "this is a test")
+        let module = VaultModule(vault: vault)
         let call = CallContext(deadline: Deadline(milliseconds: 5000))
         let parts = try #require(vector.fields["item"]).split(separator: "|", omittingEmptySubsequences: false)
         try #require(parts.count == 3)
         let name = try ItemName(namespace: String(parts[0]), service: String(parts[1]), account: String(parts[2]))
-        let (status, secret) = load(name, from: module, call)
+        let (status, secret) = unlockAndLoad(name, from: vault, as: vector, call)
         #expect(status.name == vector.fields["expect"], "\(vector.fields["comment"] ?? "")")
         #expect(secret == vector.fields["secret-base64"].flatMap { Data(base64Encoded: $0) }.map { Array($0) })
 
@@ -83,6 +85,27 @@ private struct Vector: CustomTestStringConvertible, Sendable {
         }
         _ = try? module.list(namespace: "", service: nil, call)
         #expect(vector.isUnchanged(in: directory))
+    }
+
+    private func unlockAndLoad(
+        _ name: ItemName, from vault: Vault, as vector: Vector, _ call: CallContext
+    ) -> (Status, [UInt8]?) {
+        do throws(TokenKeepError) {
+            let presence = try unlock(vault, as: vector)
+            return load(name, from: VaultModule(vault: vault), presence.map { call.granting($0) } ?? call)
+        } catch {
+            return (error.status, nil)
+        }
+    }
+
+    /// Unlocks the vault where the vector says by what.
+    private func unlock(_ vault: Vault, as vector: Vector) throws(TokenKeepError) -> PresenceGrant? {
+        if let password = vector.fields["password-base64"].flatMap({ Data(base64Encoded: $0) }) {
+            return try vault.unlock(SecretBytes(bytes: password)).presence
+        }
+        guard let code = vector.fields["code"], let opened = try vault.open() else { return nil }
+        let normalized = try RecoveryCode.normalized(SecretBytes(code), in: vault.arena)
+        return vault.keep(try vault.openSlot(.recovery, with: normalized, opened.keys), of: opened).presence
     }
 
     /// Fields of a later version outlive a save by this one, in the state and in the metadata.

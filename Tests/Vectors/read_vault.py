@@ -61,7 +61,7 @@ def check_header_copies(reader):
     for name in ("header", "header.2"):
         try:
             data.append(reader.read(name, 65537))
-            epochs.append(parse_header(data[-1], reader.keyfile, name, reader.password).epoch)
+            epochs.append(parse_header(data[-1], reader.keyfile, name, reader.password, reader.code).epoch)
         except VaultError as error:
             yield str(error)
     if len(epochs) == 2:
@@ -103,12 +103,12 @@ def read_items(reader):
     return items, problems
 
 
-def audit(directory, password=None):
+def audit(directory, password=None, code=None):
     """A dictionary of vault, items and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
-        reader = VaultReader(directory, password)
+        reader = VaultReader(directory, password, code)
         result["problems"] += check_header_copies(reader)
         header = reader.header
         result["vault"] = {
@@ -136,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description="Print every item of a vault and verify its files.")
     parser.add_argument("directory", metavar="DIR")
     parser.add_argument("--json", action="store_true", help="one JSON object: vault, items, problems")
-    parser.add_argument("--password-stdin", action="store_true", help="open password slots too")
+    parser.add_argument("--password-stdin", action="store_true", help="the password is on standard input")
     arguments = parser.parse_args()
     password = sys.stdin.buffer.read() if arguments.password_stdin else None
     result = audit(arguments.directory, password)

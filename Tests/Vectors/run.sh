@@ -40,3 +40,20 @@ assert secret(large) == open(sys.argv[2], "rb").read() and large["flags"] == 4 a
 assert secret(items["", "empty", "x"]) == b""
 print("The second reader reads what tokenkeep wrote.")
 CHECK
+
+# The same with a password, of which the reader is told.
+printf 'horse' | "$tokenkeep" password set --stdin
+printf 'horse' | "$tokenkeep" recovery create --stdin >"$work/code"
+"$tokenkeep" lock
+if /usr/bin/python3 "$here/read_vault.py" "$TOKENKEEP_VAULT" >/dev/null 2>&1; then
+    echo "The second reader reads a locked vault without its password." >&2
+    exit 1
+fi
+printf 'horse' | /usr/bin/python3 "$here/read_vault.py" "$TOKENKEEP_VAULT" --json --password-stdin >"$work/unlocked.json"
+/usr/bin/python3 - "$work/items.json" "$work/unlocked.json" <<'CHECK'
+import json, sys
+
+before, after = ([(item["name"], item["secret"], item["version"]) for item in json.load(open(path))["items"]] for path in sys.argv[1:])
+assert before == after and len(after) == 3
+print("It reads the same with the password.")
+CHECK

@@ -184,13 +184,18 @@ def parse_debt(data, where):
 
 
 def parse_metadata(data, name, name_key, where):
+    metadata = parse_metadata_fields(data, where)
+    if item_name(name_key, metadata.namespace, metadata.service, metadata.account) != name:
+        raise Corrupt(where, "namespace, service and account do not give NAME")
+    return metadata
+
+
+def parse_metadata_fields(data, where):
     fields = parse_fields(data, {9: 32}, range(1, 10), where)
     if any(tag not in fields for tag in (1, 2, 3, 4)):
         raise Corrupt(where, "namespace, service, account or label is missing")
     limits = {1: (0, 64), 2: (1, 255), 3: (0, 255), 4: (0, 1024)}
     texts = [decode_text(fields[tag][0], *limits[tag], f"{where}, field {tag}") for tag in limits]
-    if item_name(name_key, *texts[:3]) != name:
-        raise Corrupt(where, "namespace, service and account do not give NAME")
     created_at, modified_at = (field_integer(fields, tag, 8, where, signed=True) for tag in (5, 6))
     expires_at = field_integer(fields, 7, 8, where, required=False, signed=True)
     version = field_integer(fields, 8, 8, where)
@@ -210,10 +215,10 @@ def parse_attribute(data, where):
 
 
 class VaultReader:
-    """A vault that is there. `password` (bytes) opens password and recovery slots besides the keyfile slot."""
+    """A vault that is there. `password` and `code` (bytes) open slots besides the keyfile slot."""
 
-    def __init__(self, directory, password=None):
-        self.directory, self.password = directory, password
+    def __init__(self, directory, password=None, code=None):
+        self.directory, self.password, self.code = directory, password, code
         if not any(self.exists(name) for name in ("header", "header.2")):
             if self.record_names():
                 raise Corrupt("header", "there are records, but no header")
@@ -238,7 +243,7 @@ class VaultReader:
             return file.read(limit)
 
     def read_header_copy(self, name):
-        return parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name, self.password)
+        return parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name, self.password, self.code)
 
     def read_header(self):
         try:

@@ -4,7 +4,7 @@ import hmac
 import struct
 from dataclasses import dataclass, field
 
-from vault_primitives import BOX_OVERHEAD, Corrupt, Cursor, argon2id, hash_bytes, open_box, subkey
+from vault_primitives import BOX_OVERHEAD, Corrupt, Cursor, Denied, argon2id, hash_bytes, open_box, subkey
 
 KEYFILE_SIZE = 96
 HEADER_MAXIMUM = 65536
@@ -74,7 +74,7 @@ def wrapped_key_data(vault_id, slot_type, slot_id, purpose, state, key_id):
     return b"TKwrappedkey" + struct.pack("<H16sHQBBQ", 1, vault_id, slot_type, slot_id, purpose, state, key_id)
 
 
-def parse_header(data, keyfile, where, password=None):
+def parse_header(data, keyfile, where, password=None, code=None):
     cursor = Cursor(data, where)
     cursor.magic_and_version(b"TKHEADER")
     slot_count = cursor.integer(2, 1, 64)
@@ -97,7 +97,10 @@ def parse_header(data, keyfile, where, password=None):
     if not hmac.compare_digest(header_mac(name_key, data[:-MAC_SIZE]), data[-MAC_SIZE:]):
         raise Corrupt(where, "the MAC differs")
     header = Header(epoch, created_at, name_key_id, name_key, slots, {}, {})
-    unwrap_keys(header, keyfile, password, where)
+    unwrap_keys(header, keyfile, where)
+    for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
+        if secret is not None:
+            unlock(header, keyfile, slot_type, secret, where)
     return header
 
 
@@ -149,17 +152,39 @@ def parse_wrapped_key(cursor):
     return WrappedKey(purpose, state, key_id, cursor.take(WRAPPED_KEY_BOX))
 
 
-def unwrap_keys(header, keyfile, password, where):
+def unwrap_keys(header, keyfile, where):
     for slot in header.slots:
         for key in slot.wrapped:
             header.wrapped.setdefault((key.purpose, key.key_id), key.state)
         if slot.type == SLOT_KEYFILE:
-            key_encryption_key = keyfile.key_encryption_key()
-        elif slot.type in (SLOT_PASSWORD, SLOT_RECOVERY) and password is not None:
-            key_encryption_key = argon2id(password, slot.salt, slot.passes, slot.memory_kib)
-        else:
+            open_slot(header, keyfile, slot, keyfile.key_encryption_key(), where)
+
+
+def unlock(header, keyfile, slot_type, secret, where):
+    """Opens the first slot of the type that the password, or the code, opens."""
+    slots = [slot for slot in header.slots if slot.type == slot_type]
+    for slot in slots:
+        try:
+            key_encryption_key = argon2id(secret, slot.salt, slot.passes, slot.memory_kib)
+            return open_slot(header, keyfile, slot, key_encryption_key, where)
+        except Corrupt:
             continue
-        for key in slot.wrapped:
-            data = wrapped_key_data(keyfile.vault_id, slot.type, slot.slot_id, key.purpose, key.state, key.key_id)
-            place = f"{where}, slot of type {slot.type}, key of purpose {key.purpose}"
-            header.opened[key.purpose, key.key_id] = open_box(key_encryption_key, data, key.box, place)
+    raise Denied(where, f"opens none of {len(slots)} slots")
+
+
+def open_slot(header, keyfile, slot, key_encryption_key, where):
+    for key in slot.wrapped:
+        data = wrapped_key_data(keyfile.vault_id, slot.type, slot.slot_id, key.purpose, key.state, key.key_id)
+        place = f"{where}, slot of type {slot.type}, key of purpose {key.purpose}"
+        header.opened[key.purpose, key.key_id] = open_box(key_encryption_key, data, key.box, place)
+
+
+def normalized_code(code):
+    """The symbols of a recovery code that was typed: docs/format.md, section 3."""
+    symbols = "0123456789ABCDEFGHJKMNPQRSTVWXY"
+    text = code.decode("ascii").upper().translate(str.maketrans("OIL", "011", "- \r\n"))
+    values = [symbols.find(symbol) for symbol in text]
+    weighted = sum(position * value for position, value in enumerate(values, 1))
+    if len(values) != 30 or -1 in values or weighted % 31:
+        raise ValueError("no recovery code")
+    return text.encode("ascii")

@@ -36,6 +36,12 @@ class NotFound(VaultError):
     status = "NOT_FOUND"
 
 
+class Denied(VaultError):
+    """The password, or the recovery code, opens no slot."""
+
+    status = "DENIED"
+
+
 class Locked(VaultError):
     """The key is in the header, but in no slot that was opened."""
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass
 class Vector:
-    """`item` is (namespace, service, account); `also` is (service, account, secret) in the same namespace, or None."""
+    """`item` is (namespace, service, account); `also` is (service, account, secret) in the same namespace, or None.
+
+    `password` and `code` unlock the vault before anything is loaded."""
 
     name: str
     expect: str
@@ -20,6 +22,8 @@ class Vector:
     files: dict
     secret: bytes | None = None
     also: tuple | None = None
+    password: bytes | None = None
+    code: bytes | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
@@ -28,6 +32,10 @@ class Vector:
         if self.also:
             service, account, secret = self.also
             lines.append(f"also: {service}|{account} " + base64.b64encode(secret).decode("ascii"))
+        if self.password is not None:
+            lines.append("password-base64: " + base64.b64encode(self.password).decode("ascii"))
+        if self.code is not None:
+            lines.append("code: " + self.code.decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
@@ -52,7 +60,9 @@ def decode(name, data):
             raise ValueError(f"{name}: bad file line {line!r}")
         files[path], rest = rest[: int(length)], rest[int(length) + 1 :]
     item = tuple(words["item"].split("|"))
-    return Vector(name, words["expect"], words["comment"], item, files, secret, also)
+    password = base64.b64decode(words["password-base64"], validate=True) if "password-base64" in words else None
+    code = words["code"].encode("ascii") if "code" in words else None
+    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code)
 
 
 def unpack(vector, directory):

@@ -16,6 +16,9 @@
  *   tokenkeep_close. What tokenkeep_items_at and tokenkeep_items_problem return belongs to the list.
  * - Handles may be used from any thread, several at once; closing or freeing one that another thread still uses is the
  *   caller's mistake. A store made before fork() answers TOKENKEEP_FORKED in the child, where it may be closed.
+ * - Where TOKENKEEP_INTERACTIVE is set and a prompt function given, a load or save that meets a locked vault asks for its
+ *   password by that function, on its own thread and with no lock held, three times at most; an item saved with
+ *   TOKENKEEP_USER_PRESENCE asks at each use. The right answer unlocks the vault as tokenkeep_unlock does. Other calls never ask. The function may be called by several threads at once.
  * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item.
  * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than that many
  *   bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
@@ -93,6 +96,34 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
+
+/* Unlocks the vault with its password, length bytes, for every process of the user: the keys are in the
+ * kernel until tokenkeep_lock, the machine's end or, for TOKENKEEP_WHEN_UNLOCKED, 180 seconds later. Where
+ * the kernel's keyring cannot be used (a container, a full quota) they are in this store alone, until it is
+ * closed or locked. TOKENKEEP_DENIED: the password is wrong. TOKENKEEP_UNSUPPORTED: the vault has none, so it
+ * is never locked. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenkeep_store *store,
+                                                                          const void *password, size_t length,
+                                                                          tokenkeep_error **error);
+
+/* Locks the vault for every process of the user: loads and saves are TOKENKEEP_LOCKED until the next unlock;
+ * clearing needs no key. TOKENKEEP_UNSUPPORTED: the vault has no password. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_lock(tokenkeep_store *store,
+                                                                        tokenkeep_error **error);
+
+/* What is really achieved for an item of this level (0: the default) with these flags, in the store's stack
+ * and on this machine, as it is now. TOKENKEEP_UNSUPPORTED: such an item cannot be saved here at all. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_protection_for(tokenkeep_store *store, uint32_t accessibility, uint32_t flags,
+                         tokenkeep_protection **protection, tokenkeep_error **error);
+
+/* How well an axis, TOKENKEEP_AXIS_..., is protected: TOKENKEEP_NONE, _ADVISORY or _ENFORCED. */
+TOKENKEEP_EXPORT uint32_t tokenkeep_protection_axis(const tokenkeep_protection *protection, uint32_t axis);
+/* By what, or why not, in words; NULL for what is no axis. */
+TOKENKEEP_EXPORT const char *tokenkeep_protection_mechanism(const tokenkeep_protection *protection,
+                                                            uint32_t axis);
+/* Frees a protection. */
+TOKENKEEP_EXPORT void tokenkeep_protection_free(tokenkeep_protection *protection);
 
 /* How many items the list has. */
 TOKENKEEP_EXPORT size_t tokenkeep_items_count(const tokenkeep_items *items);

@@ -94,6 +94,20 @@ typedef int32_t tokenkeep_status;
 /* Prompts are allowed; without it nothing ever prompts. */
 #define TOKENKEEP_INTERACTIVE 1
 
+/* Axes of protection: against whom, or what. */
+#define TOKENKEEP_AXIS_OTHER_USER 1 /* another user of the machine */
+#define TOKENKEEP_AXIS_DISK_THEFT 2 /* who has the disk or a backup, and no password */
+#define TOKENKEEP_AXIS_OTHER_MACHINE                                                                         \
+    3                                /* a copy of the home on another machine, whoever knows the password    \
+                                      */
+#define TOKENKEEP_AXIS_SCREEN_LOCK 4 /* the user's own programs while the screen is locked */
+#define TOKENKEEP_AXIS_PRESENCE    5 /* a use that the user was not asked about */
+
+/* How well: not at all; as far as nobody goes around it; by a key that is not there, or by the kernel. */
+#define TOKENKEEP_NONE     0
+#define TOKENKEEP_ADVISORY 1
+#define TOKENKEEP_ENFORCED 2
+
 /* Kinds of prompts. */
 #define TOKENKEEP_PROMPT_PASSWORD     1
 #define TOKENKEEP_PROMPT_NEW_PASSWORD 2
@@ -105,6 +119,7 @@ typedef struct tokenkeep_items tokenkeep_items;
 typedef struct tokenkeep_error tokenkeep_error;
 typedef struct tokenkeep_watch tokenkeep_watch;
 typedef struct tokenkeep_event tokenkeep_event;
+typedef struct tokenkeep_protection tokenkeep_protection;
 
 /* One attribute of an item: metadata, not a secret. */
 typedef struct tokenkeep_attribute {

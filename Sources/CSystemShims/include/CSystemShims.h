@@ -104,4 +104,20 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status);
 /* Kills it with its group and takes note of its end. Does nothing where it has ended and that was noted. */
 void tokenkeep_program_kill(pid_t process);
 
+/* Makes a key of the user's keyring in the kernel (keyrings(7)), for all processes of the real user and no
+ * other, that ends after timeout_s seconds unless that is 0. One of the same description is replaced. 0 or an
+ * errno. */
+int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
+                              uint32_t timeout_s);
+
+/* Reads a key of exactly this length. 0, or an errno: ENOKEY, EKEYREVOKED or EKEYEXPIRED where there is none
+ * any more. */
+int tokenkeep_keyring_read(const char *description, void *payload, size_t length);
+
+/* Ends every key of the user's keyring whose description begins so. 0, or the first errno. */
+int tokenkeep_keyring_purge(const char *prefix);
+
+/* Whether the process is in a user namespace, whose keyrings are its own and end with it. */
+int tokenkeep_is_in_user_namespace(void);
+
 #endif

@@ -4,6 +4,8 @@ public struct CallContext: Sendable {
     public let deadline: Deadline
     /// Whether a module may ask the user for something.
     public let promptsAllowed: Bool
+    /// What the user's answer opened for this call alone: items that ask at each use need it.
+    package private(set) var presence: PresenceGrant?
 
     /// Allows work until `deadline`.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
@@ -12,10 +14,32 @@ public struct CallContext: Sendable {
     }
 
     /// The same without prompts.
-    public var withoutPrompts: CallContext { CallContext(deadline: deadline) }
+    public var withoutPrompts: CallContext {
+        var call = CallContext(deadline: deadline)
+        call.presence = presence
+        return call
+    }
 
     /// The same, but over at `earlier` if that comes first.
     public func until(_ earlier: Deadline) -> CallContext {
-        CallContext(deadline: min(deadline, earlier), promptsAllowed: promptsAllowed)
+        var call = CallContext(deadline: min(deadline, earlier), promptsAllowed: promptsAllowed)
+        call.presence = presence
+        return call
     }
+
+    /// The same after the user answered.
+    package func granting(_ presence: PresenceGrant) -> CallContext {
+        var call = self
+        call.presence = presence
+        return call
+    }
+}
+
+/// The keys of items that ask at each use, opened by one answer of the user's. They are kept nowhere.
+package struct PresenceGrant: Sendable {
+    /// The one that seals first, then those that only open.
+    package let keys: [SecretBytes]
+
+    /// Grants the use of `keys`.
+    package init(keys: [SecretBytes]) { self.keys = keys }
 }

@@ -68,6 +68,8 @@ public struct JournalRecord: Sendable {
     public var details: ItemDetails?
     /// The item's name, where the record holds it: a tombstone of an earlier version need not.
     public var name: ItemName?
+    /// Why the details cannot be read though there is a value: its keys are locked.
+    public var locked: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
     /// A record in `state`.
@@ -75,13 +77,25 @@ public struct JournalRecord: Sendable {
     /// - Parameter item: opens the item with its secret; nil in a tombstone.
     public init(
         state: RecordState, debts: [Debt] = [], details: ItemDetails? = nil, name: ItemName? = nil,
-        item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
+        locked: TokenKeepError? = nil, item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
     ) {
         self.state = state
         self.debts = debts
         self.details = details
         self.name = name ?? details?.name
+        self.locked = locked
         self.openItem = item
+    }
+
+    /// Whether it holds a value, which may be locked.
+    public var holdsValue: Bool { state != .tombstone }
+
+    /// The details of the value, for what must know them; nil in a tombstone.
+    ///
+    /// - Throws: ``Status/locked`` where they cannot be read.
+    public func openDetails() throws(TokenKeepError) -> ItemDetails? {
+        if let locked { throw locked }
+        return details
     }
 
     /// The item with its secret; nil in a tombstone.

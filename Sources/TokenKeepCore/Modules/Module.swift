@@ -44,6 +44,9 @@ public protocol Module: Sendable {
     /// - Parameter service: only items of this service; nil for all.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
+    /// What the module achieves for a level; nil where it states nothing, which counts as none.
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
+
     /// Whether the module can be used, and where its items are: for people. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
 }
@@ -57,6 +60,8 @@ extension Module {
     public var mayAnswer: Bool { true }
     /// Nobody tells.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
+    /// It states nothing.
+    public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
     /// Nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }

@@ -41,6 +41,9 @@ extension Dispatcher {
             try request.check(present: loadIfThere(request.name, call)?.details)
             request.precondition = .none
         }
+        if request.flags.contains(.requireEnforced) || request.flags.contains(.userPresence) {
+            try memory.protection(of: .memoryOnly, request.flags)?.requireEnforced(.memoryOnly, request.flags)
+        }
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
@@ -53,6 +56,7 @@ extension Dispatcher {
             var request = request
             // Only the first that takes it can judge the condition.
             if !taken.isEmpty { request.precondition = .none }
+            try Demands(dispatcher: self).check(request, in: place.module)
             let version = try place.module.save(request, call)
             taken.insert(place.module.name)
             return Answered(value: (version: version, place: place))

@@ -29,7 +29,8 @@ extension Migration {
         guard let found else { return nil }
         guard found.details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else {
             throw TokenKeepError(
-                .unsupported, "\(name) is protected in a way that this version cannot keep", hint: "upgrade TokenKeep")
+                .policy, "\(name) is kept under a demand that holds where it is",
+                hint: "load it and save it anew instead")
         }
         try checkTarget(name, against: found, call)
         try checkOthers(name, call)

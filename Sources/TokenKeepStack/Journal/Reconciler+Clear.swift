@@ -48,10 +48,10 @@ extension Reconciler {
         case .unreadable(let error):
             if version != nil { throw error }
             return (.tombstone(debts: debts.afterClear([], holders: debts.debtors)), (true, true))
-        case .record(let record) where debts.govern(record) || record.details != nil:
-            if let version { try SaveRequest.check(version: version, of: name, present: record.details) }
+        case .record(let record) where debts.govern(record) || record.holdsValue:
+            if let version { try SaveRequest.check(version: version, of: name, present: record.openDetails()) }
             let owed = debts.afterClear(record.debtsBeforeChange(keys), holders: debts.debtors)
-            return (owed.isEmpty ? .remove : .tombstone(debts: owed), (record.details != nil, true))
+            return (owed.isEmpty ? .remove : .tombstone(debts: owed), (record.holdsValue, true))
         case .none, .record:
             return try visit(name, ifVersion: version, after: entry.record?.debts ?? [], call)
         }

@@ -26,7 +26,7 @@ extension Reconciler {
         /// The module has it, and no record was needed.
         case sent(version: UInt64)
         /// The record has it first; it may owe.
-        case recorded(version: UInt64, owing: [Debt])
+        case recorded(version: UInt64, owing: [Debt], home: String)
     }
 
     private func save(
@@ -49,10 +49,10 @@ extension Reconciler {
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
-        case .recorded(let version, let owing):
+        case .recorded(let version, let owing, let home):
             let left = (try? settle(request.name, call)) ?? owing
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
-            let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
+            let holder = unpaid.isEmpty ? home : "vault"
             return SaveOutcome(version: version, module: holder, owedTo: unpaid)
         }
     }
@@ -80,13 +80,16 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if case .unreadable(let error) = entry, request.precondition != .none { throw error }
         let record = entry.record
-        if let record, debts.govern(record) || record.details != nil {
-            return try recording(request, over: record, record.details, first: top, keys)
+        if let record, debts.govern(record) || record.holdsValue {
+            return try recording(request, over: record, record.openDetails(), first: top, keys)
         }
         if case .unreadable = entry { return try recording(request, over: nil, nil, first: top, keys) }
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
-        if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
+        let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
+        if top.holdsRecords || !mayKeep(top, level, request.flags) {
+            return try recording(request, over: record, nil, first: top, keys)
+        }
         do throws(TokenKeepError) {
             let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
                 () throws(TokenKeepError) in try top.save(request, call)
@@ -97,6 +100,11 @@ extension Reconciler {
             guard isOutage || mayBeRecorded(past: top, error) else { throw error }
             return try recording(request, over: record, nil, first: top, keys, wasSent: true)
         }
+    }
+
+    /// Whether the first place gives the item what it asks for; else the vault keeps it.
+    private func mayKeep(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        Demands(dispatcher: dispatcher).areMet(by: top, level, flags)
     }
 
     /// A locked place that the stack's own line passes is owed the value: its older one would come back.
@@ -112,7 +120,13 @@ extension Reconciler {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
         details.version = keys.versions.version(of: details, secret: request.secret)
-        let debtor = top.acceptsDebts ? top : nil
+        let isKept = mayKeep(top, details.accessLevel, details.flags)
+        guard isKept || Demands(dispatcher: dispatcher).hasVault else {
+            throw TokenKeepError(
+                .policy, "\(top.name) cannot keep \(request.name) as it demands", module: top.name,
+                hint: "use a stack that ends with the vault: any required vault")
+        }
+        let debtor = top.acceptsDebts && isKept ? top : nil
         let owing = record?.debtsBeforeChange(keys) ?? []
         var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
         if wasSent {
@@ -123,7 +137,8 @@ extension Reconciler {
         note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")
         return (
             .value(state, details: details, secret: request.secret, debts: owed),
-            .recorded(version: details.version, owing: owed.filter(debts.isOurs))
+            .recorded(
+                version: details.version, owing: owed.filter(debts.isOurs), home: debtor?.name ?? "vault")
         )
     }
 }

@@ -62,6 +62,10 @@ struct DebtorModule: Module {
         }
     }
 
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
+        base.protection(of: level, flags)
+    }
+
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
     /// A module that is absent and was never used here has nothing.

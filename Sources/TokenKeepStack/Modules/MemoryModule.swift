@@ -62,6 +62,22 @@ final class MemoryModule: Module {
         listing(namespace: namespace, service: service)
     }
 
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
+        let isLocked = (try? arena.isLockedInMemory()) ?? false
+        return Protection { axis in
+            switch axis {
+            case .otherUser: Protection.Axis(.enforced, "this process's memory")
+            case .diskTheft where isLocked: Protection.Axis(.enforced, "memory that is never swapped out nor dumped")
+            case .diskTheft:
+                Protection.Axis(
+                    .advisory, "memory that may be swapped out", remedy: "raise the limit that ulimit -l shows")
+            case .otherMachine: Protection.Axis(.enforced, "it never leaves this process")
+            case .screenLock: Protection.Axis(.none, "this process has it while the screen is locked")
+            case .presence: Protection.Axis(.none, "nobody is asked")
+            }
+        }
+    }
+
     func report(_ call: CallContext) -> ModuleReport {
         ModuleReport(module: name, place: "this process")
     }

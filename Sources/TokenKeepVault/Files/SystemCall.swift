@@ -84,6 +84,20 @@ enum SystemCall {
         return done
     }
 
+    /// The first bytes of a file, as many as there are up to `maximum`.
+    static func bytes(of descriptor: OwnedDescriptor, atMost maximum: Int) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: maximum)
+        let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
+            do throws(Errno) {
+                return .success(try read(descriptor, into: bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        bytes.removeLast(maximum - (try count.get()))
+        return bytes
+    }
+
     static func syncData(of descriptor: OwnedDescriptor) throws(Errno) {
         try check { fdatasync(descriptor.number) }
     }

@@ -13,20 +13,11 @@ enum VaultFiles {
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
         guard let (file, size) = try open(name, in: directory, atMost: maximum) else { return nil }
-        var bytes = [UInt8](repeating: 0, count: size)
-        let read: Swift.Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
-            do throws(Errno) {
-                return .success(try SystemCall.read(file, into: bytes))
-            } catch {
-                return .failure(error)
-            }
-        }
         do throws(Errno) {
-            bytes.removeLast(size - (try read.get()))
+            return try SystemCall.bytes(of: file, atMost: size)
         } catch {
             throw error.error("cannot read \(name)")
         }
-        return bytes
     }
 
     /// The same, into guarded memory.

@@ -10,6 +10,8 @@ enum FormatFault: Error, Equatable {
     case unknownKey
     /// The key is in the header, but nothing here opens it.
     case lockedKey
+    /// The item asks for the password at each use, and nobody was asked.
+    case presenceNeeded
     /// Guarded memory is exhausted, or libsodium cannot start.
     case resources(TokenKeepError)
 
@@ -31,7 +33,12 @@ enum FormatFault: Error, Equatable {
                 .corrupt, "\(file) names a key that the vault's header does not have", module: "vault",
                 hint: "nothing was deleted; restore the vault's header from a backup")
         case .lockedKey:
-            TokenKeepError(.locked, "the key of \(file) is locked", module: "vault")
+            TokenKeepError(
+                .locked, "the key of \(file) is locked", module: "vault", hint: "unlock the vault: tokenkeep unlock")
+        case .presenceNeeded:
+            TokenKeepError(
+                .locked, "the vault's password is asked for at each use", module: "vault",
+                hint: "allow the question: --interactive on the command line, in C TOKENKEEP_INTERACTIVE and a prompt")
         case .resources(let error): error
         }
     }

@@ -5,7 +5,7 @@ struct Header {
     static let maximumLength = 65_536
     static let macLength = 32
     private static let signature = "TKHEADER"
-    private static let maximumSlots = 64
+    static let maximumSlots = 64
 
     let vaultID: [UInt8]
     let epoch: UInt64

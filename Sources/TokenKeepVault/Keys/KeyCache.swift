@@ -10,9 +10,13 @@ final class KeyCache: Sendable {
     }
 
     private let arena: SecretArena
+    private let resident: ResidentKeys
     private let entry = Guarded<Entry?>(nil)
 
-    init(arena: SecretArena) { self.arena = arena }
+    init(arena: SecretArena, resident: ResidentKeys) {
+        self.arena = arena
+        self.resident = resident
+    }
 
     /// The vault's keys; nil where it has no header, so that it does not exist.
     ///
@@ -27,7 +31,7 @@ final class KeyCache: Sendable {
 
     private func identity(in directory: VaultDirectory) throws(TokenKeepError) -> FileStatus.Identity? {
         do throws(Errno) {
-            for file in ["header", "header.2"] {
+            for file in VaultMaking.headers {
                 if let status = try SystemCall.status(of: file, in: directory.descriptor.number) {
                     return status.identity
                 }
@@ -46,14 +50,43 @@ final class KeyCache: Sendable {
     func readHeader(of directory: VaultDirectory) throws(TokenKeepError) -> (bytes: [UInt8], keys: KeyHierarchy) {
         let keyfile = try openKeyfile(directory)
         var first: TokenKeepError?
-        for file in ["header", "header.2"] {
+        for file in VaultMaking.headers {
             do throws(TokenKeepError) {
                 return try open(file, of: directory, with: keyfile)
             } catch {
                 first = first ?? error
             }
         }
-        throw first ?? TokenKeepError(.corrupt, "the vault has no header", module: "vault")
+        throw KeyCache.noHeader(first)
+    }
+
+    /// Renaming a damaged header would help nobody: the keys of all records stand in it.
+    private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
+        guard let error, error.status != .corrupt else {
+            return TokenKeepError(
+                .corrupt, "both copies of the vault's keys fail: \(error?.message ?? "they are missing")",
+                module: "vault",
+                hint:
+                    "nothing was deleted; restore the files header and keyfile from a backup, or make a new vault and "
+                    + "bring the items back: tokenkeep import FILE")
+        }
+        return error
+    }
+
+    /// Which copies of the header fail, so that a writer sets them aside.
+    func failingHeaders(of directory: VaultDirectory) throws(TokenKeepError) -> [String] {
+        let keyfile = try openKeyfile(directory)
+        var failing: [String] = []
+        for file in VaultMaking.headers {
+            do throws(TokenKeepError) {
+                _ = try open(file, of: directory, with: keyfile)
+            } catch {
+                // What a later version wrote is nobody's to replace.
+                guard error.status == .corrupt else { throw error }
+                failing.append(file)
+            }
+        }
+        return failing
     }
 
     private func openKeyfile(_ directory: VaultDirectory) throws(TokenKeepError) -> Keyfile {
@@ -87,7 +120,7 @@ final class KeyCache: Sendable {
             let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: Header.maximumLength)
         else { throw FormatFault.malformed("it is missing").error(in: file) }
         do throws(FormatFault) {
-            return (bytes, try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, in: arena))
+            return (bytes, try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, resident: resident, in: arena))
         } catch {
             throw error.error(in: file)
         }

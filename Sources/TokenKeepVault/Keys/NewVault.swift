@@ -14,40 +14,42 @@ enum NewVault {
         let wrapping = try Subkey.keyfileWrapping(of: keyfile.key, in: arena)
         let nameKey = try SecretBytes(randomCount: 32, in: arena)
         let nameKeyID = randomID()
-        let slotID = randomID()
-        var keys: [WrappedKey] = []
-        for purpose in [KeyPurpose.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata] {
-            let key = try SecretBytes(randomCount: 32, in: arena)
-            keys.append(wrap(key, for: purpose, id: randomID(), slotID: slotID, of: keyfile, with: wrapping))
-        }
-        let slot = KnownSlot(
-            type: .keyfile, id: slotID, derivation: .subkey, createdAt: .now, keys: keys, extension: [])
-        let nameKeyBox = wrap(nameKey, for: .name, id: nameKeyID, slotID: 0, of: keyfile, with: wrapping).box
+        let data = WrappedKey.additionalData(
+            vaultID: keyfile.vaultID, slotType: KnownSlot.SlotType.keyfile.rawValue, slotID: 0, purpose: .name,
+            isRetiring: false, id: nameKeyID)
+        let slot = KnownSlot.wrapping(
+            try keys(for: purposes, in: arena), type: .keyfile, derivation: .subkey, with: wrapping,
+            vaultID: keyfile.vaultID)
         let header = Header(
-            vaultID: keyfile.vaultID, epoch: 1, createdAt: .now, nameKeyID: nameKeyID, nameKeyBox: nameKeyBox,
+            vaultID: keyfile.vaultID, epoch: 1, createdAt: .now, nameKeyID: nameKeyID,
+            nameKeyBox: nameKey.withUnsafeBytes { AuthenticatedBox.seal($0, key: wrapping, data: data) },
             slots: [.known(slot)])
         let body = header.serializedWithoutMAC()
-        return body + (try KeyHierarchy.headerMAC(of: body, nameKey: nameKey, in: arena))
+        return body + Header.mac(of: body, key: try Subkey.ofNameKey(nameKey, for: .headerMAC, in: arena))
     }
 
-    private static func wrap(
-        _ key: SecretBytes, for purpose: KeyPurpose, id: UInt64, slotID: UInt64, of keyfile: Keyfile,
-        with wrapping: SecretBytes
-    ) -> WrappedKey {
-        let data = WrappedKey.additionalData(
-            vaultID: keyfile.vaultID, slotType: KnownSlot.SlotType.keyfile.rawValue, slotID: slotID, purpose: purpose,
-            isRetiring: false, id: id)
-        let box = key.withUnsafeBytes { AuthenticatedBox.seal($0, key: wrapping, data: data) }
-        return WrappedKey(purpose: purpose, isRetiring: false, id: id, box: box)
+    /// What a vault has keys for, with or without a password.
+    static let purposes: [KeyPurpose] = [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata]
+
+    /// New random keys.
+    static func keys(
+        for purposes: [KeyPurpose], in arena: SecretArena
+    ) throws(TokenKeepError) -> [KeyHierarchy.Entry] {
+        var keys: [KeyHierarchy.Entry] = []
+        for purpose in purposes {
+            let key = try SecretBytes(randomCount: KeyHierarchy.keyLength, in: arena)
+            keys.append(KeyHierarchy.Entry(purpose: purpose, isRetiring: false, id: randomID(), key: key))
+        }
+        return keys
     }
 
-    private static func random(_ count: Int) -> [UInt8] {
+    static func random(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         randombytes_buf(&bytes, count)
         return bytes
     }
 
-    private static func randomID() -> UInt64 {
+    static func randomID() -> UInt64 {
         max(1, random(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 }

@@ -24,6 +24,22 @@ enum Subkey {
         try derive(from: key, number: use.rawValue, context: "TKname__", in: arena)
     }
 
+    /// The key of items that each use asks for.
+    static func joining(
+        _ classKey: SecretBytes, _ presenceKey: SecretBytes, in arena: SecretArena?
+    ) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(count: KeyHierarchy.keyLength, in: arena) { key in
+            guard let start = key.bindMemory(to: UInt8.self).baseAddress else { return }
+            classKey.withUnsafeBytes { classKey in
+                presenceKey.withUnsafeBytes { presenceKey in
+                    _ = crypto_generichash(
+                        start, key.count, presenceKey.bindMemory(to: UInt8.self).baseAddress, UInt64(presenceKey.count),
+                        classKey.bindMemory(to: UInt8.self).baseAddress, classKey.count)
+                }
+            }
+        }
+    }
+
     private static func derive(
         from key: SecretBytes, number: UInt64, context: String, in arena: SecretArena
     ) throws(TokenKeepError) -> SecretBytes {

@@ -48,7 +48,8 @@ enum VaultMaking {
             hint: "restore the file header from a backup, or move the directory away to begin anew")
     }
 
-    private static let headers = ["header", "header.2"]
+    /// The two copies, in the order in which they are read.
+    static let headers = ["header", "header.2"]
 
     private static func missingHeaders(_ directory: VaultDirectory) throws(TokenKeepError) -> [String] {
         var missing: [String] = []
@@ -62,7 +63,7 @@ enum VaultMaking {
         return missing
     }
 
-    private static func write(
+    static func write(
         _ header: [UInt8], to name: String, in directory: VaultDirectory
     ) throws(TokenKeepError) {
         try header.lent { bytes throws(TokenKeepError) in

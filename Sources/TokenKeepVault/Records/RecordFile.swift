@@ -61,9 +61,11 @@ struct RecordFile {
     }
 
     /// Opens metadata and secret of a record that is no tombstone.
-    func openItem(in arena: SecretArena) throws(FormatFault) -> TokenItem {
+    ///
+    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
+    func openItem(in arena: SecretArena, _ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
         let details = try openMetadata(in: arena).details
-        let secret = try openSecret()
+        let secret = try openSecret(in: arena, presence)
         guard keys.journal.versions.version(of: details, secret: secret) == details.version else {
             throw .malformed("its version is not that of its content")
         }
@@ -71,11 +73,21 @@ struct RecordFile {
     }
 
     /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
-    private func openSecret() throws(FormatFault) -> SecretBytes {
+    private func openSecret(in arena: SecretArena, _ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
-        // What is asked for at each use is sealed with a key that no slot of this version opens.
-        guard !prefix.flags.contains(.userPresence) else { throw .lockedKey }
         let key = try keys.key(prefix.classKeyID, for: .level(level))
+        guard prefix.flags.contains(.userPresence) else { return try openSecret(with: key) }
+        guard let presence else { throw .presenceNeeded }
+        for presenceKey in presence.keys {
+            let joined = try FormatFault.needing { () throws(TokenKeepError) in
+                try Subkey.joining(key, presenceKey, in: arena)
+            }
+            if let secret = try? openSecret(with: joined) { return secret }
+        }
+        throw .malformed("no key that the password opens fits its secret; where the password was recovered, none will")
+    }
+
+    private func openSecret(with key: SecretBytes) throws(FormatFault) -> SecretBytes {
         let data = prefix.secretAdditionalData(metadataBox: metadataBox)
         return try bytes.lent { file throws(FormatFault) in
             let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))

@@ -18,10 +18,25 @@ struct RecordReader {
         _ opened: inout Vault.Opened, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
     ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
         guard let first = try attempt(opened.keys, body) else { return nil }
-        guard case .failure(.unknownKey) = first, let keys = try vault.cache.keys(of: opened.directory, fresh: true)
-        else { return first }
+        guard let keys = try newKeys(after: first, opened) else { return first }
         opened = Vault.Opened(directory: opened.directory, keys: keys)
         return try attempt(keys, body)
+    }
+
+    /// The keys after they changed; nil where they did not, or need not have.
+    private func newKeys<Value>(
+        after result: Result<Value, FormatFault>, _ opened: Vault.Opened
+    ) throws(TokenKeepError) -> KeyHierarchy? {
+        switch result {
+        case .failure(.unknownKey): return try vault.cache.keys(of: opened.directory, fresh: true)
+        case .failure(.lockedKey):
+            // A key that was replaced meanwhile is gone; the record is sealed under another since.
+            guard let keys = try vault.cache.keys(of: opened.directory),
+                keys.header.epoch != opened.keys.header.epoch
+            else { return nil }
+            return keys
+        default: return nil
+        }
     }
 
     /// The error of a record that cannot be read.

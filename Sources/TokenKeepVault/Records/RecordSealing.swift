@@ -5,14 +5,16 @@ import TokenKeepCore
 enum RecordSealing {
     /// A record with a value.
     ///
+    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
     /// - Throws: what a reader would not take: it must not be acknowledged.
     static func value(
-        _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyHierarchy
+        _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyHierarchy,
+        presence: PresenceGrant?, in arena: SecretArena
     ) throws(FormatFault) -> [UInt8] {
         let details = metadata.details
-        guard !details.flags.contains(.userPresence) else { throw .lockedKey }
         let metadataKey = try keys.currentKey(for: .metadata)
         let classKey = try keys.currentKey(for: .level(details.accessLevel))
+        let sealingKey = try sealingKey(classKey.key, details.flags, presence, in: arena)
         let metadataPlaintext = metadata.serialized()
         var statePlaintext = try plaintext(of: state)
         defer { wipe(&statePlaintext) }
@@ -28,9 +30,19 @@ enum RecordSealing {
         }
         let secretBox = secret.withUnsafeBytes {
             AuthenticatedBox.seal(
-                $0, key: classKey.key, data: prefix.secretAdditionalData(metadataBox: metadataBox))
+                $0, key: sealingKey, data: prefix.secretAdditionalData(metadataBox: metadataBox))
         }
         return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
+    }
+
+    private static func sealingKey(
+        _ classKey: SecretBytes, _ flags: ItemFlags, _ presence: PresenceGrant?, in arena: SecretArena
+    ) throws(FormatFault) -> SecretBytes {
+        guard flags.contains(.userPresence) else { return classKey }
+        guard let presenceKey = presence?.keys.first else { throw .presenceNeeded }
+        return try FormatFault.needing { () throws(TokenKeepError) in
+            try Subkey.joining(classKey, presenceKey, in: arena)
+        }
     }
 
     /// A record that says that an item was cleared.

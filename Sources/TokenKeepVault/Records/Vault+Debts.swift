@@ -41,7 +41,11 @@ extension Vault {
                 found.problem = found.problem ?? reader.error(fault)
                 found.unreadable += 1
             case .success(let record) where record.debts.isEmpty: continue
-            case .success(let record): found.records[name] = record
+            case .success(let record):
+                found.records[name] = record
+                guard let locked = record.locked else { continue }
+                found.problem = found.problem ?? locked
+                found.unreadable += 1
             }
         }
         return found

@@ -5,13 +5,13 @@ public import TokenKeepCore
 extension Vault: Journal {
     /// The item's record, or nil where there is none. Takes no lock.
     public func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        try read(name) { file, state throws(FormatFault) in try journalRecord(file, state) }
+        try read(name) { file, state throws(FormatFault) in try journalRecord(file, state, call.presence) }
     }
 
     /// The item with its secret, or nil where no value stands in its record.
-    func item(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
+    func item(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let found: TokenItem?? = try read(name) { file, state throws(FormatFault) in
-            state.state == .tombstone ? nil : try file.openItem(in: arena)
+            state.state == .tombstone ? nil : try file.openItem(in: arena, call.presence)
         }
         return found ?? nil
     }
@@ -31,7 +31,7 @@ extension Vault: Journal {
         }
         let records = try records(of: opened.directory)
         let reader = RecordReader(vault: self, records: records, fileName: fileName)
-        let present = try present(reader, &opened)
+        let present = try present(reader, &opened, call.presence)
         let generation = try Generation(opened.directory)
         try generation.renew()
         // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
@@ -45,7 +45,7 @@ extension Vault: Journal {
         // A hint stands before its record owes, and goes after: without one nobody looks.
         let hints = OwedHints(opened.directory)
         if change.owes { try hints.add(fileName) }
-        try apply(change, to: name, over: present, in: records, keys: opened.keys)
+        try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
         if !change.owes { try hints.remove(fileName) }
         return result
     }
@@ -58,10 +58,13 @@ extension Vault: Journal {
     }
 
     /// Only the record's own damage makes it unreadable. A record of a later version is nobody's to replace.
-    private func present(_ reader: RecordReader, _ opened: inout Opened) throws(TokenKeepError) -> Present {
+    private func present(
+        _ reader: RecordReader, _ opened: inout Opened, _ presence: PresenceGrant?
+    ) throws(TokenKeepError) -> Present {
         let found = try reader.read(&opened) { file, state throws(FormatFault) in
-            let record = try journalRecord(file, state)
-            let metadata = state.state == .tombstone ? nil : try file.openMetadata(in: arena)
+            let record = try journalRecord(file, state, presence)
+            let isReadable = record.holdsValue && record.locked == nil
+            let metadata = isReadable ? try file.openMetadata(in: arena) : nil
             return Present(entry: .record(record), keptState: state.kept, keptMetadata: metadata?.kept ?? [])
         }
         switch found {
@@ -76,10 +79,15 @@ extension Vault: Journal {
 
     private func apply(
         _ change: JournalChange, to name: ItemName, over present: Present, in records: OwnedDescriptor,
-        keys: KeyHierarchy
+        keys: KeyHierarchy, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
         let fileName = keys.fileName(of: name)
         let shown = RecordNames.fileName(fileName)
+        if case .value(_, let details, _, _) = change {
+            // Level and flags that cannot be read cannot be kept.
+            if let locked = present.entry.record?.locked { throw locked }
+            try checkDemands(of: details, replacing: present.entry.record?.details)
+        }
         let bytes: [UInt8]
         do throws(FormatFault) {
             switch change {
@@ -92,7 +100,8 @@ extension Vault: Journal {
             case .value(let recordState, let details, let secret, let debts):
                 let state = StateFields(state: recordState, changedAt: .now, debts: debts, kept: present.keptState)
                 let metadata = MetadataFields(details: details, kept: present.keptMetadata)
-                bytes = try RecordSealing.value(metadata, secret: secret, state: state, keys: keys)
+                bytes = try RecordSealing.value(
+                    metadata, secret: secret, state: state, keys: keys, presence: presence, in: arena)
             }
         } catch {
             throw Vault.refusal(of: shown, error)
@@ -107,18 +116,29 @@ extension Vault: Journal {
         return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
     }
 
-    func journalRecord(_ file: RecordFile, _ state: StateFields) throws(FormatFault) -> JournalRecord {
+    /// A record whose keys are locked is one all the same: what it owes, and that it is there, needs none of them.
+    func journalRecord(
+        _ file: RecordFile, _ state: StateFields, _ presence: PresenceGrant? = nil
+    ) throws(FormatFault) -> JournalRecord {
         let isTombstone = state.state == .tombstone
         let arena = arena
+        let shown = "records/\(RecordNames.fileName(file.prefix.name))"
+        var details: ItemDetails?
+        var locked: TokenKeepError?
+        do throws(FormatFault) {
+            if !isTombstone { details = try file.openMetadata(in: arena).details }
+        } catch {
+            guard case .lockedKey = error else { throw error }
+            locked = error.error(in: shown)
+        }
         return JournalRecord(
-            state: state.state, debts: state.debts,
-            details: isTombstone ? nil : try file.openMetadata(in: arena).details, name: state.name
+            state: state.state, debts: state.debts, details: details, name: state.name, locked: locked
         ) { () throws(TokenKeepError) in
             guard !isTombstone else { return nil }
             do throws(FormatFault) {
-                return try file.openItem(in: arena)
+                return try file.openItem(in: arena, presence)
             } catch {
-                throw error.error(in: "records/\(RecordNames.fileName(file.prefix.name))")
+                throw error.error(in: shown)
             }
         }
     }

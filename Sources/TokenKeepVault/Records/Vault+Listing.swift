@@ -1,6 +1,20 @@
-import TokenKeepCore
+public import TokenKeepCore
 
 extension Vault {
+    /// The vault's items of every namespace, those that are owed to modules too; and how many cannot be listed because
+    /// they are locked.
+    public func everyItem(
+        _ call: CallContext
+    ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problem: TokenKeepError?) {
+        let listing = try allItems(call)
+        var locked = 0
+        if listing.problem?.status == .locked, let opened = try open() {
+            try prefixes(in: records(of: opened.directory)) { if $0.level != nil { locked += 1 } }
+            locked -= listing.items.count
+        }
+        return (listing.items, locked, listing.problem)
+    }
+
     /// Every item of the vault, without its secret, and what could not be read.
     ///
     /// - Throws: ``Status/timedOut`` where the deadline passes first.

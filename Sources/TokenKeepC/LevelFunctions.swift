@@ -1,0 +1,80 @@
+public import CTokenKeep
+import TokenKeepCore
+import TokenKeepStack
+
+// Unlocking, locking and what is achieved: tokenkeep/store.h says what each function does.
+
+/// A `tokenkeep_protection`.
+final class ProtectionHandle: Sendable {
+    private let strengths: [ProtectionStrength]
+    private let texts: CStrings
+
+    init(_ protection: Protection) {
+        let axes = ProtectionAxis.allCases.map { protection[$0] }
+        strengths = axes.map(\.strength)
+        texts = CStrings(axes.map(\.mechanism))
+    }
+
+    /// Where an axis stands; nil for a number that is none.
+    private static func index(_ axis: UInt32) -> Int? {
+        ProtectionAxis.allCases.firstIndex { $0.rawValue == axis }
+    }
+
+    func strength(_ axis: UInt32) -> UInt32 {
+        ProtectionHandle.index(axis).map { strengths[$0].rawValue } ?? ProtectionStrength.none.rawValue
+    }
+
+    func mechanism(_ axis: UInt32) -> UnsafePointer<CChar>? { ProtectionHandle.index(axis).map { texts[$0] } }
+}
+
+/// Unlocks the vault.
+@implementation @_cdecl("tokenkeep_unlock")
+public func tokenkeep_unlock(
+    _ handle: OpaquePointer?, _ password: UnsafeRawPointer?, _ length: Int,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        try store(handle).unlock(try Boundary.secret(password, length: length))
+    }
+}
+
+/// Locks the vault.
+@implementation @_cdecl("tokenkeep_lock")
+public func tokenkeep_lock(
+    _ handle: OpaquePointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in try store(handle).lock() }
+}
+
+/// What is achieved for a level with flags.
+@implementation @_cdecl("tokenkeep_protection_for")
+public func tokenkeep_protection_for(
+    _ handle: OpaquePointer?, _ accessibility: UInt32, _ flags: UInt32,
+    _ protection: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let store = try store(handle)
+        let level = try SaveOptions.level(accessibility) ?? .afterFirstUnlock
+        let flags = try SaveOptions.keptFlags(flags)
+        let protection = try Boundary.required(protection, "pointer for the protection")
+        protection.pointee = retainForC(ProtectionHandle(try store.protection(of: level, flags)))
+    }
+}
+
+/// How well one axis is protected; TOKENKEEP_NONE for NULL and for what is no axis.
+@implementation @_cdecl("tokenkeep_protection_axis")
+public func tokenkeep_protection_axis(_ protection: OpaquePointer?, _ axis: UInt32) -> UInt32 {
+    borrow(protection, as: ProtectionHandle.self)?.strength(axis) ?? 0
+}
+
+/// By what one axis is protected, as long as the protection lives; NULL for NULL and for what is no axis.
+@implementation @_cdecl("tokenkeep_protection_mechanism")
+public func tokenkeep_protection_mechanism(_ protection: OpaquePointer?, _ axis: UInt32) -> UnsafePointer<CChar>? {
+    borrow(protection, as: ProtectionHandle.self)?.mechanism(axis)
+}
+
+/// Frees a protection.
+@implementation @_cdecl("tokenkeep_protection_free")
+public func tokenkeep_protection_free(_ protection: OpaquePointer?) {
+    consume(protection, as: ProtectionHandle.self)
+}

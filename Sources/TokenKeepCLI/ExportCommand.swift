@@ -1,0 +1,73 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep export FILE`.
+struct ExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write all items to a file, sealed under a passphrase.",
+        discussion: """
+            The vault's items of all namespaces, and those of the namespace in other modules. Items that must not leave \
+            this machine are left out and counted. The file must not exist; it needs no vault to be read again.
+
+              tokenkeep export backup.tokenkeep
+            """)
+
+    @Argument(help: "The file.", completion: .file())
+    var file: String
+
+    @Flag(help: "Leave locked items out instead of failing.")
+    var partial = false
+
+    @Flag(help: "Read the passphrase from standard input: one line.")
+    var stdin = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let store = try storeOptions.open()
+        let passphrase = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.newPassphrase()
+        let bar = ProgressBar()
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
+            try store.export(to: file, passphrase: passphrase, isPartial: partial) { bar.show(done: $0, of: $1) }
+        }
+        let locked = partial ? ", locked \(outcome.locked)" : ""
+        try Terminal.write("exported \(outcome.exported), left out \(outcome.leftOut)\(locked)\n")
+    }
+}
+
+/// `tokenkeep import FILE`.
+struct ImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Save the items of an export.",
+        discussion: """
+            The whole file is verified before anything is saved. Items that are there already stay as they are.
+
+              tokenkeep import backup.tokenkeep
+            """)
+
+    @Argument(help: "The file.", completion: .file())
+    var file: String
+
+    @Flag(help: "Replace items that are there.")
+    var replace = false
+
+    @Flag(help: "Read the passphrase from standard input: one line.")
+    var stdin = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let store = try storeOptions.open()
+        let passphrase = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.passphrase()
+        let bar = ProgressBar()
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
+            try store.import(from: file, passphrase: passphrase, isReplacing: replace) { bar.show(done: $0, of: $1) }
+        }
+        try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
+    }
+}

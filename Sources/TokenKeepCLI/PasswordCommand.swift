@@ -1,0 +1,117 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+import TokenKeepVault
+
+/// `tokenkeep password …`.
+struct PasswordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "password",
+        abstract: "Give the vault a password, change it, or take it away.",
+        discussion: """
+            Without a password the vault's key lies beside its records. With one, who has the disk or a backup needs it.
+
+              tokenkeep password set
+              tokenkeep password change --compromised
+            """,
+        subcommands: [Set.self, Change.self, Remove.self])
+
+    func run() throws { throw UsageError.missingCommand(of: "password") }
+
+    /// `tokenkeep password set`.
+    struct Set: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "set",
+            abstract: "Give the vault its first password.",
+            discussion: """
+                Every record is sealed anew: a backup from before opens nothing that is saved later. After an interruption \
+                tokenkeep unlock goes on. A forgotten password cannot be found out: see tokenkeep recovery create.
+                """)
+
+        @Flag(help: "Read the password from standard input: one line.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.newPassword()
+            try rekeying { (progress) throws(TokenKeepError) in
+                try vault.setPassword(password, call, progress: progress)
+            }
+        }
+    }
+
+    /// `tokenkeep password change`.
+    struct Change: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "change",
+            abstract: "Replace the vault's password.",
+            discussion: """
+                With --compromised, for a password that somebody else may know, every record is sealed anew under other \
+                keys and the recovery code ends.
+                """)
+
+        @Flag(help: "Replace the keys too.")
+        var compromised = false
+
+        @Flag(help: "Read from standard input: a line with the old password, a line with the new one.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let given =
+                stdin
+                ? try PasswordInput.lines(2)
+                : [try PasswordInput.password("present password of the vault: "), try PasswordInput.newPassword()]
+            try rekeying { (progress) throws(TokenKeepError) in
+                try vault.changePassword(
+                    from: given[0], to: given[1], isCompromised: compromised, call, progress: progress)
+            }
+            if compromised { Terminal.explain("an earlier recovery code is void: tokenkeep recovery create") }
+        }
+    }
+
+    /// `tokenkeep password remove`.
+    struct Remove: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove",
+            abstract: "Take the vault's password away: its key lies beside its records again.",
+            discussion: """
+                Every record is sealed anew. Items that demand protection which only a password gives keep this from \
+                happening, unless they are destroyed.
+                """)
+
+        @Flag(help: "Destroy the items that cannot be kept without a password.")
+        var destroyItems = false
+
+        @Flag(help: "Read the password from standard input: one line.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
+            let bar = ProgressBar()
+            try withBar(bar) { () throws(TokenKeepError) in
+                try vault.removePassword(password, isDestroying: destroyItems, call) { bar.show(done: $0, of: $1) }
+            }
+        }
+    }
+}
+
+/// Shows how far a change of keys is, and says where what it unlocked cannot last.
+func rekeying(
+    _ body: (@escaping RekeyingProgress) throws(TokenKeepError) -> Vault.Unlocking
+) throws(TokenKeepError) {
+    let bar = ProgressBar()
+    let unlocking = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
+    guard let reason = unlocking.reasonForMemory else { return }
+    Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
+}

@@ -1,0 +1,56 @@
+import Glibc
+import TokenKeepCore
+
+/// Reads passwords and recovery codes: from the terminal, or lines of standard input.
+enum PasswordInput {
+    /// The lines of standard input, as many as are asked for; the last may lack its end.
+    static func lines(_ count: Int) throws(TokenKeepError) -> [SecretBytes] {
+        let input = try SecretInput.readToEnd(of: STDIN_FILENO)
+        let lines: [SecretBytes] = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
+            var lines: [SecretBytes] = []
+            var parts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            if parts.last?.isEmpty == true { parts.removeLast() }
+            guard parts.count == count else {
+                throw TokenKeepError(
+                    .invalid, "standard input has \(Counts.lines(parts.count)) where \(Counts.lines(count)) must be")
+            }
+            for part in parts { lines.append(try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: part))) }
+            return lines
+        }
+        return lines
+    }
+
+    /// The vault's password.
+    static func password(_ question: String = "password of the vault: ") throws(TokenKeepError) -> SecretBytes {
+        try HiddenInput.ask(question, .password)
+    }
+
+    /// A new password, which is typed twice.
+    static func newPassword() throws(TokenKeepError) -> SecretBytes {
+        try twice("new password of the vault: ", .password)
+    }
+
+    /// The passphrase of an export that is there.
+    static func passphrase() throws(TokenKeepError) -> SecretBytes {
+        try HiddenInput.ask("passphrase of the export: ", .passphrase)
+    }
+
+    /// The passphrase of an export to be, which is typed twice.
+    static func newPassphrase() throws(TokenKeepError) -> SecretBytes {
+        try twice("passphrase of the export: ", .passphrase)
+    }
+
+    private static func twice(_ question: String, _ words: HiddenWords) throws(TokenKeepError) -> SecretBytes {
+        let first = try HiddenInput.ask(question, words)
+        guard try HiddenInput.ask("once more: ", words) == first else {
+            throw TokenKeepError(.invalid, "the two \(words.what)s differ", hint: "nothing was changed; try again")
+        }
+        return first
+    }
+
+    /// Answers the vault's own question while a command runs.
+    static let handler: PromptHandler = { prompt throws(TokenKeepError) in
+        if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
+        return try HiddenInput.ask(prompt.message + ": ", .passwordMeanwhile)
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+import TokenKeepVault
+
+/// `tokenkeep recovery …`.
+struct RecoveryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recovery",
+        abstract: "Make a recovery code for a forgotten password, or use it.",
+        discussion: """
+            The code is shown once. Keep it on paper, not beside the vault: who has both opens it.
+
+              tokenkeep recovery create
+              tokenkeep recovery use
+            """,
+        subcommands: [Create.self, Use.self])
+
+    func run() throws { throw UsageError.missingCommand(of: "recovery") }
+
+    /// `tokenkeep recovery create`.
+    struct Create: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "create",
+            abstract: "Make a recovery code and write it to standard output. An earlier one is void.")
+
+        @Flag(help: "Read the password from standard input: one line.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
+            let code = try vault.createRecoveryCode(password: password, call)
+            try code.withUnsafeBytes { try Terminal.write($0) }
+            try Terminal.write("\n")
+        }
+    }
+
+    /// `tokenkeep recovery use`.
+    struct Use: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "use",
+            abstract: "Give the vault a new password by its recovery code.",
+            discussion: """
+                The code stays good. Items that ask for the password at each use cannot be recovered: no code opens them.
+                """)
+
+        @Flag(help: "Read from standard input: a line with the code, a line with the new password.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let given =
+                stdin
+                ? try PasswordInput.lines(2)
+                : [try HiddenInput.ask("recovery code: ", .code), try PasswordInput.newPassword()]
+            try rekeying { _ throws(TokenKeepError) in
+                try vault.recover(code: given[0], newPassword: given[1], call)
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepStack
+
+/// `tokenkeep unlock`.
+struct UnlockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock",
+        abstract: "Unlock the vault with its password, for all your programs.",
+        discussion: """
+            Items of the level when-unlocked are locked again three minutes later, the others with tokenkeep lock or when \
+            the machine is switched off. Goes on with a change of keys that was interrupted.
+
+              tokenkeep unlock
+              tokenkeep unlock --stdin < FILE
+            """)
+
+    @Flag(help: "Read the password from standard input: one line.")
+    var stdin = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let store = try storeOptions.open()
+        let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
+        let bar = ProgressBar()
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
+            try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
+        }
+        if let problem = outcome.problem { Terminal.warn(problem) }
+        if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
+    }
+
+    /// The keys end with this program.
+    static func cannotLast(_ reason: String) -> TokenKeepError {
+        TokenKeepError(
+            .unsupported, "the password is right, but nothing stays unlocked: \(reason)",
+            hint: "let each command ask for it: --interactive; a program that runs on can unlock the vault for itself")
+    }
+}
+
+/// `tokenkeep lock`.
+struct LockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lock",
+        abstract: "Lock the vault for all your programs.",
+        discussion: """
+            Without an option, and with --all, every item is locked until the next unlock. With --screen only those of the \
+            level when-unlocked: for a screen locker to run.
+
+              tokenkeep lock
+              swayidle before-sleep 'tokenkeep lock --screen'
+            """)
+
+    @Flag(help: "Lock all items: what is done without an option too.")
+    var all = false
+
+    @Flag(help: "Lock the items of the level when-unlocked alone.")
+    var screen = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func validate() throws {
+        guard !(all && screen) else { throw ValidationError("--all and --screen exclude each other") }
+    }
+
+    func run() throws {
+        try storeOptions.open().lock(screen ? .screen : .all)
+    }
+}

@@ -1,0 +1,55 @@
+import TokenKeepCore
+
+/// Which places of a stack give an item what its level and flags ask for.
+struct Demands {
+    let dispatcher: Dispatcher
+    private let levelFlags: ItemFlags = [.requireEnforced, .userPresence]
+
+    /// Whether an item may be kept in a module.
+    ///
+    /// Without a demand every module does: what it achieves is reported. But where the vault can end the key of
+    /// ``AccessLevel/whenUnlocked`` and the module cannot, the vault keeps the item.
+    func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        if module.holdsRecords { return true }
+        guard !flags.isDisjoint(with: levelFlags) else {
+            guard level == .whenUnlocked, let vault = vaultPlace?.protection(of: level, flags) else { return true }
+            let given = module.protection(of: level, flags)?[.screenLock].strength ?? .none
+            return given >= vault[.screenLock].strength
+        }
+        guard let given = module.protection(of: level, flags) else { return false }
+        let needed = flags.contains(.requireEnforced) ? level.axes(with: flags) : [.presence]
+        return needed.allSatisfy { given[$0].strength == .enforced }
+    }
+
+    /// Refuses a module that cannot keep an item as it demands.
+    ///
+    /// - Throws: ``Status/policy``.
+    func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
+        let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
+        guard !request.flags.isDisjoint(with: levelFlags), !areMet(by: module, level, request.flags) else { return }
+        throw TokenKeepError(
+            .policy, "\(module.name) cannot keep \(request.name) as it demands", module: module.name,
+            hint: "use a stack whose vault takes such items: any required vault")
+    }
+
+    private var vaultPlace: (any Module)? {
+        dispatcher.places(for: .save).map(\.module).first(where: \.holdsRecords)
+    }
+
+    /// Whether the vault is a place of the stack.
+    var hasVault: Bool { vaultPlace != nil }
+
+    /// What is achieved for a level: the least of the places where a save may end.
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
+        let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
+        let given = modules.map { $0.protection(of: level, flags) ?? Demands.unknown($0) }
+        guard let first = given.first else {
+            return Protection { _ in Protection.Axis(.none, "no module of the stack keeps such an item") }
+        }
+        return given.dropFirst().reduce(first) { $0.weaker($1) }
+    }
+
+    private static func unknown(_ module: any Module) -> Protection {
+        Protection { _ in Protection.Axis(.none, "\(module.name) states nothing") }
+    }
+}

@@ -1,0 +1,122 @@
+public import TokenKeepCore
+import TokenKeepVault
+
+/// What an export came to.
+public struct ExportOutcome: Sendable {
+    /// How many items it has.
+    public var exported = 0
+    /// How many are of a level that never leaves this machine.
+    public var leftOut = 0
+    /// How many are locked; only where that is allowed.
+    public var locked = 0
+}
+
+/// What an import came to.
+public struct ImportOutcome: Sendable {
+    /// How many items were saved.
+    public var imported = 0
+    /// How many were there already and stay as they are.
+    public var kept = 0
+}
+
+extension Store {
+    /// Writes the vault's items of all namespaces, and those of the store's namespace in the other modules of the stack,
+    /// sealed under a passphrase, to a file that must not exist.
+    ///
+    /// - Parameter isPartial: whether locked items are left out.
+    /// - Throws: ``Status/locked`` where an item is locked, ``Status/duplicate`` where the file exists, and what keeps an
+    ///   item from being read; then no file is made.
+    public func export(
+        to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> ExportOutcome {
+        let call = try begin(.load, until: Deadline(milliseconds: .max))
+        let (file, outcome) = try sealAll(passphrase, isPartial: isPartial, call, progress)
+        try file.write(to: path)
+        return outcome
+    }
+
+    private func sealAll(
+        _ passphrase: SecretBytes, isPartial: Bool, _ call: CallContext, _ progress: JournalProgress?
+    ) throws(TokenKeepError) -> (ExportFile, ExportOutcome) {
+        var file = try ExportFile(passphrase: passphrase, in: arena)
+        var outcome = ExportOutcome()
+        let names = try namesToExport(isPartial: isPartial, &outcome, call)
+        for (index, name) in names.enumerated() {
+            progress?(index, names.count)
+            do throws(TokenKeepError) {
+                let item = try unlocking(call, for: name) { call throws(TokenKeepError) in
+                    try load(name, call)
+                }
+                guard !item.details.accessLevel.isThisDeviceOnly else {
+                    outcome.leftOut += 1
+                    continue
+                }
+                try file.add(item)
+                outcome.exported += 1
+            } catch {
+                if error.status == .notFound { continue }  // cleared meanwhile
+                guard error.status == .locked, isPartial else { throw error }
+                outcome.locked += 1
+            }
+        }
+        progress?(names.count, names.count)
+        return (file, outcome)
+    }
+
+    private func namesToExport(
+        isPartial: Bool, _ outcome: inout ExportOutcome, _ call: CallContext
+    ) throws(TokenKeepError) -> [ItemName] {
+        let inVault = try vault.everyItem(call)
+        let inNamespace = try list(nil, call)
+        for problem in [inVault.problem, inNamespace.problem].compactMap({ $0 }) {
+            guard problem.status == .locked, isPartial else { throw problem }
+        }
+        if isPartial { outcome.locked += inVault.lockedCount }
+        return Set((inVault.items + inNamespace.items).map(\.name)).sorted()
+    }
+
+    /// Saves every item of an export, after the whole file was verified.
+    ///
+    /// - Parameter isReplacing: whether an item that is there is replaced.
+    /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for a file that was changed, and
+    ///   ``Status/policy`` where an item demands what this vault does not give: then nothing was saved. What keeps an item
+    ///   from being saved later: then those before it are.
+    public func `import`(
+        from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> ImportOutcome {
+        let call = try begin(.save, until: Deadline(milliseconds: .max))
+        let items = try ExportFile.read(path, passphrase: passphrase, in: arena)
+        for item in items { try checkDemands(of: item.details) }
+        var outcome = ImportOutcome()
+        for (index, item) in items.enumerated() {
+            progress?(index, items.count)
+            do throws(TokenKeepError) {
+                try save(item, isReplacing: isReplacing, call)
+                outcome.imported += 1
+            } catch {
+                guard error.status == .duplicate else { throw error }
+                outcome.kept += 1
+            }
+        }
+        progress?(items.count, items.count)
+        return outcome
+    }
+
+    private func save(_ item: TokenItem, isReplacing: Bool, _ call: CallContext) throws(TokenKeepError) {
+        let details = item.details
+        var request = try SaveRequest(
+            name: details.name, secret: item.secret, accessLevel: details.accessLevel, flags: details.flags,
+            label: details.label, attributes: details.attributes, expiresAt: details.expiresAt,
+            precondition: isReplacing ? .none : .absent)
+        request.inherited = details
+        _ = try unlocking(call, for: details.name) { call throws(TokenKeepError) in
+            if let reconciler { return try reconciler.save(request, call) }
+            return try dispatcher.save(request, call)
+        }
+    }
+
+    private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
+        guard !details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else { return }
+        try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
+    }
+}

@@ -1,0 +1,91 @@
+public import TokenKeepCore
+public import TokenKeepVault
+
+/// What an unlock came to.
+public struct UnlockOutcome: Sendable {
+    /// Why the keys are in this store's memory alone; nil where every process of the user has them.
+    public let reasonForMemory: String?
+    /// What keeps an interrupted change of keys from being finished; the vault is unlocked all the same.
+    public var problem: TokenKeepError?
+}
+
+extension Store {
+    /// Unlocks the vault with its password, for every process of the user; where the kernel's keyring cannot be used, for
+    /// this store alone. What an interrupted change of keys left is done as far as the time allows.
+    ///
+    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` where the vault has none.
+    @discardableResult
+    public func unlock(
+        _ password: SecretBytes, until deadline: Deadline? = nil, progress: RekeyingProgress? = nil
+    ) throws(TokenKeepError) -> UnlockOutcome {
+        let call = try begin(.any, until: deadline)
+        let unlocking = try vault.unlock(password)
+        var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
+        guard unlocking.isRekeying else { return outcome }
+        do throws(TokenKeepError) {
+            try vault.finishRekeying(unlocking, call, progress: progress)
+        } catch {
+            outcome.problem = error
+        }
+        return outcome
+    }
+
+    /// Locks the vault for every process of the user.
+    ///
+    /// - Throws: ``Status/unsupported`` where it has no password.
+    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) {
+        _ = try begin(.any)
+        try vault.lock(locking)
+    }
+
+    /// The vault, to change its passwords; every call may take as long as it needs.
+    public func vaultForPasswords() throws(TokenKeepError) -> (vault: Vault, call: CallContext) {
+        let call = try begin(.any, until: Deadline(milliseconds: .max))
+        return (vault, call.withoutPrompts)
+    }
+
+    /// What is really achieved for a level with flags, in this stack and on this machine, as it is now.
+    ///
+    /// - Throws: ``Status/unsupported`` for a level that cannot be had.
+    public func protection(of level: AccessLevel, _ flags: ItemFlags = []) throws(TokenKeepError) -> Protection {
+        _ = try begin(.save)
+        try LevelPolicy.check(level)
+        if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
+        _ = try vault.exists()  // what is wrong with it is no protection
+        return Demands(dispatcher: dispatcher).protection(of: level, flags)
+    }
+
+    /// How often the user may answer wrongly.
+    private static let attempts: UInt32 = 3
+
+    /// Runs what may meet a locked vault; asks for its password where prompts are allowed, and runs it again.
+    func unlocking<Result>(
+        _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        do throws(TokenKeepError) {
+            return try body(call)
+        } catch {
+            guard error.status == .locked, error.module == "vault", call.promptsAllowed, prompt != nil else {
+                throw error
+            }
+        }
+        return try body(call.granting(try askForPassword(for: name, call)))
+    }
+
+    private func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {
+        var attempt: UInt32 = 1
+        while true {
+            guard let prompt, !call.deadline.hasPassed else {
+                throw TokenKeepError(.timedOut, "the deadline passed while the password was asked for", module: "vault")
+            }
+            let message = "password of the vault, for \(name)"
+            let answer = try prompt(Prompt(kind: .password, attempt: attempt, message: message, item: name))
+            do throws(TokenKeepError) {
+                return try vault.unlock(answer).presence
+            } catch {
+                guard error.status == .denied, attempt < Store.attempts else { throw error }
+                attempt += 1
+            }
+        }
+    }
+}

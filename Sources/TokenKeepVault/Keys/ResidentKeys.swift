@@ -1,0 +1,107 @@
+import Glibc
+import TokenKeepCore
+
+/// The keys of an unlocked vault: in the kernel's keyring, for every process of the user until they are purged; where
+/// that cannot be had, in this object's guarded memory.
+final class ResidentKeys: Sendable {
+    /// Until an agent renews it, the key of ``AccessLevel/whenUnlocked`` ends so many seconds after an unlock.
+    static let whenUnlockedSeconds: UInt32 = 180
+
+    private struct Held {
+        let key: SecretBytes
+        let deadline: Int64?  // seconds since boot
+    }
+
+    private struct Memory {
+        var keys: [String: Held] = [:]
+        /// Why the last key could not be kept in the kernel.
+        var reason: String?
+    }
+
+    private let memory = Guarded(Memory())
+    private let arena: SecretArena
+    private let givenObstacle: String?
+
+    /// - Parameter obstacle: why the kernel's keyring must not be used, where it could be: for tests.
+    init(arena: SecretArena, obstacle: String? = nil) {
+        self.arena = arena
+        givenObstacle = obstacle
+    }
+
+    /// Why keys are not kept in the kernel's keyring; nil where that is tried. Looked at when a key is to be kept: a vault
+    /// that is not locked pays nothing for it.
+    private var obstacle: String? { givenObstacle ?? KernelKeyring.obstacle }
+
+    /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
+    private var usesKernel: Bool { givenObstacle == nil && !KernelKeyring.isForbidden }
+
+    /// Why a key could not be kept in the kernel now; nil where it could.
+    func probe() -> String? { reasonForMemory ?? obstacle ?? KernelKeyring.probe() }
+
+    /// Why keys are in this process's memory alone; nil where none is.
+    var reasonForMemory: String? { memory.withLock { $0.reason } }
+
+    /// Keeps a key until it is purged, or its level ends it.
+    func keep(_ entry: KeyHierarchy.Entry, of vaultID: [UInt8]) {
+        guard entry.purpose != .presence else { return }
+        let place = ResidentKeys.place(of: entry.id, for: entry.purpose, vaultID)
+        let seconds: UInt32? = entry.purpose == .level(.whenUnlocked) ? ResidentKeys.whenUnlockedSeconds : nil
+        let reason = obstacle ?? KernelKeyring.publish(entry.key, as: place, endsAfter: seconds)
+        memory.withLock { memory in
+            guard let reason else {
+                memory.keys[place] = nil
+                return
+            }
+            memory.reason = reason
+            memory.keys[place] = Held(
+                key: entry.key, deadline: seconds.map { ResidentKeys.secondsSinceBoot() + Int64($0) })
+        }
+    }
+
+    /// A key by its place; nil where it is not there any more. Asked anew at each use: another process may have purged it.
+    func key(at place: String) throws(TokenKeepError) -> SecretBytes? {
+        if usesKernel, let key = try KernelKeyring.read(place, in: arena) { return key }
+        return memory.withLock { memory in
+            guard let held = memory.keys[place] else { return nil }
+            if let deadline = held.deadline, ResidentKeys.secondsSinceBoot() >= deadline {
+                memory.keys[place] = nil
+                return nil
+            }
+            return held.key
+        }
+    }
+
+    /// Ends the keys of a vault, of one purpose or of all.
+    ///
+    /// - Throws: ``Status/io`` where one may be left.
+    func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) {
+        let prefix = ResidentKeys.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? "")
+        memory.withLock { memory in
+            memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
+            if memory.keys.isEmpty { memory.reason = nil }
+        }
+        guard usesKernel, let reason = KernelKeyring.purge(prefix) else { return }
+        throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")
+    }
+
+    /// Ends one key that seals nothing any more; one that stays does no harm but to old copies of the vault.
+    func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
+        let place = ResidentKeys.place(of: id, for: purpose, vaultID)
+        memory.withLock { $0.keys[place] = nil }
+        if usesKernel { _ = KernelKeyring.purge(place) }
+    }
+
+    /// Where a key is kept: `tokenkeep:VAULTID:CLASS:KEYID`.
+    static func place(of id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
+        let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
+        return prefix(vaultID) + "\(purpose.number):" + RecordNames.fileName(bytes)
+    }
+
+    private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(RecordNames.fileName(vaultID)):" }
+
+    private static func secondsSinceBoot() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec)
+    }
+}

@@ -1,0 +1,183 @@
+public import TokenKeepCore
+
+/// Told how many records of how many are sealed anew.
+public typealias RekeyingProgress = (_ done: Int, _ total: Int) -> Void
+
+extension Vault {
+    /// Gives the vault its first password. Every key that the keyfile ever opened is replaced: a backup from before opens
+    /// nothing that is saved later.
+    ///
+    /// After a kill ``unlock(_:)`` and ``finishRekeying(_:_:progress:)`` go on; no reader misses an item meanwhile.
+    ///
+    /// - Throws: ``Status/invalid`` where it has one already.
+    public func setPassword(
+        _ password: SecretBytes, _ call: CallContext, progress: RekeyingProgress? = nil
+    ) throws(TokenKeepError) -> Unlocking {
+        try PasswordDerivation.check(password)
+        let opened = try openOrMake(call)
+        let header = opened.keys.header
+        guard header.slots(of: .password).isEmpty else {
+            throw TokenKeepError(
+                .invalid, "the vault has a password already", module: "vault", hint: "tokenkeep password change")
+        }
+        let old = try currentKeys(of: opened.keys)
+        let new = try NewVault.keys(for: NewVault.purposes + [.presence], in: arena)
+        let retiring = KnownSlot.wrapping(
+            old.map(\.retiring), type: .keyfile, derivation: .subkey, with: try keyfileWrapping(opened),
+            vaultID: header.vaultID)
+        let slots =
+            header.slots(but: [.keyfile, .recovery]) + [.known(retiring), try passwordSlot(new, password, opened.keys)]
+        return try rekey(opened, slots: slots, old: old, new: new, call, progress: progress)
+    }
+
+    /// Replaces the password.
+    ///
+    /// - Parameter isCompromised: whether somebody else may know the old one: every key that it ever opened is replaced, and
+    ///   the recovery code ends.
+    public func changePassword(
+        from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, _ call: CallContext,
+        progress: RekeyingProgress? = nil
+    ) throws(TokenKeepError) -> Unlocking {
+        try PasswordDerivation.check(new)
+        let (opened, entries) = try openedForChange(with: old, call, progress: progress)
+        let header = opened.keys.header
+        guard isCompromised else {
+            let slots = header.slots(but: [.password]) + [try passwordSlot(entries, new, opened.keys)]
+            return keep(entries, of: try replaceHeader(of: opened, slots: slots, call))
+        }
+        let made = try NewVault.keys(for: NewVault.purposes + [.presence], in: arena)
+        let slot = try passwordSlot(made + entries.map(\.retiring), new, opened.keys)
+        let slots = header.slots(but: [.password, .recovery]) + [slot]
+        return try rekey(opened, slots: slots, old: entries, new: made, call, progress: progress)
+    }
+
+    /// Takes the password away: the keyfile opens everything again, under new keys.
+    ///
+    /// - Parameter isDestroying: whether items that cannot be kept without one are destroyed.
+    /// - Throws: ``Status/policy`` where there are such items.
+    public func removePassword(
+        _ password: SecretBytes, isDestroying: Bool, _ call: CallContext, progress: RekeyingProgress? = nil
+    ) throws(TokenKeepError) {
+        let (opened, entries) = try openedForChange(with: password, call, progress: progress)
+        if isDestroying { try destroyProtected(opened, call) }
+        let header = opened.keys.header
+        let new = try NewVault.keys(for: NewVault.purposes, in: arena)
+        let current = KnownSlot.wrapping(
+            new, type: .keyfile, derivation: .subkey, with: try keyfileWrapping(opened), vaultID: header.vaultID)
+        let retiring = try passwordSlot(entries.map(\.retiring), password, opened.keys)
+        let slots = header.slots(but: [.keyfile, .password, .recovery]) + [.known(current), retiring]
+        _ = try rekey(opened, slots: slots, old: entries, new: new, call, progress: progress) {
+            records throws(TokenKeepError) in
+            try refuseProtected(in: records)
+        }
+        try resident.purge(nil, of: header.vaultID)
+    }
+
+    /// Makes a recovery code, in place of the one there may be. It is shown once, and opens no item that asks at each use.
+    public func createRecoveryCode(
+        password: SecretBytes, _ call: CallContext, progress: RekeyingProgress? = nil
+    ) throws(TokenKeepError) -> SecretBytes {
+        let (opened, entries) = try openedForChange(with: password, call, progress: progress)
+        let code = try RecoveryCode.make(in: arena)
+        let derivation = PasswordDerivation.new()
+        let wrapping = try PasswordDerivation.key(
+            of: try RecoveryCode.normalized(code, in: arena), by: derivation, in: arena)
+        let slot = KnownSlot.wrapping(
+            entries.filter { $0.purpose != .presence }, type: .recovery, derivation: derivation, with: wrapping,
+            vaultID: opened.keys.vaultID)
+        let slots = opened.keys.header.slots(but: [.recovery]) + [.known(slot)]
+        _ = try replaceHeader(of: opened, slots: slots, call)
+        return code
+    }
+
+    /// Gives the vault another password, by its recovery code, which stays good. Items that ask at each use are lost.
+    public func recover(
+        code: SecretBytes, newPassword: SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> Unlocking {
+        try PasswordDerivation.check(newPassword)
+        let code = try RecoveryCode.normalized(code, in: arena)
+        guard let opened = try open() else { throw Vault.noRecoveryCode }
+        guard !opened.keys.header.isRekeying else {
+            // The slot that goes would take keys with it that records still need.
+            throw TokenKeepError(
+                .unsupported, "a change of keys was interrupted, and the code does not open the older ones",
+                module: "vault", hint: "finish it with the password: tokenkeep unlock")
+        }
+        let entries =
+            try openSlot(.recovery, with: code, opened.keys) + (try NewVault.keys(for: [.presence], in: arena))
+        let slots = opened.keys.header.slots(but: [.password]) + [try passwordSlot(entries, newPassword, opened.keys)]
+        return keep(entries, of: try replaceHeader(of: opened, slots: slots, call))
+    }
+
+    // MARK: Parts
+
+    /// The vault with every key that the password opens, after what an earlier change of keys left is done.
+    private func openedForChange(
+        with password: SecretBytes, _ call: CallContext, progress: RekeyingProgress?
+    ) throws(TokenKeepError) -> (Opened, [KeyHierarchy.Entry]) {
+        guard let opened = try open() else { throw Vault.noPassword }
+        var entries = try openSlot(.password, with: password, opened.keys)
+        // Readers need the keys until the last record is sealed under others.
+        _ = keep(entries, of: opened)
+        guard opened.keys.header.isRekeying else { return (opened, entries) }
+        let finished = try finishRekeying(entries, call, progress: progress)
+        entries.removeAll(where: \.isRetiring)
+        guard finished.keys.header.hasPassword else { throw Vault.noPassword }
+        return (finished, entries)
+    }
+
+    private func passwordSlot(
+        _ entries: [KeyHierarchy.Entry], _ password: SecretBytes, _ keys: KeyHierarchy
+    ) throws(TokenKeepError) -> Slot {
+        let derivation = PasswordDerivation.new()
+        let wrapping = try PasswordDerivation.key(of: password, by: derivation, in: arena)
+        return .known(
+            .wrapping(entries, type: .password, derivation: derivation, with: wrapping, vaultID: keys.vaultID))
+    }
+
+    private func keyfileWrapping(_ opened: Opened) throws(TokenKeepError) -> SecretBytes {
+        guard let keyfile = try KeyCache.readKeyfile(of: opened.directory, in: arena) else {
+            throw TokenKeepError(.corrupt, "the vault has lost its keyfile", module: "vault")
+        }
+        return try Subkey.keyfileWrapping(of: keyfile.key, in: arena)
+    }
+
+    private func currentKeys(of keys: KeyHierarchy) throws(TokenKeepError) -> [KeyHierarchy.Entry] {
+        var entries: [KeyHierarchy.Entry] = []
+        for purpose in NewVault.purposes {
+            do throws(FormatFault) {
+                entries.append(try keys.currentKey(for: purpose))
+            } catch {
+                throw error.error(in: "header")
+            }
+        }
+        return entries
+    }
+
+    private static let beyondKeyfile: ItemFlags = [.requireEnforced, .userPresence]
+
+    private func refuseProtected(in records: OwnedDescriptor) throws(TokenKeepError) {
+        var count = 0
+        try prefixes(in: records) { if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { count += 1 } }
+        guard count == 0 else {
+            throw TokenKeepError(
+                .policy,
+                "\(count == 1 ? "1 item demands" : "\(count) items demand") protection that only a password gives",
+                module: "vault", hint: "clear them first, or have them destroyed: --destroy-items")
+        }
+    }
+
+    /// Clears what cannot be kept without a password. What modules hold of it they are owed to lose.
+    private func destroyProtected(_ opened: Opened, _ call: CallContext) throws(TokenKeepError) {
+        var names: [[UInt8]] = []
+        try prefixes(in: records(of: opened.directory)) {
+            if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { names.append($0.name) }
+        }
+        let listing = try allItems(call)
+        for item in listing.items where names.contains(opened.keys.fileName(of: item.name)) {
+            _ = try change(item.name, call) { entry, keys throws(TokenKeepError) in
+                VaultModule.clearing(entry, keys)
+            }
+        }
+    }
+}

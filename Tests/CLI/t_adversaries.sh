@@ -1,0 +1,91 @@
+# needs: mount
+# Who does not get at a secret, and what the report says of it.
+cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
+install -d -o 65534 -g 65534 -m 700 "$WORK/other"
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$WORK/other" TOKENKEEP_VAULT="$WORK/other/vault" "$@"; }
+cell() { "$TOKENKEEP" protection --json | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)["levels"]
+print(next(row["axes"][sys.argv[2]]["strength"] for row in rows if row["level"] == sys.argv[1]))' "$1" "$2"; }
+keys() { python3 "$HERE/keys.py" "$@"; }
+
+printf secret | run save example.com ann
+cp -a "$TOKENKEEP_VAULT" "$WORK/backup"
+run password set --stdin <<<horse
+
+title "another user, who inherited the session keyring and knows where the vault is"
+cp -a "$TOKENKEEP_VAULT" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/other/vault"
+(TOKENKEEP_VAULT="$WORK/other/vault" TOKENKEEP="$WORK/tmp/as_nobody"
+    printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$TOKENKEEP"
+    chmod 755 "$TOKENKEEP"
+    run load example.com ann)
+keys read-as 65534
+cell after-first-unlock other-user
+
+title "the disk: a copy where no key is resident"
+run lock
+run load example.com ann
+cell after-first-unlock disk-theft
+cell after-first-unlock other-machine
+run unlock --stdin <<<horse
+
+title "a backup from before the password, and the items since"
+printf later | run save example.com later
+cp -a "$WORK/backup" "$WORK/mixed" && cp "$TOKENKEEP_VAULT"/records/* "$WORK/mixed/records/"
+TOKENKEEP_VAULT="$WORK/mixed" run load example.com later
+TOKENKEEP_VAULT="$WORK/mixed" run load example.com ann
+
+title "the same user's other sessions: one of its own, one without the user's keyring, a job without any environment"
+keys new-session "$TOKENKEEP" load example.com ann; echo
+keys no-session "$TOKENKEEP" load example.com ann; echo
+env -i TOKENKEEP_VAULT="$TOKENKEEP_VAULT" XDG_CONFIG_HOME="$XDG_CONFIG_HOME" setsid "$TOKENKEEP" load example.com ann; echo
+
+title "a program that runs with raised privileges: the vault of the user it works for, and no keyring"
+cat >"$WORK/tmp/raised.py" <<'PYTHON'
+import os, sys
+os.setresuid(65534, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+PYTHON
+mkdir "$WORK/home-of-root"
+# In a home of its own: the one that the passwd database names.
+unshare -m bash -u -c '
+    . "$HERE/lib.sh"
+    mount --bind "$WORK/home-of-root" "$(getent passwd 0 | cut -d: -f6)" || exit 1
+    unset TOKENKEEP_VAULT
+    printf secret | run save example.com ann
+    run password set --stdin <<<horse
+    run load example.com ann
+    printf "#!/bin/sh\nexec python3 %s/tmp/raised.py %s \"\$@\"\n" "$WORK" "$TOKENKEEP" >"$WORK/tmp/raised"
+    chmod 755 "$WORK/tmp/raised"
+    (TOKENKEEP="$WORK/tmp/raised"; run load example.com ann; run unlock --stdin <<<horse)
+    run lock'
+
+title "the kernel's keyring is not to be had"
+for reason in EPERM ENOSYS EACCES; do
+    (TOKENKEEP="$WORK/tmp/$reason"
+        printf '#!/bin/sh\nexec python3 %s/without_keyring.py %s %s "$@"\n' "$HERE" "$reason" "$WORK/tmp/tokenkeep" >"$TOKENKEEP"
+        chmod 755 "$TOKENKEEP"
+        run load example.com ann
+        run unlock --stdin <<<horse
+        cell when-unlocked screen-lock)
+done
+(TOKENKEEP="$WORK/tmp/namespace"
+    printf '#!/bin/sh\nexec unshare -U -r %s "$@"\n' "$WORK/tmp/tokenkeep" >"$TOKENKEEP"
+    chmod 755 "$TOKENKEEP"
+    run unlock --stdin <<<horse)
+
+title "as many keys as a user may have"
+as_nobody sh -c 'printf secret | "$0" save example.com ann && echo horse | "$0" password set --stdin && "$0" lock' "$WORK/tmp/tokenkeep"
+as_nobody python3 "$HERE/keys.py" fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; "$0" load example.com ann; echo "[exit $?]"' "$WORK/tmp/tokenkeep"
+as_nobody sh -c 'echo horse | "$0" unlock --stdin; "$0" load example.com ann; "$0" lock' "$WORK/tmp/tokenkeep"
+echo
+
+title "a header that is put back"
+cp "$WORK/backup/header" "$WORK/backup/header.2" "$TOKENKEEP_VAULT/"
+run load example.com ann
+run lock
+
+title "both copies of the header damaged"
+printf x | dd of="$TOKENKEEP_VAULT/header" bs=1 seek=200 conv=notrunc status=none
+printf x | dd of="$TOKENKEEP_VAULT/header.2" bs=1 seek=200 conv=notrunc status=none
+run load example.com ann

@@ -1,0 +1,126 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// Items that ask more than the Secret Service gives, and a vault that is locked while the service is there.
+@Suite struct DemandTests {
+    private let world = ScriptedService()
+    private let directory = TemporaryDirectory(inMemory: true)
+    private let password: SecretBytes
+    private let store: Store
+
+    init() throws {
+        password = try SecretBytes("horse")
+        store = try world.store(vaultPath: directory.path + "/vault", isConnected: true)
+        let (vault, call) = try store.vaultForPasswords()
+        _ = try vault.setPassword(password, call)
+    }
+
+    private func name(_ account: String = "ann") throws -> ItemName {
+        try ItemName(service: "example.com", account: account)
+    }
+
+    @discardableResult
+    private func save(
+        _ secret: String, level: AccessLevel? = nil, flags: ItemFlags = [], in store: Store? = nil
+    ) throws -> SaveOutcome {
+        try (store ?? self.store).save(
+            SaveRequest(name: name(), secret: SecretBytes(secret), accessLevel: level, flags: flags))
+    }
+
+    private func load() throws -> String? {
+        try store.load(service: "example.com", account: "ann").secret.utf8String
+    }
+
+    private var isInService: Bool { (try? name()).map { world.items[$0] != nil } ?? false }
+
+    @Test func theServiceNeverGetsWhatDemandsMore() throws {
+        try save("plain")
+        #expect(isInService)
+        // The older value leaves the service with the save that demands more.
+        #expect(try save("one", flags: .requireEnforced).module == "vault")
+        #expect(!isInService)
+        #expect(try load() == "one")
+        // A save with defaults keeps the demand; one without it is refused.
+        #expect(try save("two").module == "vault")
+        #expect(!isInService)
+        #expect(throws: TokenKeepError(.policy, "")) { try save("three", level: .afterFirstUnlock) }
+        #expect(try load() == "two" && !isInService)
+        #expect(throws: TokenKeepError(.policy, "")) { try save("four", level: .whenUnlocked, flags: .requireEnforced) }
+        try store.lock()
+        #expect(throws: TokenKeepError(.locked, "")) { try load() }
+        #expect(throws: TokenKeepError(.locked, "")) { try save("five") }
+        #expect(try store.clear(service: "example.com", account: "ann"))
+        #expect(throws: TokenKeepError(.notFound, "")) { try load() }
+    }
+
+    @Test func whatIsToBeLockedWithTheScreenStaysInTheVault() throws {
+        #expect(try save("one", level: .whenUnlocked).module == "vault")
+        #expect(!isInService)
+        try store.lock(.screen)
+        #expect(throws: TokenKeepError(.locked, "")) { try load() }
+        #expect(try save("two", level: .afterFirstUnlock).module == "secret-service")
+        #expect(try load() == "two" && isInService)
+    }
+
+    @Test func aServiceThatIsAwayGetsNothingOfItLater() throws {
+        world.become(.down)
+        try save("one", flags: .requireEnforced)
+        world.become(.up)
+        _ = try store.sync()
+        #expect(!isInService)
+        #expect(try load() == "one")
+    }
+
+    @Test func aStackWithoutTheVaultRefusesADemand() throws {
+        let alone = try world.store(
+            vaultPath: directory.path + "/vault", isConnected: true, stack: "any required secret-service")
+        #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .requireEnforced, in: alone) }
+        #expect(try save("one", level: .whenUnlocked, in: alone).module == "secret-service")
+        #expect(try alone.protection(of: .whenUnlocked)[.screenLock].strength == .none)
+        #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .userPresence, in: alone) }
+    }
+
+    @Test func whatIsOwedWaitsForTheKeyAndIsCleanedUpWithoutIt() throws {
+        world.become(.down)
+        try save("owed")
+        try store.lock()
+        world.become(.up)
+        #expect(throws: TokenKeepError(.locked, "")) { try load() }
+        #expect(!isInService)
+        try store.unlock(password)
+        #expect(try load() == "owed")
+        #expect(isInService)
+        world.become(.down)
+        try save("again")
+        try store.lock()
+        world.become(.up)
+        #expect(try store.clear(service: "example.com", account: "ann"))
+        #expect(throws: TokenKeepError(.notFound, "")) { try load() }
+        #expect(!isInService)
+    }
+
+    @Test func theServiceAnswersWhileTheVaultIsLocked() throws {
+        try save("plain")
+        try store.lock()
+        #expect(try load() == "plain")
+        try save("other")
+        #expect(try load() == "other")
+    }
+
+    /// The least of the places where a save may end.
+    @Test func theReportIsThatOfTheStack() throws {
+        let plain = try store.protection(of: .afterFirstUnlock)
+        #expect(plain[.diskTheft].strength == .none)  // the scripted service states nothing
+        let demanded = try store.protection(of: .afterFirstUnlock, .requireEnforced)
+        #expect(demanded[.otherUser].strength == .enforced && demanded[.diskTheft].strength == .enforced)
+        #expect(try store.protection(of: .whenUnlocked)[.screenLock].strength == .advisory)
+        #expect(try store.protection(of: .memoryOnly)[.otherMachine].strength == .enforced)
+        #expect(throws: TokenKeepError(.unsupported, "")) {
+            try store.protection(of: .whenUnlockedThisDeviceOnly)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepVault
+
+@Suite struct LevelTests {
+    private let locked = LockedVault()
+
+    @Test func presenceAsksAtEachUse() throws {
+        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("p", flags: .userPresence) }
+        let presence = try locked.setPassword().presence
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.save("p", flags: .userPresence) }
+        try locked.save("p", "one", flags: .userPresence, presence: presence)
+        // The class key is there, the other half is not.
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.load("p") }
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.load("p", from: locked.other()) }
+        #expect(try locked.load("p", presence: locked.unlock().presence) == "one")
+        #expect(try locked.kernelKeys().allSatisfy { !$0.contains(":18:") })
+        // The demand stays with the item.
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.save("p", "two") }
+        try locked.save("p", "two", presence: presence)
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.load("p") }
+        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("p", level: .afterFirstUnlock) }
+        #expect(try locked.load("p", presence: presence) == "two")
+        #expect(try locked.clear("p"))
+    }
+
+    @Test func aDemandIsKeptWithTheItem() throws {
+        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("a", flags: .requireEnforced) }
+        try locked.setPassword()
+        try locked.save("a", flags: .requireEnforced)
+        try locked.save("a", "two")
+        let name = try ItemName(service: "s", account: "a")
+        #expect(try VaultModule(vault: locked.vault).load(name, locked.call).details.flags == .requireEnforced)
+        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("a", level: .afterFirstUnlock) }
+        // No agent sees the screen.
+        #expect(throws: TokenKeepError(.policy, "")) {
+            try locked.save("b", level: .whenUnlocked, flags: .requireEnforced)
+        }
+        #expect(try locked.load("a") == "two")
+    }
+
+    /// The report, cell by cell: what the tests of adversaries found.
+    @Test func theReportSaysWhatIsSo() throws {
+        func row(_ level: AccessLevel, _ flags: ItemFlags = [], _ vault: Vault? = nil) throws -> [ProtectionStrength] {
+            let protection = try (vault ?? locked.vault).protection(of: level, flags)
+            return ProtectionAxis.allCases.map { protection[$0].strength }
+        }
+        for level in [AccessLevel.whenUnlocked, .afterFirstUnlock] {
+            #expect(try row(level, .userPresence) == [.enforced, .none, .none, .none, .none])
+        }
+        try locked.setPassword()
+        #expect(try row(.afterFirstUnlock) == [.enforced, .enforced, .none, .none, .none])
+        #expect(try row(.whenUnlocked) == [.enforced, .enforced, .none, .advisory, .none])
+        #expect(try row(.afterFirstUnlock, .userPresence) == [.enforced, .enforced, .none, .none, .enforced])
+        let alone = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "there is none")
+        let screenLock = try alone.protection(of: .whenUnlocked, [])[.screenLock]
+        #expect(screenLock.strength == .none && screenLock.mechanism.contains("there is none"))
+    }
+
+    @Test func withoutAKeyringTheKeysAreInThisProcessAlone() throws {
+        let alone = LockedVault(keyringObstacle: "there is none")
+        try alone.save("a")
+        let unlocking = try alone.setPassword()
+        #expect(unlocking.reasonForMemory == "there is none")
+        #expect(try alone.load("a") == "secret" && alone.kernelKeys().isEmpty)
+        let other = alone.other()
+        #expect(throws: TokenKeepError(.locked, "")) { try alone.load("a", from: other) }
+        #expect(try alone.unlock("old", other).reasonForMemory == "there is none")
+        #expect(try alone.load("a", from: other) == "secret")
+        try other.lock()
+        #expect(throws: TokenKeepError(.locked, "")) { try alone.load("a", from: other) }
+        #expect(try alone.load("a") == "secret")
+    }
+
+    @Test func aKeyThatIsGoneFromTheKernelIsLocked() throws {
+        try locked.save("a")
+        try locked.setPassword()
+        let keys = try #require(try locked.vault.open()).keys
+        #expect(KernelKeyring.purge("tokenkeep:\(RecordNames.fileName(keys.vaultID)):2:") == nil)
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a") }
+        try locked.unlock()
+        try locked.unlock()
+        #expect(try locked.load("a") == "secret")
+    }
+
+    @Test func theKernelEndsAKeyAtItsTime() throws {
+        let place = "tokenkeep:test:\(getpid()):1:0"
+        let arena = SecretArena()
+        #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: 1) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) != nil)
+        let deadline = Deadline(milliseconds: 5000)
+        while try KernelKeyring.read(place, in: arena) != nil { try #require(!deadline.hasPassed) }
+        // One that is made anew while it runs gets its own time, and one without an end has none.
+        #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: nil) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) != nil)
+        #expect(KernelKeyring.purge(place) == nil)
+        #expect(try KernelKeyring.read(place, in: arena) == nil)
+    }
+
+    @Test func aKeyOfAnotherLengthIsNone() throws {
+        try locked.save("a")
+        try locked.setPassword()
+        let keys = try #require(try locked.vault.open()).keys
+        let id = try keys.currentKey(for: .level(.afterFirstUnlock)).id
+        let place = ResidentKeys.place(of: id, for: .level(.afterFirstUnlock), keys.vaultID)
+        for count in [1, 31, 33] {
+            #expect(KernelKeyring.publish(try SecretBytes(randomCount: count), as: place, endsAfter: nil) == nil)
+            #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a") }
+        }
+        #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: nil) == nil)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load("a") }
+    }
+
+    /// Every byte of one copy, or of both.
+    @Test func aHeaderThatWasChangedIsNoticed() throws {
+        try locked.save("a")
+        try locked.setPassword()
+        let good = locked.file("header")
+        for index in good.indices {
+            var bad = good
+            bad[index] ^= 4
+            for spoilt in [["header"], ["header.2"], ["header", "header.2"]] {
+                for name in ["header", "header.2"] {
+                    locked.directory.write(spoilt.contains(name) ? bad : good, to: "vault/" + name)
+                }
+                let status: Status
+                do {
+                    status = try locked.load("a", from: locked.other()) == "secret" ? .ok : .internal
+                } catch {
+                    status = (error as? TokenKeepError)?.status ?? .internal
+                }
+                let isVersion = index == 8 || index == 9
+                #expect(status == (spoilt.count == 1 ? .ok : isVersion ? .unsupported : .corrupt), "\(index) \(spoilt)")
+            }
+        }
+        // A change of the header mends the copy, and keeps the damaged one.
+        var bad = good
+        bad[40] ^= 1
+        locked.directory.write(bad, to: "vault/header")
+        locked.directory.write(good, to: "vault/header.2")
+        _ = try locked.vault.changePassword(
+            from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: false, locked.call)
+        #expect(locked.file("header.corrupt-1") == bad)
+        #expect(locked.file("header") == locked.file("header.2"))
+    }
+}
