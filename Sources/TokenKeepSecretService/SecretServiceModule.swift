@@ -81,9 +81,19 @@ public final class SecretServiceModule: Module {
 
     /// Saves an item, over another program's of the same name where there is none of ours.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        try change(request.name, call, isConditional: request.precondition != .none) {
+        let version = try change(request.name, call, isConditional: request.precondition != .none) {
             conversation, key, mark throws(TokenKeepError) in
-            try conversation.save(request, key, mark)
+            try conversation.save(request, in: .any, key, mark)
+        }
+        guard let version else { throw TokenKeepError(.internal, "a save of any number of steps took none") }
+        return version
+    }
+
+    /// Saves an item where one message does it: a new one, or another secret with the same label and attributes.
+    public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
+            conversation, key, mark throws(TokenKeepError) in
+            try conversation.save(request, in: .one(mayAskLater: call.promptsAllowed), key, mark)
         }
     }
 
@@ -174,10 +184,7 @@ public final class SecretServiceModule: Module {
     private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
-        if let link {
-            try ServiceOwner.observe(over: link.connection, until: deadline)
-            return link
-        }
+        if let link { return link }
         let usable: BusConnection
         if let connection {
             usable = connection

@@ -18,7 +18,8 @@ import tempfile
 import time
 import traceback
 
-import keyring_cases  # its cases register themselves
+import host_cases  # their cases register themselves
+import keyring_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 
 

@@ -39,6 +39,26 @@ import TokenKeepCore
         }
     }
 
+    /// The bus ends and another comes at the same address, over and over: neither descriptors nor memory go with it.
+    @Test func aBusThatComesAndGoesLeavesNoDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            try client.save("example.com", "ann", "token")
+            func comeAndGo() throws {
+                try keyring.bus.restart()
+                #expect([.unavailable, .timedOut].contains(status { _ = try client.load("example.com", "ann") }))
+                try keyring.restart()
+                try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
+            }
+            for _ in 0..<2 { try comeAndGo() }
+            let before = openDescriptors()
+            for _ in 0..<12 { try comeAndGo() }
+            try #require(before > 3)
+            #expect(openDescriptors() - before < 10, "12 ends of the bus left \(descriptorKinds())")
+        }
+    }
+
     /// However few descriptors are left, the program goes on, and so does the module once there are some again.
     @Test(arguments: [false, true]) func fewDescriptorsEndNothing(isConnected: Bool) async {
         await #expect(processExitsWith: .success) { [isConnected] in
@@ -68,6 +88,13 @@ import TokenKeepCore
 
 private func openDescriptors() -> Int {
     ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
+}
+
+/// What the open descriptors are, and how many of each.
+private func descriptorKinds() -> [String: Int] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+    return Dictionary(targets.map { (String($0.prefix { $0 != ":" }), 1) }, uniquingKeysWith: +)
 }
 
 /// How much of this process is in memory; 0 where that is not known.

@@ -11,8 +11,6 @@ final class ServiceObservers: Sendable {
 
     private let state = Guarded(State())
 
-    var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
-
     func add(_ observer: @escaping Observer) {
         state.withLock { state in
             state.observers[state.nextNumber] = observer

@@ -7,11 +7,11 @@ extension Conversation {
     /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
-        let search = ItemCoding.search(namespace: namespace, service: service)
-        var (paths, locked) = try self.search(search, for: what)
+        let searches = ItemCoding.searches(namespace: namespace, service: service)
+        var (paths, locked) = try search(anyOf: searches, for: what)
         let (opened, hidden) = try unlockHidden(
             locked, asksCollection: true, found: !paths.isEmpty, subject: what)
-        if opened { (paths, locked) = try self.search(search, for: what) }
+        if opened { (paths, locked) = try search(anyOf: searches, for: what) }
         var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
         if paths.isEmpty, let problem = listing.problem { throw problem }
         var newest: [ItemName: ItemDetails] = [:]
@@ -19,7 +19,7 @@ extension Conversation {
             let batch = paths[start..<min(start + Conversation.batch, paths.count)]
             for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
                 do throws(TokenKeepError) {
-                    guard let item = try storedItem(reply, at: path, of: search, subject: what) else { continue }
+                    guard let item = try storedItem(reply, at: path, of: searches, subject: what) else { continue }
                     add(try details(of: item, namespace: namespace, service: service), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }

@@ -5,12 +5,16 @@ import TokenKeepCore
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath
-        /// The item as it was loaded from there; nil where only its path is known.
+        /// The item as it was read there; nil where only its path is known.
         var item: StoredItem?
         /// Its version then.
         var version: UInt64 = 0
-        /// Until when the label and the dates count as fresh while secret and attributes are the same.
+        /// Until when what the service need not tell counts as fresh.
         var freshUntil = Deadline(milliseconds: 0)
+        /// What ``BusWatch/itemChanges`` was before it was read.
+        var changes: UInt64?
+        /// Whether its secret was set since, so that its date is another.
+        var wasWritten = false
     }
 
     private static let limit = 1024

@@ -19,6 +19,15 @@ final class ServiceLink: @unchecked Sendable {
 
     var isLost: Bool { connection.isLost }
 
+    /// How often the service said that an item was made or changed; nil as long as it never did.
+    var itemChanges: UInt64? { connection.watch.itemChanges }
+
+    /// Whether the service, which tells of such things, told of no item that was made or changed since this one was read:
+    /// then it is still the one it was, or gone, and has no twin.
+    func isUntouched(_ entry: PathCache.Entry) -> Bool {
+        entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
+    }
+
     /// Finds the service, starting it where the bus can, and opens a session.
     ///
     /// - Throws: ``Status/unavailable`` where it cannot be had, as an absence where there is none;

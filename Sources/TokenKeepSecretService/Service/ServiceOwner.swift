@@ -14,9 +14,10 @@ enum ServiceOwner {
     ) throws(TokenKeepError) -> String {
         let name = Variant.tuple([.string(BusWatch.serviceName)])
         let getOwner = ask("GetNameOwner", name, answerType: "(s)")
-        let addMatch = ask("AddMatch", .tuple([.string(BusWatch.ownerRule)]), answerType: "()")
-        try observe(over: connection, until: deadline)
-        if let owner = try connection.exchange([addMatch, getOwner], until: deadline).last.flatMap(text) {
+        let addMatches = [BusWatch.ownerRule, BusWatch.itemsRule].map {
+            ask("AddMatch", .tuple([.string($0)]), answerType: "()")
+        }
+        if let owner = try connection.exchange(addMatches + [getOwner], until: deadline).last.flatMap(text) {
             return owner
         }
         let start = ask(
@@ -31,13 +32,6 @@ enum ServiceOwner {
         throw TokenKeepError(
             .unavailable, "there is no Secret Service on this session bus",
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
-    }
-
-    /// Has the bus tell what the service says of its items, once somebody wants to be told.
-    static func observe(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
-        guard connection.watch.isObserved, connection.watch.mustAskForItems() else { return }
-        let addMatch = ask("AddMatch", .tuple([.string(BusWatch.itemsRule)]), answerType: "()")
-        _ = try connection.exchange(addMatch, until: deadline)
     }
 
     /// Whether the owner of the service has this name, too.

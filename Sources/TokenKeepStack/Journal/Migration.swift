@@ -123,7 +123,7 @@ struct Migration {
             // The record as it was read back: what is removed elsewhere is here.
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
             let settlement = Settlement(debts: moving, name: name, record: record, keys: keys, call: call)
-            let (change, left) = try settlement.settle()
+            let (change, left, _) = try settlement.settle()
             if let garbled = arrival.garbled, let item = try record.item() {
                 let owed = debtsBack(record, garbled: keys.fingerprint(of: garbled))
                 return (.value(.owed, details: item.details, secret: item.secret, debts: owed), .unpaid)

@@ -37,7 +37,7 @@ extension Reconciler {
 
     private func prepareAndSettle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         for module in debts.debtors { try? module.prepare(call) }
-        _ = try settle(name, call.withoutPrompts)
+        _ = try settleAsking(name, call)
     }
 
     private func change(

@@ -10,15 +10,15 @@ extension Reconciler {
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
             do throws(TokenKeepError) {
-                let outcome = try save(request, first: top, call.withoutPrompts)
+                let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
                 guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-                let left = try settle(request.name, call.withoutPrompts)
+                let left = try settleAsking(request.name, call)
                 return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
             } catch {
                 guard error.status == .locked else { throw error }
             }
             try top.prepare(call)
-            return try save(request, first: top, call.withoutPrompts)
+            return try save(request, first: top, call.withoutPrompts, mayAsk: true)
         }
     }
 
@@ -27,19 +27,26 @@ extension Reconciler {
         case sent(version: UInt64)
         /// The record has it first; it may owe.
         case recorded(version: UInt64, owing: [Debt])
+        /// The record has it while a module that can be reached takes it in several steps.
+        case ahead(version: UInt64, owing: [Debt])
     }
 
     private func save(
-        _ request: SaveRequest, first top: any Module, _ call: CallContext
+        _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool = false
     ) throws(TokenKeepError) -> SaveOutcome {
         var hasJournal = false
+        var isAhead = false
         let step: Step
         do throws(TokenKeepError) {
             step = try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
                 hasJournal = true
-                return try change(entry, by: request, first: top, keys, call)
+                let change = try change(entry, by: request, first: top, keys, call, mayAsk: mayAsk)
+                if case .ahead = change.1 { isAhead = true }
+                return change
             }
         } catch {
+            // The journal takes nothing, and the module is there: the steps are taken all the same.
+            if isAhead { return try dispatcher.saveInPlaces(request, call) }
             // Without a journal nothing can be owed: the modules alone, and none is passed.
             let isPassed = hasJournal && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
@@ -49,11 +56,12 @@ extension Reconciler {
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
-        case .recorded(let version, let owing):
-            let left = (try? settle(request.name, call)) ?? owing
+        case .recorded(let version, let owing), .ahead(let version, let owing):
+            let settled = try? settling(request.name, call)
+            let left = settled?.left ?? owing
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
-            return SaveOutcome(version: version, module: holder, owedTo: unpaid)
+            return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
         }
     }
 
@@ -76,7 +84,8 @@ extension Reconciler {
     }
 
     private func change(
-        _ entry: JournalEntry, by request: SaveRequest, first top: any Module, _ keys: JournalKeys, _ call: CallContext
+        _ entry: JournalEntry, by request: SaveRequest, first top: any Module, _ keys: JournalKeys, _ call: CallContext,
+        mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if case .unreadable(let error) = entry, request.precondition != .none { throw error }
         let record = entry.record
@@ -88,15 +97,41 @@ extension Reconciler {
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
         do throws(TokenKeepError) {
-            let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
-                () throws(TokenKeepError) in try top.save(request, call)
-            }
-            return (.keep, .sent(version: version))
+            return try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
             guard isOutage || mayBeRecorded(past: top, error) else { throw error }
             return try recording(request, over: record, nil, first: top, keys, wasSent: true)
         }
+    }
+
+    /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.
+    private func send(
+        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ keys: JournalKeys,
+        _ call: CallContext, mayAsk: Bool
+    ) throws(TokenKeepError) -> (JournalChange, Step) {
+        let reason = "it is the first that takes items"
+        let version = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
+            try top.saveAtOnce(request, CallContext(deadline: call.deadline, promptsAllowed: mayAsk))
+        }
+        if let version { return (.keep, .sent(version: version)) }
+        do throws(TokenKeepError) {
+            let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
+                try top.load(request.name, call)
+            }
+            try request.check(present: present?.details)
+            let base = present.map { keys.fingerprint(of: $0.secret) }
+            let (record, step) = try recording(request, over: record, present?.details, first: top, keys, base: base)
+            guard case .recorded(let version, let owing) = step else { return (record, step) }
+            return (record, .ahead(version: version, owing: owing))
+        } catch {
+            // What cannot be read cannot be compared when the record is settled: it is written over.
+            guard error.status == .corrupt else { throw error }
+        }
+        let written = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
+            try top.save(request, call)
+        }
+        return (.keep, .sent(version: written))
     }
 
     /// A locked place that the stack's own line passes is owed the value: its older one would come back.
@@ -107,7 +142,7 @@ extension Reconciler {
     /// Writes the value into the record, with what it owes from now on.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
-        _ keys: JournalKeys, wasSent: Bool = false
+        _ keys: JournalKeys, wasSent: Bool = false, base: [UInt8]? = nil
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
@@ -118,6 +153,11 @@ extension Reconciler {
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
+        }
+        if let base {
+            for index in owed.indices where debts.isOurs(owed[index]) && owed[index].kind == .put {
+                owed[index].base = base
+            }
         }
         let state: RecordState = owed.isEmpty ? .home : .owed
         note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")

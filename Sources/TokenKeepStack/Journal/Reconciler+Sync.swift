@@ -24,7 +24,7 @@ extension Reconciler {
         for (index, name) in names.enumerated() {
             progress?(index, names.count)
             do throws(TokenKeepError) {
-                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)).withoutPrompts)
+                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
                 owedTo.formUnion(left.map(\.module))
                 if left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
             } catch {
@@ -42,7 +42,7 @@ extension Reconciler {
         guard !call.deadline.hasPassed else {
             throw TokenKeepError(.timedOut, "the deadline passed before every item was settled")
         }
-        return try settle(name, call)
+        return try settleAsking(name, call)
     }
 
     /// Asks the user what modules need of him, once and with no lock held.

@@ -9,15 +9,17 @@ struct Settlement {
     let call: CallContext
 
     private enum Payment {
-        case paid
+        /// The version under which it was saved; nil where nothing was.
+        case paid(version: UInt64?)
         case unpaid(Debt)
         /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
         case superseded
     }
 
     /// Pays, and says what becomes of the record.
-    func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt]) {
+    func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt], version: UInt64?) {
         var left: [Debt] = []
+        var saved: UInt64?
         var isSuperseded = false
         var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
@@ -26,7 +28,9 @@ struct Settlement {
                 continue
             }
             switch pay(debt, to: module) {
-            case .paid where debt.kind == .put: paidPut = (debt, left.count)
+            case .paid(let version) where debt.kind == .put:
+                paidPut = (debt, left.count)
+                saved = version
             case .paid: continue
             case .unpaid(let debt): left.append(debt)
             case .superseded: isSuperseded = true
@@ -35,7 +39,7 @@ struct Settlement {
         // As long as another module must lose the item, the record remembers that it belongs to this one.
         if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
-        return (try outcome(left, isSuperseded: isSuperseded), left)
+        return (try outcome(left, isSuperseded: isSuperseded), left, saved)
     }
 
     private func outcome(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
@@ -56,13 +60,26 @@ struct Settlement {
             if let theirs, !isKnown(theirs, to: debt, ours) { return .superseded }
             if let ours {
                 debt = debt.sending(keys.fingerprint(of: ours.secret))
-                _ = try module.save(try request(for: ours), call)
-            } else if theirs != nil {
-                _ = try module.clear(name, ifVersion: nil, call)
+                return .paid(version: try module.save(try request(for: ours), call))
             }
-            return .paid
+            if theirs != nil { _ = try module.clear(name, ifVersion: nil, call) }
+            return .paid(version: nil)
         } catch {
             return .unpaid(debt)
+        }
+    }
+
+    /// An item that a module holds in place of the record's value.
+    typealias Outdated = (module: any Module, version: UInt64)
+
+    /// What modules hold that is older than the record, and that they may not have let go without asking their user.
+    func outdated() -> [Outdated] {
+        let ours = (try? record.item()) ?? nil
+        return record.debts.compactMap { debt in
+            guard let module = debts.module(of: debt), module.mayAnswer, let theirs = try? module.load(name, call),
+                isKnown(theirs, to: debt, ours)
+            else { return nil }
+            return (module, theirs.details.version)
         }
     }
 

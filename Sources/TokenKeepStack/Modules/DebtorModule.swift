@@ -34,6 +34,12 @@ struct DebtorModule: Module {
         return try base.save(request, share(of: call))
     }
 
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try noteUse(of: request.name, call)
+        defer { vault.announceChange() }
+        return try base.saveAtOnce(request, share(of: call))
+    }
+
     /// A module that is absent is not used by being asked for: its items would be missed for ever.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? vault.hasUsed(self.name, machine: machine)) != true else { return }

@@ -27,6 +27,8 @@ final class ScriptedService: @unchecked Sendable {
     var interlude: (body: () -> Void, calls: Int)?
     /// What another program or store does as soon as the next call was answered.
     var afterward: (() -> Void)?
+    /// Whether a save over an item takes several steps.
+    var takesSteps = false
     /// The time, in whole seconds.
     var now = UnixTime(1_000_000)
     /// Sent to a service that hangs, in this order.
