@@ -39,23 +39,27 @@ import TokenKeepCore
         }
     }
 
-    /// The bus ends and another comes at the same address, over and over: neither descriptors nor memory go with it.
-    @Test func aBusThatComesAndGoesLeavesNoDescriptors() async {
-        await #expect(processExitsWith: .success) {
+    /// The service, or the bus and with it the service, ends and another comes in its place, over and over.
+    @Test(arguments: [false, true]) func whatComesAndGoesLeavesNoDescriptors(isBus: Bool) async {
+        await #expect(processExitsWith: .success) { [isBus] in
             let keyring = try PrivateKeyring()
             let client = try ServiceClient(keyring.bus)
             try client.save("example.com", "ann", "token")
             func comeAndGo() throws {
-                try keyring.bus.restart()
-                #expect([.unavailable, .timedOut].contains(status { _ = try client.load("example.com", "ann") }))
+                if isBus {
+                    try keyring.bus.restart()
+                    #expect([.unavailable, .timedOut].contains(status { _ = try client.load("example.com", "ann") }))
+                }
                 try keyring.restart()
                 try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
             }
             for _ in 0..<2 { try comeAndGo() }
-            let before = openDescriptors()
-            for _ in 0..<12 { try comeAndGo() }
-            try #require(before > 3)
-            #expect(openDescriptors() - before < 10, "12 ends of the bus left \(descriptorKinds())")
+            let before = descriptorKinds()
+            for _ in 0..<15 { try comeAndGo() }
+            try #require(before.keys.contains("socket") && before.keys.contains("anon_inode:[eventfd]"))
+            // The harness keeps some pipes of its processes; neither this library nor GLib makes any.
+            let growth = descriptorKinds().merging(before) { $0 - $1 }.filter { $0.key != "pipe" }
+            #expect(growth.values.allSatisfy { $0 < 6 }, "15 ends left \(growth)")
         }
     }
 
@@ -94,7 +98,8 @@ private func openDescriptors() -> Int {
 private func descriptorKinds() -> [String: Int] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
-    return Dictionary(targets.map { (String($0.prefix { $0 != ":" }), 1) }, uniquingKeysWith: +)
+    return Dictionary(
+        targets.map { ($0.hasPrefix("anon_inode") ? $0 : String($0.prefix { $0 != ":" }), 1) }, uniquingKeysWith: +)
 }
 
 /// How much of this process is in memory; 0 where that is not known.

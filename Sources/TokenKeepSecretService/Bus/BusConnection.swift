@@ -95,8 +95,13 @@ final class BusConnection: @unchecked Sendable {
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-            glib.pointee.g_dbus_connection_close(pointer, nil, nil, nil)
-            _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) { end.hasCome }
+            // What GLib has still to tell here holds the connection, and that holds the context. Where the bus ended, its
+            // end may be told before closing is.
+            let closing = Pending<Bool> { _, _ in true }
+            glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
+            _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {
+                end.hasCome && closing.isDone
+            }
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
         }
         glib.pointee.g_main_context_unref(construction)

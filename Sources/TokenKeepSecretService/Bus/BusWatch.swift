@@ -20,7 +20,9 @@ final class BusWatch: Sendable {
     private struct Owner {
         var used: String?
         var announced: String?
-        /// How often the one in use said that an item was made or changed.
+        /// Whether the one in use is known to say when an item is made or changed.
+        var tells = false
+        /// How often it said so.
         var itemChanges: UInt64 = 0
     }
 
@@ -39,16 +41,19 @@ final class BusWatch: Sendable {
     }
 
     /// Notes the owner that the connection talks to from now on.
-    func use(owner name: String) {
+    ///
+    /// - Parameter tells: whether it is known to say when an item is made or changed.
+    func use(owner name: String, tells: Bool) {
         owner.withLock {
             $0.used = name
+            $0.tells = tells
             $0.itemChanges = 0
         }
     }
 
-    /// How often the service in use said that an item was made or changed; nil as long as it never did: it may be one that
-    /// says nothing. What it said before it answered a question is counted when the answer is here.
-    var itemChanges: UInt64? { owner.withLock { $0.itemChanges == 0 ? nil : $0.itemChanges } }
+    /// How often the service in use said that an item was made or changed; nil as long as it never did and is not known to:
+    /// it may be one that says nothing. What it said before it answered a question is counted when the answer is here.
+    var itemChanges: UInt64? { owner.withLock { $0.tells || $0.itemChanges > 0 ? $0.itemChanges : nil } }
 
     /// Whether the bus has announced another owner than the one in use.
     var ownerHasChanged: Bool {

@@ -50,29 +50,9 @@ extension Conversation {
         _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem? {
         guard link.isUntouched(entry) else { return nil }
-        var calls = [getSecrets([entry.path])]
-        if entry.wasWritten {
-            calls.append(
-                properties(
-                    entry.path, "Get", [.string(Conversation.itemInterface), .string("Modified")], answerType: "(v)"))
-        }
-        let replies = try exchange(calls)
-        var item = item
-        if entry.wasWritten {
-            guard case .answer(let body) = replies[1], let modified = body[0].content?.number else { return nil }
-            item.modified = modified
-        }
+        let reply = try exchange(getSecrets([entry.path]))
         // What it told meanwhile was told before it answered.
-        guard link.isUntouched(entry), let loaded = try loaded(item, as: name, of: entry, replies[0], key) else {
-            return nil
-        }
-        if entry.wasWritten {
-            var entry = entry
-            entry.item = item
-            entry.wasWritten = false
-            link.paths[name] = entry
-        }
-        return loaded
+        return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply, key) : nil
     }
 
     /// Joins an item and its secret, where both are what they were when the item was read.

@@ -46,8 +46,8 @@ extension Conversation {
         mark.hasWritten = true
         link.paths[name] = nil
         if let target, let attributes = writing.attributes {
-            try replace(target, attributes, among: findings, by: writing, secret)
-            if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes) }
+            let dated = try replace(target, attributes, among: findings, by: writing, secret, isOneStep: isOneStep)
+            if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes, modified: dated) }
         } else {
             let path = try create(writing, secret)
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
@@ -70,25 +70,34 @@ extension Conversation {
         let secret = try encoded(request.secret, isEncoded: writing.isEncoded)
         link.paths[name] = nil
         mark.hasWritten = true
-        let reply = try exchange(item(target.path, "SetSecret", [secret]))
-        guard reply.isAnswer else {
-            guard !reply.isLoss else { throw ServiceFailure.error(reply, "save", name.description) }
+        let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
+        guard replies[0].isAnswer else {
+            guard !replies[0].isLoss else { throw ServiceFailure.error(replies[0], "save", name.description) }
             mark.hasWritten = false  // it is gone, or locked by now
             return nil
         }
         let version = key.version(of: writing.details, secret: request.secret)
-        remember(target, name, version, entry.changes, until: entry.freshUntil)
+        remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
         return version
+    }
+
+    /// Asks for the date that an item has since its secret was set.
+    func modified(_ path: ObjectPath) -> MethodCall {
+        properties(path, "Get", [.string(Conversation.itemInterface), .string("Modified")], answerType: "(v)")
     }
 
     /// Keeps what is known of an item whose secret was set and nothing else.
     private func remember(
-        _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?,
+        _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
         until end: Deadline = Deadline(milliseconds: Conversation.untouchedMilliseconds)
     ) {
-        guard let changes, changes == link.itemChanges else { return }
+        guard let changes, changes == link.itemChanges, case .answer(let body)? = reply,
+            let modified = body[0].content?.number
+        else { return }
+        var item = target
+        item.modified = modified
         link.paths[name] = PathCache.Entry(
-            path: target.path, item: target, version: version, freshUntil: end, changes: changes, wasWritten: true)
+            path: target.path, item: item, version: version, freshUntil: end, changes: changes)
     }
 
     private func writing(_ request: SaveRequest, over target: StoredItem?, isOurs: Bool) -> Writing {

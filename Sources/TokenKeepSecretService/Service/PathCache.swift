@@ -13,8 +13,6 @@ final class PathCache: Sendable {
         var freshUntil = Deadline(milliseconds: 0)
         /// What ``BusWatch/itemChanges`` was before it was read.
         var changes: UInt64?
-        /// Whether its secret was set since, so that its date is another.
-        var wasWritten = false
     }
 
     private static let limit = 1024

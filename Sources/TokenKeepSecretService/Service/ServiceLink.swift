@@ -13,6 +13,8 @@ final class ServiceLink: @unchecked Sendable {
     private let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = Guarded<Void>(())
+    /// Where GLib tells the service object that its owner is gone: until it could, both hold each other.
+    private let construction: OpaquePointer?
 
     /// Where items were found.
     let paths = PathCache()
@@ -34,13 +36,14 @@ final class ServiceLink: @unchecked Sendable {
     ///   ``Status/timedOut``.
     init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
         self.connection = connection
-        owner = try ServiceOwner.find(over: connection, until: deadline)
-        connection.watch.use(owner: owner)
+        let found = try ServiceOwner.find(over: connection, until: deadline)
+        owner = found.name
+        connection.watch.use(owner: owner, tells: found.tells)
         guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {
             throw TokenKeepError(.internal, "libsecret made no service object")
         }
         do throws(TokenKeepError) {
-            session = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
+            (session, construction) = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
         } catch {
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
             throw error
@@ -51,12 +54,18 @@ final class ServiceLink: @unchecked Sendable {
     }
 
     deinit {
-        if ForkGuard.allows { glib.pointee.g_object_unref(UnsafeMutableRawPointer(service)) }
+        guard ForkGuard.allows else { return }
+        do {
+            let context = MainContext(entering: construction)
+            glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
+            context.deliver(atMost: 32) { false }
+        }
+        glib.pointee.g_main_context_unref(construction)
     }
 
     private static func openSession(
         _ service: OpaquePointer, of owner: String, over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> ObjectPath {
+    ) throws(TokenKeepError) -> (session: ObjectPath, construction: OpaquePointer?) {
         let context = try MainContext()
         try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
@@ -73,7 +82,7 @@ final class ServiceLink: @unchecked Sendable {
         guard let path = glib.pointee.secret_service_get_session_dbus_path(service).map({ String(cString: $0) }),
             let session = ObjectPath(path)
         else { throw TokenKeepError(.corrupt, "the Secret Service opened a session without a path") }
-        return session
+        return (session, context.retained())
     }
 
     private static func complete(

@@ -5,25 +5,28 @@ enum ServiceOwner {
     /// The bus itself, as a destination.
     static let bus = "org.freedesktop.DBus"
 
-    /// The unique name of the running service; it is started where the bus knows how.
+    /// The services that say when an item is made or changed, by another name that they have.
+    private static let telling = "org.gnome.keyring"
+
+    /// The unique name of the running service, and whether it is one that says when an item is made or changed; it is
+    /// started where the bus knows how.
     ///
     /// - Throws: ``Status/unavailable``, as an absence where nothing owns the name and nothing can be started;
     ///   ``Status/timedOut``.
     static func find(
         over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> String {
-        let name = Variant.tuple([.string(BusWatch.serviceName)])
-        let getOwner = ask("GetNameOwner", name, answerType: "(s)")
+    ) throws(TokenKeepError) -> (name: String, tells: Bool) {
+        let getOwners = [telling, BusWatch.serviceName].map {
+            ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
+        }
         let addMatches = [BusWatch.ownerRule, BusWatch.itemsRule].map {
             ask("AddMatch", .tuple([.string($0)]), answerType: "()")
         }
-        if let owner = try connection.exchange(addMatches + [getOwner], until: deadline).last.flatMap(text) {
-            return owner
-        }
+        if let owner = owner(try connection.exchange(addMatches + getOwners, until: deadline)) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
         let started = try connection.exchange(start, until: deadline)
-        if let owner = text(try connection.exchange(getOwner, until: deadline)) { return owner }
+        if let owner = owner(try connection.exchange(getOwners, until: deadline)) { return owner }
         guard case .error(let error) = started, error == "org.freedesktop.DBus.Error.ServiceUnknown" else {
             throw TokenKeepError(
                 .unavailable, "the Secret Service did not start\(words(started))",
@@ -32,6 +35,11 @@ enum ServiceOwner {
         throw TokenKeepError(
             .unavailable, "there is no Secret Service on this session bus",
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
+    }
+
+    /// Reads the last two answers: who has the other name, and who has the service's.
+    private static func owner(_ replies: [Reply]) -> (name: String, tells: Bool)? {
+        replies.last.flatMap(text).map { ($0, replies.dropLast().last.flatMap(text) == $0) }
     }
 
     /// Whether the owner of the service has this name, too.
