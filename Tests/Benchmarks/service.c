@@ -37,7 +37,7 @@ static const struct operation {
     int (*theirs)(void);
 } operations[] = {
     {"save", nothing, save, theirs_save},
-    {"load_again", nothing, load, theirs_load},
+    {"load_again", load, load, theirs_load},
     {"load_known", save, load, theirs_load},
     {"load_first", forget_paths, load, theirs_load},
     {"load_whole", forget_paths, load, theirs_load_whole},

@@ -77,6 +77,19 @@ import TokenKeepCore
         #expect(status { try client.save("example.com", "ann", "x") } == .locked)
     }
 
+    /// gnome-keyring is known by its other name.
+    @Test(arguments: ["org.gnome.keyring", "org.gnome.keyring.Other"]) func whoIsKnownToTellNeedNotBeHeardFirst(
+        name: String
+    ) throws {
+        let item = FakeService.item("1", FakeService.ours(), secret: "token")
+        let known = try FakeService(#"{"alias": "\#(name)", "items": {\#(item)}}"#)
+        #expect(try known.client.load("example.com", "ann") == "token")
+        _ = try known.calls()
+        #expect(try known.client.load("example.com", "ann") == "token")
+        let isKnown = name == "org.gnome.keyring"
+        #expect(try known.calls() == (isKnown ? ["GetSecrets"] : ["Get", "GetSecrets", "SearchItems"]))
+    }
+
     /// What somebody else on the bus tells is nothing that the service told.
     @Test func onlyTheServiceIsBelieved() throws {
         let mute = try FakeService(#"{"items": {\#(FakeService.item("1", FakeService.ours(), secret: "token"))}}"#)

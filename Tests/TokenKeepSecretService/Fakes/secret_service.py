@@ -7,6 +7,7 @@ locked        whether the collection is locked: then nothing is found in it (fal
 encrypted     whether it knows encrypted sessions (false): else plain ones alone
 damage        what is wrong with secrets of an encrypted session: session | parameters | truncated | padding | empty | garbage
 signals       whether it tells of items that are made or changed (false); Configure tells of every item then
+alias         another name that it has on the bus from its start ("")
 prompt        accept | dismiss | never: what becomes of a prompt that is shown
 createPrompts whether CreateItem asks first (false)
 deletePrompts whether Delete asks first (false)
@@ -44,6 +45,7 @@ state = {
     "encrypted": False,
     "damage": "",
     "signals": False,
+    "alias": "",
 }
 session_key = [b""]
 calls = []
@@ -334,6 +336,8 @@ dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 connection = dbus.bus.BusConnection(os.environ["DBUS_SESSION_BUS_ADDRESS"])
 configure(sys.argv[1])
 connection.add_message_filter(handle)
+if state["alias"]:
+    connection.request_name(state["alias"])
 connection.request_name(NAME)
 print("ready", flush=True)
 GLib.MainLoop().run()
