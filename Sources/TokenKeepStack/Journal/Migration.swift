@@ -123,14 +123,14 @@ struct Migration {
             // The record as it was read back: what is removed elsewhere is here.
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
             let settlement = Settlement(debts: moving, name: name, record: record, keys: keys, call: call)
-            let (change, left, _) = try settlement.settle()
+            let outcome = try settlement.settle()
             if let garbled = arrival.garbled, let item = try record.item() {
                 let owed = debtsBack(record, garbled: keys.fingerprint(of: garbled))
                 return (.value(.owed, details: item.details, secret: item.secret, debts: owed), .unpaid)
             }
-            guard !left.contains(where: moving.isOurs) else { return (change, .unpaid) }
-            let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(change))
-            return (change, isThere ? .moved : .superseded)
+            guard !outcome.left.contains(where: moving.isOurs) else { return (outcome.change, .unpaid) }
+            let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change))
+            return (outcome.change, isThere ? .moved : .superseded)
         }
         switch end {
         case .moved: return

@@ -101,32 +101,37 @@ struct Reconciler: Sendable {
         try settling(name, call).left
     }
 
-    /// The same; and under which version the item is where it was owed to, which may keep a label that it has.
-    func settling(
-        _ name: ItemName, _ call: CallContext
-    ) throws(TokenKeepError) -> (left: [Debt], version: UInt64?) {
+    /// The same, with what else came of it.
+    func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
-            guard let record = entry.record, debts.govern(record) else { return (.keep, ([], nil)) }
+            guard let record = entry.record, debts.govern(record) else {
+                return (.keep, Settlement.Outcome(change: .keep, left: []))
+            }
             note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
             let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
-            let (change, left, version) = try settlement.settle()
-            return (change, (left.filter(debts.isOurs), version))
+            let outcome = try settlement.settle()
+            let left = outcome.left.filter(debts.isOurs)
+            return (
+                outcome.change,
+                Settlement.Outcome(
+                    change: outcome.change, left: left, version: outcome.version, isLocked: outcome.isLocked)
+            )
         }
     }
 
     /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
     /// are allowed, and no lock is held meanwhile: the record keeps the truth.
     func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
-        let left = try settle(name, call.withoutPrompts)
-        guard !left.isEmpty, call.promptsAllowed else { return left }
         let silent = call.withoutPrompts
+        let settled = try settling(name, silent)
+        guard settled.isLocked, call.promptsAllowed else { return settled.left }
         let outdated = try vault.change(name, silent) {
             entry, keys throws(TokenKeepError) -> (JournalChange, [Settlement.Outdated]) in
             guard let record = entry.record, debts.govern(record) else { return (.keep, []) }
             let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: silent)
             return (.keep, settlement.outdated())
         }
-        guard !outdated.isEmpty else { return left }
+        guard !outdated.isEmpty else { return settled.left }
         for item in outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
         return try settle(name, silent)
     }

@@ -8,19 +8,29 @@ struct Settlement {
     let keys: JournalKeys
     let call: CallContext
 
+    /// What was paid, and what is left.
+    struct Outcome {
+        let change: JournalChange
+        let left: [Debt]
+        /// The version under which the record's value was saved; nil where it was not.
+        var version: UInt64?
+        /// Whether a module is locked, or asks its user first.
+        var isLocked = false
+    }
+
     private enum Payment {
         /// The version under which it was saved; nil where nothing was.
         case paid(version: UInt64?)
-        case unpaid(Debt)
+        case unpaid(Debt, isLocked: Bool = false)
         /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
         case superseded
     }
 
     /// Pays, and says what becomes of the record.
-    func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt], version: UInt64?) {
+    func settle() throws(TokenKeepError) -> Outcome {
         var left: [Debt] = []
-        var saved: UInt64?
-        var isSuperseded = false
+        var version: UInt64?
+        var (isSuperseded, isLocked) = (false, false)
         var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
@@ -28,21 +38,24 @@ struct Settlement {
                 continue
             }
             switch pay(debt, to: module) {
-            case .paid(let version) where debt.kind == .put:
+            case .paid(let saved) where debt.kind == .put:
                 paidPut = (debt, left.count)
-                saved = version
+                version = saved
             case .paid: continue
-            case .unpaid(let debt): left.append(debt)
+            case .unpaid(let debt, let isLockedThere):
+                left.append(debt)
+                isLocked = isLocked || isLockedThere
             case .superseded: isSuperseded = true
             }
         }
         // As long as another module must lose the item, the record remembers that it belongs to this one.
         if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
-        return (try outcome(left, isSuperseded: isSuperseded), left, saved)
+        return Outcome(
+            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, isLocked: isLocked)
     }
 
-    private func outcome(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
+    private func change(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
         guard left != record.debts else { return .keep }
         guard record.state != .tombstone else { return left.isEmpty ? .remove : .tombstone(debts: left) }
         let hadPut = record.debts.contains { $0.kind == .put }
@@ -65,7 +78,7 @@ struct Settlement {
             if theirs != nil { _ = try module.clear(name, ifVersion: nil, call) }
             return .paid(version: nil)
         } catch {
-            return .unpaid(debt)
+            return .unpaid(debt, isLocked: error.status == .locked)
         }
     }
 
