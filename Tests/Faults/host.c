@@ -1,7 +1,7 @@
 /*
  * A program with a main loop of GLib on its main thread and a connection of its own to the bus, as an
- * application with windows has. Uses the store of the environment's bus and vault; its stack is the default
- * one.
+ * application with windows has. Uses the environment's bus and vault. The service has a minute: how fast it
+ * is, is not checked.
  *
  *   host loop      calls on the main thread, from within the loop
  *   host threads   eight threads on one store while the loop turns
@@ -54,10 +54,13 @@ static void ask(void) {
                            G_DBUS_CALL_FLAGS_NONE, -1, NULL, answered, NULL);
 }
 
-static tokenkeep_store *open_default(void) {
+static tokenkeep_store *open_store(void) {
+    tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
     tokenkeep_store *opened = NULL;
     tokenkeep_error *error = NULL;
-    if (tokenkeep_open(NULL, &opened, &error) != TOKENKEEP_OK) {
+    options.stack_text = "any sufficient secret-service timeout=60s\nany required vault";
+    options.timeout_ms = 60000;
+    if (tokenkeep_open(&options, &opened, &error) != TOKENKEEP_OK) {
         printf("no store: %s\n", tokenkeep_error_message(error));
         exit(2);
     }
@@ -138,7 +141,7 @@ static void the_hosts_connection_stays(void) {
                                     NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
     CHECK(reply != NULL);
     g_clear_pointer(&reply, g_variant_unref);
-    store = open_default();
+    store = open_store();
 }
 
 static gboolean quit(gpointer data) {
@@ -200,7 +203,7 @@ static int in_child(int (*body)(void)) {
 }
 
 static int use_before(void) {
-    tokenkeep_store *own = open_default();
+    tokenkeep_store *own = open_store();
     return save(own, "before", "of the child") != TOKENKEEP_OK
                ? 1
                : !has(own, "before", "of the child", "secret-service");
@@ -211,7 +214,7 @@ static int use_after(void) {
     if (save(store, "after", "x") != TOKENKEEP_FORKED)
         return 1;
     gint64 start = g_get_monotonic_time();
-    tokenkeep_store *own = open_default();
+    tokenkeep_store *own = open_store();
     tokenkeep_item *item = NULL;
     if (tokenkeep_load(own, service, "after", &item, NULL) != TOKENKEEP_UNAVAILABLE)
         return 2;
@@ -239,7 +242,7 @@ static void children_made_after_use_leave_a_debt(void) {
 int main(int argc, char **argv) {
     if (argc != 2)
         return 2;
-    store = open_default();
+    store = open_store();
     if (strcmp(argv[1], "loop") == 0) {
         RUN(a_call_on_the_main_thread_runs_nothing_of_the_host);
         RUN(a_context_of_the_hosts_own_stays);

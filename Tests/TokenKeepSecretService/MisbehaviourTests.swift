@@ -210,6 +210,18 @@ import TokenKeepCore
         #expect(try fake.client.list().count == 1)
     }
 
+    /// What was listed before the deadline is told, and that there may be more.
+    @Test func aListThatTakesTooLongTellsWhatItHas() throws {
+        let items = (1...200).map { number in
+            FakeService.item("\(number)", FakeService.ours("example.com", "account \(number)"), secret: "x")
+        }
+        let hang = #""override": {"GetAll": {"do": "hang", "path": "/99"}}"#
+        let fake = try FakeService("{\(hang), \"items\": {\(items.joined(separator: ", "))}}")
+        let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call(3000))
+        #expect(listing.items.count == 128 && listing.problem?.status == .timedOut)
+        #expect(!listing.items.contains { $0.name.account == "account 99" })
+    }
+
     @Test func aListGoesOnPastWhatCannotBeRead() throws {
         let items = [
             FakeService.item("1", FakeService.ours(), secret: "x"),

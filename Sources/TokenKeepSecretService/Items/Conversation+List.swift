@@ -17,7 +17,16 @@ extension Conversation {
         var newest: [ItemName: ItemDetails] = [:]
         for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
             let batch = paths[start..<min(start + Conversation.batch, paths.count)]
-            for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
+            let replies: [Reply]
+            do throws(TokenKeepError) {
+                replies = try exchange(batch.map(getAll))
+            } catch {
+                // Some services take a second for a few hundred items: what was read until then is told.
+                guard error.status == .timedOut, !newest.isEmpty else { throw error }
+                listing.problem = error
+                break
+            }
+            for (path, reply) in zip(batch, replies) {
                 do throws(TokenKeepError) {
                     guard let item = try storedItem(reply, at: path, of: searches, subject: what) else { continue }
                     add(try details(of: item, namespace: namespace, service: service), to: &newest)
