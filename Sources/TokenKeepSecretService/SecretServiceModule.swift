@@ -110,9 +110,11 @@ public final class SecretServiceModule: Module {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        try converse(call) { conversation throws(TokenKeepError) in
+        var listing = try converse(call) { conversation throws(TokenKeepError) in
             try conversation.list(namespace: namespace, service: service)
         }
+        listing.problem = listing.problem?.inModule(name)
+        return listing
     }
 
     /// Whether the service can be reached and its default collection is open.

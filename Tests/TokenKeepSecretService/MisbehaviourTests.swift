@@ -219,6 +219,7 @@ import TokenKeepCore
         let fake = try FakeService("{\(hang), \"items\": {\(items.joined(separator: ", "))}}")
         let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call(3000))
         #expect(listing.items.count == 128 && listing.problem?.status == .timedOut)
+        #expect(listing.problem?.module == "secret-service")
         #expect(!listing.items.contains { $0.name.account == "account 99" })
     }
 

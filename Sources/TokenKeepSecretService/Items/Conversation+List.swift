@@ -23,7 +23,8 @@ extension Conversation {
             } catch {
                 // Some services take a second for a few hundred items: what was read until then is told.
                 guard error.status == .timedOut, !newest.isEmpty else { throw error }
-                listing.problem = error
+                listing.problem = TokenKeepError(
+                    .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")
                 break
             }
             for (path, reply) in zip(batch, replies) {
