@@ -27,6 +27,8 @@ extension Reconciler {
         case sent(version: UInt64)
         /// The record has it first; it may owe.
         case recorded(version: UInt64, owing: [Debt])
+        /// The call was cancelled when the module may have had it: the record has it now.
+        case cut(TokenKeepError)
     }
 
     private func save(
@@ -54,6 +56,7 @@ extension Reconciler {
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
             return SaveOutcome(version: version, module: holder, owedTo: unpaid)
+        case .cut(let error): throw error
         }
     }
 
@@ -87,15 +90,30 @@ extension Reconciler {
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
+        // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
+        let before = vault.sendings(of: request.name)
+        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
         do throws(TokenKeepError) {
             let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
                 () throws(TokenKeepError) in try top.save(request, call)
             }
+            // What was sent before has arrived before.
+            vault.forgetSendings(of: request.name, isOwing: record != nil)
             return (.keep, .sent(version: version))
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
-            guard isOutage || mayBeRecorded(past: top, error) else { throw error }
-            return try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
+            let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
+            guard isOutage || isCut || mayBeRecorded(past: top, error) else {
+                if before.isEmpty { vault.forgetSendings(of: request.name, isOwing: record != nil) }
+                throw error
+            }
+            // What level the item has there cannot be asked now: at best this process has seen it.
+            var request = request
+            request.inherited =
+                request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+            let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            return (change, isCut ? .cut(error) : step)
         }
     }
 
@@ -114,7 +132,8 @@ extension Reconciler {
         details.version = keys.versions.version(of: details, secret: request.secret)
         let debtor = top.acceptsDebts ? top : nil
         let owing = record?.debtsBeforeChange(keys) ?? []
-        var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
+        var owed = debts.afterSave(
+            owing, of: item(request.name), to: debtor, holders: try usedDebtors())
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
