@@ -18,7 +18,10 @@ import tempfile
 import time
 import traceback
 
-import keyring_cases  # its cases register themselves
+import crowd_cases  # the cases of these register themselves
+import keyring_cases
+import late_cases
+import watch_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 
 
