@@ -192,9 +192,9 @@ public final class TokenStore: Sendable {
         _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {
         // In a child made by fork() the threads are gone: the engine says so without them.
+        guard engine.isUsable else { return try body(engine, Deadline(milliseconds: 0)) }
         let cancellation = Cancellation(under: engine.cancellation)
         let deadline = engine.deadline.cancelled(by: cancellation)
-        guard engine.isUsable else { return try body(engine, deadline) }
         let engine = engine
         let result: Result<Value, TokenKeepError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -111,9 +111,8 @@ public final class Store: Sendable {
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
-        let deadline = deadline ?? self.deadline
-        _ = try begin(.list, until: deadline)
         let call = try begin(.clear, until: deadline)
+        _ = try begin(.list, until: call.deadline)
         _ = try name(service, "")
         let listing = try list(service, call)
         var cleared = 0

@@ -130,6 +130,46 @@ import TokenKeepVault
         #expect(run("save", store) == .ok)
     }
 
+    /// A prompt that nobody answers: it is dismissed, and nothing was saved. A clear was durable before it asked.
+    @Test(arguments: ["load", "save", "clear", "list"]) func aPromptHoldsNobody(operation: String) throws {
+        try save(open(nil, stack: "any required vault"), "x", "other")
+        let bus = try PrivateBus()
+        let fake = #filePath.replacingOccurrences(
+            of: "TokenKeepStack/CancellationTests.swift", with: "TokenKeepSecretService/Fakes/secret_service.py")
+        let service = try ChildProcess(
+            "/usr/bin/python3", [fake, #"{"locked": true, "prompt": "never"}"#], environment: bus.environment)
+        #expect(try service.firstLine() == "ready")
+        var configuration = StoreConfiguration(
+            stackText: ScriptedService.stack, timeoutMilliseconds: Self.longest, isInteractive: true)
+        configuration.vaultPath = vault.path + "/vault"
+        configuration.busAddress = bus.address
+        let store = try Store(configuration)
+        let outcome = Guarded<Status?>(nil)
+        let thread = Background {
+            let status = run(operation, store)
+            outcome.withLock { $0 = status }
+        }
+        try wait { isTold("Prompt", bus) }
+        #expect(outcome.withLock { $0 } == nil)
+        let start = ContinuousClock.now
+        store.cancel()
+        thread.join()
+        #expect(ContinuousClock.now - start < .milliseconds(500))
+        #expect(outcome.withLock { $0 } == (operation == "clear" ? .ok : .cancelled))
+        try wait { isTold("Dismiss", bus) }
+        #expect(vault.names(in: "vault/records").count == (operation == "clear" ? 2 : 1))
+    }
+
+    /// Whether the fake was told this since it was asked last.
+    private func isTold(_ member: String, _ bus: PrivateBus) -> Bool {
+        let program = """
+            import dbus
+            print(dbus.SessionBus().call_blocking("org.freedesktop.secrets", "/fake", "org.tokenkeep.Fake", "Calls", "", []))
+            """
+        let calls = try? bus.python(program).output.split(whereSeparator: \.isWhitespace).map(String.init)
+        return calls?.contains(member) ?? false
+    }
+
     @Test func aCallThatWasCancelledBeforeItBeganTouchesNothing() throws {
         let store = try open(nil)
         let cancellation = Cancellation(under: store.cancellation)
