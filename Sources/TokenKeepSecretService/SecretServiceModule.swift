@@ -139,7 +139,7 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         let mark = WriteMark()
         let isFinal = { isConditional && mark.hasWritten }
-        let silent = CallContext(deadline: call.deadline)
+        let silent = call.withoutPrompts
         do throws(TokenKeepError) {
             return try converse(silent, unless: isFinal) { conversation throws(TokenKeepError) in
                 let key = try versionKey()
@@ -149,10 +149,14 @@ public final class SecretServiceModule: Module {
             }
         } catch {
             let mayHelp = error.status == .locked || error.status == .unavailable && error.isAbsence
-            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error }
+            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error.noting(mark) }
         }
-        return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
-            try body(conversation, try versionKey(), mark)
+        do throws(TokenKeepError) {
+            return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
+                try body(conversation, try versionKey(), mark)
+            }
+        } catch {
+            throw error.noting(mark)
         }
     }
 
@@ -163,7 +167,7 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let budget = Budget(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
+            let budget = Budget(milliseconds: timeout, until: call.deadline)
             let first = try link(until: budget.deadline)
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call, budget))
@@ -224,5 +228,14 @@ public final class SecretServiceModule: Module {
         }
         if lost != nil { breaker.close() }
         return (connection, link)  // what was lost ends here, outside the lock
+    }
+}
+
+extension TokenKeepError {
+    /// The same error, saying whether anything was sent that changes something.
+    fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
+        var copy = self
+        copy.changedNothing = !mark.hasWritten
+        return copy
     }
 }

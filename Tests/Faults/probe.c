@@ -7,9 +7,13 @@
  *   probe pattern ACCOUNT COUNT LETTER       saves LETTER repeated, of changing length, COUNT times
  *   probe watch ACCOUNT COUNT                loads COUNT times: every secret must be one letter repeated
  *
+ *   probe serve [TIMEOUT_MS]   probe crowd ACCOUNT COUNT NAME   probe cancel ACCOUNT SECRET   probe events:
+ * see serve.h
+ *
  * Prints what a load found, with " until EXPIRES" where it expires; then the status's name. Exits 0 for OK.
  * The stack is the vault alone, or what the environment's PROBE_STACK names ("" for the default).
  */
+#include "serve.h"
 #include <tokenkeep.h>
 
 #include <stdio.h>
@@ -121,6 +125,10 @@ int main(int argc, char **argv) {
     const char *account = argc > 2 ? argv[2] : "";
     if (argc > 4 && strcmp(command, "save") == 0)
         options.timeout_ms = (uint32_t)atoi(argv[4]);
+    if (argc > 2 && strcmp(command, "serve") == 0)
+        options.timeout_ms = (uint32_t)atoi(argv[2]);
+    if (strcmp(command, "crowd") == 0 || strcmp(command, "cancel") == 0)
+        options.timeout_ms = 60000;
     const char *stack = getenv("PROBE_STACK");
     if (stack == NULL)
         options.stack_text = "any required vault";
@@ -146,6 +154,14 @@ int main(int argc, char **argv) {
         result = report(tokenkeep_clear(store, service, account, &error), error);
     else if (strcmp(command, "count") == 0)
         result = count_items(store);
+    else if (strcmp(command, "serve") == 0)
+        result = serve(store, service);
+    else if (strcmp(command, "crowd") == 0 && argc > 4)
+        result = crowd(store, service, account, atoi(argv[3]), argv[4]);
+    else if (strcmp(command, "cancel") == 0 && argc > 3)
+        result = save_until_told(store, service, account, argv[3]);
+    else if (strcmp(command, "events") == 0)
+        result = watch_events(store, service);
     tokenkeep_close(store);
     return result;
 }

@@ -18,8 +18,11 @@ import tempfile
 import time
 import traceback
 
-import host_cases  # their cases register themselves
+import crowd_cases  # the cases of these register themselves
+import host_cases
 import keyring_cases
+import late_cases
+import watch_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 
 

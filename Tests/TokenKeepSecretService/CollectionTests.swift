@@ -82,6 +82,41 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "theirs")
     }
 
+    /// A call that is cancelled waits for no person: its prompt is dismissed.
+    @Test(arguments: ["load", "save", "prepare"]) func aCancelledCallDismissesItsPrompt(operation: String) throws {
+        let fake = try FakeService(#"{"locked": true, "prompt": "never"}"#)
+        let cancellation = Cancellation()
+        let call = CallContext(
+            deadline: Deadline(milliseconds: 60_000, cancellation: cancellation), promptsAllowed: true)
+        let outcome = Guarded<Status?>(nil)
+        let (client, name) = (fake.client, try fake.client.name("example.com", "ann"))
+        let thread = Thread {
+            let status = status {
+                switch operation {
+                case "load": _ = try client.module.load(name, call)
+                case "save": _ = try client.module.save(SaveRequest(name: name, secret: SecretBytes("x")), call)
+                default: try client.module.prepare(call)
+                }
+            }
+            outcome.withLock { $0 = status }
+        }
+        thread.start()
+        var calls: [String] = []
+        try waitUntil {
+            calls += (try? fake.calls()) ?? []
+            return calls.contains("Prompt")
+        }
+        #expect(outcome.withLock { $0 } == nil)
+        let start = ContinuousClock.now
+        cancellation.cancel()
+        try waitUntil { outcome.withLock { $0 } != nil }
+        #expect(ContinuousClock.now - start < .milliseconds(500))
+        #expect(outcome.withLock { $0 } == .cancelled)
+        try waitUntil { (try? fake.calls())?.contains("Dismiss") ?? false }
+        try fake.configure(#"{"prompt": "accept"}"#)
+        #expect(status { _ = try client.load("example.com", "ann", prompts: true) } == .notFound, "no breaker")
+    }
+
     /// While a person reads a prompt, other threads change other items.
     @Test func aPromptHoldsNobodyUp() throws {
         let locked = FakeService.item("1", FakeService.ours(), secret: "x", isLocked: true)

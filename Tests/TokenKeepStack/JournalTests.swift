@@ -40,7 +40,7 @@ import TokenKeepVault
     }
 
     /// Seed 172: the save failed, and yet its value was in the service in the end.
-    @Test(arguments: ScriptedService.Fault.allCases)
+    @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalSaveThatIsLostOnItsWayIsSaved(fault: ScriptedService.Fault) throws {
         let store = try open()
         let old = try save(store, "old").version
@@ -53,7 +53,7 @@ import TokenKeepVault
         #expect(stored == "new")
     }
 
-    @Test(arguments: ScriptedService.Fault.allCases)
+    @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalClearThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
         let store = try open()
         let version = try save(store, "old").version

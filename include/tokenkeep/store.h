@@ -16,7 +16,8 @@
  *   tokenkeep_close. What tokenkeep_items_at and tokenkeep_items_problem return belongs to the list.
  * - Handles may be used from any thread, several at once; closing or freeing one that another thread still uses is the
  *   caller's mistake. A store made before fork() answers TOKENKEEP_FORKED in the child, where it may be closed.
- * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item.
+ * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item. From
+ *   another thread tokenkeep_cancel ends it earlier.
  * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than that many
  *   bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
  * - Messages never hold a secret. Nothing here may be called from a signal handler.
@@ -43,7 +44,8 @@ TOKENKEEP_EXPORT void tokenkeep_close(tokenkeep_store *store);
 
 /* Saves a secret of length bytes under (service, account), replacing what is there. When it returns
  * TOKENKEEP_OK the item survives a crash and a loss of power (a memory-only item excepted). On failure the
- * item is as it was before; after TOKENKEEP_IO it is either the old or the new one, whole. */
+ * item is as it was before; after TOKENKEEP_IO or TOKENKEEP_CANCELLED it is either the old or the new one,
+ * whole. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_save(tokenkeep_store *store, const char *service, const char *account, const void *secret,
                size_t length, const tokenkeep_save_options *options, tokenkeep_error **error);
@@ -93,6 +95,12 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
+
+/* Ends every call that is in flight on the store, whichever thread made it: it returns TOKENKEEP_CANCELLED
+ * soon, or what it came to where it was done all the same. A prompt that is open is dismissed. Calls that
+ * begin later are not concerned, nor are watches. What a cancelled save or clear may have sent to a module is
+ * settled like what a module did not answer: it has happened as a whole or not at all. NULL: nothing. */
+TOKENKEEP_EXPORT void tokenkeep_cancel(tokenkeep_store *store);
 
 /* How many items the list has. */
 TOKENKEEP_EXPORT size_t tokenkeep_items_count(const tokenkeep_items *items);

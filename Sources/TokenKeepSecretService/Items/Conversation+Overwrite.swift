@@ -16,7 +16,7 @@ extension Conversation {
             do throws(TokenKeepError) {
                 _ = try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
             } catch {
-                guard ![.unavailable, .timedOut].contains(error.status) else { throw error }
+                guard ![.unavailable, .timedOut, .cancelled].contains(error.status) else { throw error }
             }
         }
         let dated = try overwrite(

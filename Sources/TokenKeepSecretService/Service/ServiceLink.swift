@@ -33,7 +33,7 @@ final class ServiceLink: @unchecked Sendable {
     /// Finds the service, starting it where the bus can, and opens a session.
     ///
     /// - Throws: ``Status/unavailable`` where it cannot be had, as an absence where there is none;
-    ///   ``Status/timedOut``.
+    ///   ``Status/timedOut``, ``Status/cancelled``.
     init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
         self.connection = connection
         let found = try ServiceOwner.find(over: connection, until: deadline)
@@ -97,9 +97,9 @@ final class ServiceLink: @unchecked Sendable {
         start(pending)
         guard context.run(until: deadline, { pending.isDone }) else {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
-            connection.noteSilence(of: owner)
+            if !deadline.isCancelled { connection.noteSilence(of: owner) }
             context.deliver(atMost: 32) { pending.isDone }
-            throw BusConnection.late
+            throw BusConnection.late(deadline)
         }
         guard let problem = pending.take() ?? nil else { return }
         connection.noteLoss()

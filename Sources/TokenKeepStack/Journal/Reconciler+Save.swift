@@ -10,16 +10,23 @@ extension Reconciler {
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
             do throws(TokenKeepError) {
-                let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
-                guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-                let left = try settleAsking(request.name, call)
-                return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
+                return try saveAsking(request, first: top, call)
             } catch {
                 guard error.status == .locked else { throw error }
             }
             try top.prepare(call)
-            return try save(request, first: top, call.withoutPrompts, mayAsk: true)
+            return try saveAsking(request, first: top, call)
         }
+    }
+
+    /// Saves, and settles what is owed by asking the user.
+    private func saveAsking(
+        _ request: SaveRequest, first top: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> SaveOutcome {
+        let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
+        guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
+        let left = try settleAsking(request.name, call)
+        return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
     private enum Step {
@@ -29,6 +36,8 @@ extension Reconciler {
         case recorded(version: UInt64, owing: [Debt])
         /// The record has it while a module that can be reached takes it in several steps.
         case ahead(version: UInt64, owing: [Debt])
+        /// The call was cancelled when the module may have had it: the record has it now.
+        case cut(TokenKeepError)
     }
 
     private func save(
@@ -62,6 +71,7 @@ extension Reconciler {
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = top.acceptsDebts && unpaid.isEmpty ? top.name : "vault"
             return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
+        case .cut(let error): throw error
         }
     }
 
@@ -96,12 +106,33 @@ extension Reconciler {
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         if top.holdsRecords { return try recording(request, over: record, nil, first: top, keys) }
+        // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
+        let before = vault.sendings(of: request.name)
+        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
         do throws(TokenKeepError) {
-            return try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+            let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+            switch step {
+            // What was sent before has arrived before.
+            case .sent: vault.forgetSendings(of: request.name, isOwing: record != nil)
+            // Nothing was sent: from here on the record knows of it.
+            case .ahead where before.isEmpty: vault.forgetSendings(of: request.name, isOwing: record != nil)
+            default: break
+            }
+            return (change, step)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
-            guard isOutage || mayBeRecorded(past: top, error) else { throw error }
-            return try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
+            let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
+            guard isOutage || isCut || mayBeRecorded(past: top, error) else {
+                if before.isEmpty { vault.forgetSendings(of: request.name, isOwing: record != nil) }
+                throw error
+            }
+            // What level the item has there cannot be asked now: at best this process has seen it.
+            var request = request
+            request.inherited =
+                request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+            let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            return (change, isCut ? .cut(error) : step)
         }
     }
 
@@ -126,7 +157,11 @@ extension Reconciler {
             return (record, .ahead(version: version, owing: owing))
         } catch {
             // What cannot be read cannot be compared when the record is settled: it is written over.
-            guard error.status == .corrupt else { throw error }
+            guard error.status == .corrupt else {
+                var error = error
+                error.changedNothing = true
+                throw error
+            }
         }
         let written = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
             try top.save(request, call)
@@ -149,7 +184,8 @@ extension Reconciler {
         details.version = keys.versions.version(of: details, secret: request.secret)
         let debtor = top.acceptsDebts ? top : nil
         let owing = record?.debtsBeforeChange(keys) ?? []
-        var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
+        var owed = debts.afterSave(
+            owing, of: item(request.name), to: debtor, holders: try usedDebtors())
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }

@@ -34,8 +34,8 @@ struct Reconciler: Sendable {
         guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try vault.generation()
-            if let record = try governing(name, call) {
+            let before = try vault.outlook()
+            if before.mayOwe, let record = try governing(name, call) {
                 let item = try record.item()
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
                 let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
@@ -47,7 +47,7 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call)
             } catch {
                 // The item may have moved from a module not asked yet to one that was.
-                guard error.status == .notFound, try vault.generation() != before else { throw error }
+                guard error.status == .notFound, try vault.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }
@@ -136,13 +136,16 @@ struct Reconciler: Sendable {
         return try settle(name, silent)
     }
 
-    /// The item's record, where it is the truth for this stack.
+    /// The item's record, where it is the truth for this stack. To be asked only where something may be owed.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        guard try vault.mayOwe(), let record = try vault.record(of: name, call), debts.govern(record) else {
+        guard let record = try vault.record(of: name, call), debts.govern(record) else {
             return nil
         }
         return record
     }
+
+    /// What is known of the item's values on their way to modules.
+    func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name, sent: vault.sendings(of: name)) }
 
     /// The debtors of which it is noted that they were used on this machine.
     func usedDebtors() throws(TokenKeepError) -> [any Module] {

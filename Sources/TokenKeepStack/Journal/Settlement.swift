@@ -71,6 +71,7 @@ struct Settlement {
             let theirs = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
             let ours = debt.kind == .put ? try record.item() : nil
             if let theirs, !isKnown(theirs, to: debt, ours) { return .superseded }
+            debt.base = theirs.map { keys.fingerprint(of: $0.secret) }
             if let ours {
                 debt = debt.sending(keys.fingerprint(of: ours.secret))
                 return .paid(version: try module.save(try request(for: ours), call))

@@ -7,7 +7,7 @@ import TokenKeepCore
 ///
 /// An item that moves between modules may be missed by a reader that looks at one before and at the other after. The
 /// counter tells the reader to look again.
-struct Generation: ~Copyable {
+struct Generation: ~Copyable, @unchecked Sendable {
     private static let file = "generation"
     private let counter: UnsafeMutablePointer<UInt64>
 
@@ -20,6 +20,9 @@ struct Generation: ~Copyable {
     }
 
     deinit { tokenkeep_counter_unmap(counter) }
+
+    /// The counter now.
+    var value: UInt64 { tokenkeep_counter_read(counter) }
 
     /// Moves the counter on.
     func advance() { tokenkeep_counter_advance(counter) }

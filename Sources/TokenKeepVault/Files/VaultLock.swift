@@ -15,17 +15,20 @@ struct VaultLock {
 
     /// Waits for the lock until the deadline.
     ///
-    /// - Throws: ``Status/busy`` where it passes first.
+    /// - Throws: ``Status/busy`` where it passes first, ``Status/cancelled``.
     init(_ range: Range, of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) {
         let (offset, length) = VaultLock.bytes(of: range)
         var descriptor: Int32 = -1
-        let error = tokenkeep_lock_acquire(
-            directory.descriptor.number, "lock", offset, length, call.deadline.remainingMilliseconds, &descriptor)
+        let milliseconds = call.deadline.remainingMilliseconds
+        let error = call.deadline.lendingCancellation { isCancelled, data in
+            tokenkeep_lock_acquire(
+                directory.descriptor.number, "lock", offset, length, milliseconds, isCancelled, data, &descriptor)
+        }
         self.descriptor = descriptor
         if error == EBUSY {
             let what = if case .whole = range { "the vault" } else { "the item" }
-            throw TokenKeepError(
-                .busy, "another process holds \(what) past the deadline", module: "vault", hint: "try again")
+            throw call.deadline.failure(
+                "another process holds \(what) past the deadline", else: .busy, module: "vault", hint: "try again")
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
     }

@@ -43,7 +43,8 @@ extension Vault: Journal {
         }
         // A hint stands before its record owes, and goes after: without one nobody looks.
         let hints = OwedHints(opened.directory)
-        if change.owes { try hints.add(fileName) }
+        let owed = present.entry.record?.debts.isEmpty == false
+        if change.owes { try hints.add(fileName, isDurable: owed) }
         try apply(change, to: name, over: present, in: records, keys: opened.keys)
         if !change.owes { try hints.remove(fileName) }
         return result

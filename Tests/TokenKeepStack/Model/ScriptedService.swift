@@ -17,7 +17,19 @@ final class ScriptedService: @unchecked Sendable {
         case hangsBefore
         /// The write arrives; then the service hangs.
         case hangsAfter
+        /// The service hangs, and the caller cancels; what was sent waits in its queue.
+        case cutBefore
+        /// The write arrives, and the caller cancels before it hears of it.
+        case cutAfter
+
+        /// Those that the caller does nothing for.
+        static let losses: [Fault] = [.vanishesAfter, .hangsBefore, .hangsAfter]
     }
+
+    /// Cancels the calls of the store whose turn it is.
+    var cancel: () -> Void = {}
+    /// Whether a call was cancelled since this was last forgotten.
+    var wasCut = false
 
     private(set) var condition = Condition.up
     private(set) var items: [ItemName: TokenItem] = [:]
@@ -63,12 +75,13 @@ final class ScriptedService: @unchecked Sendable {
     ) throws(TokenKeepError) -> Answer {
         play()
         let fault = strike(isWrite: isWrite)
-        if fault == .hangsBefore { condition = .hung }
+        if fault == .hangsBefore || fault == .cutBefore { condition = .hung }
         switch condition {
         case .down: throw TokenKeepError(.unavailable, "nobody is there", isAbsence: true)
         case .locked: throw TokenKeepError(.locked, "the collection is locked")
         case .hung:
             if isWrite { waiting.append { _ = body() } }
+            if fault == .cutBefore { throw cut(isSent: isWrite) }
             throw TokenKeepError(.timedOut, "no answer")
         case .up: break
         }
@@ -83,8 +96,17 @@ final class ScriptedService: @unchecked Sendable {
         case .hangsAfter:
             condition = .hung
             throw TokenKeepError(.timedOut, "no answer")
-        case .hangsBefore, nil: return answer
+        case .cutAfter: throw cut(isSent: true)
+        case .hangsBefore, .cutBefore, nil: return answer
         }
+    }
+
+    private func cut(isSent: Bool) -> TokenKeepError {
+        cancel()
+        wasCut = true
+        var error = TokenKeepError(.cancelled, "the call was cancelled")
+        error.changedNothing = !isSent
+        return error
     }
 
     private func play() {
@@ -104,7 +126,7 @@ final class ScriptedService: @unchecked Sendable {
             fault?.calls -= 1
             return nil
         }
-        guard isWrite || next.fault == .hangsBefore else { return nil }
+        guard isWrite || next.fault == .hangsBefore || next.fault == .cutBefore else { return nil }
         fault = nil
         return next.fault
     }
