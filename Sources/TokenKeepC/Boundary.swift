@@ -1,6 +1,7 @@
 import CTokenKeep
 import Glibc
 import TokenKeepCore
+import TokenKeepStack
 
 // How every entry point of the C API behaves, in the order in which it does so:
 //
@@ -61,8 +62,10 @@ enum Boundary {
         return try text(pointer, argument, atMost: limit)
     }
 
-    /// A secret, copied into guarded memory. NULL is the empty secret where the length is 0.
-    static func secret(_ pointer: UnsafeRawPointer?, length: Int) throws(TokenKeepError) -> SecretBytes {
+    /// A secret, copied into the store's guarded memory. NULL is the empty secret where the length is 0.
+    static func secret(
+        _ pointer: UnsafeRawPointer?, length: Int, for store: Store
+    ) throws(TokenKeepError) -> SecretBytes {
         guard length >= 0 else {
             throw TokenKeepError(.invalid, "the secret is longer than \(Limits.secret) bytes")
         }
@@ -70,6 +73,6 @@ enum Boundary {
         guard pointer != nil || length == 0 else {
             throw TokenKeepError(.invalid, "the secret is NULL but its length is \(length)")
         }
-        return try SecretBytes(copying: UnsafeRawBufferPointer(start: pointer, count: length))
+        return try store.copySecret(UnsafeRawBufferPointer(start: pointer, count: length))
     }
 }

@@ -42,7 +42,8 @@ public func tokenkeep_save(
         let options = try SaveOptions(options)
         let outcome = try store.save(
             SaveRequest(
-                name: name, secret: try Boundary.secret(secret, length: length), accessLevel: options.accessLevel,
+                name: name, secret: try Boundary.secret(secret, length: length, for: store),
+                accessLevel: options.accessLevel,
                 flags: options.flags, label: options.label, attributes: options.attributes,
                 expiresAt: options.expiresAt, precondition: options.precondition))
         options.savedVersion?.pointee = outcome.version

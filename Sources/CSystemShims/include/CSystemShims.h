@@ -50,13 +50,6 @@ int tokenkeep_next_signal(int descriptor);
 /* How many columns of a terminal a Unicode scalar takes: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
 int tokenkeep_display_width(uint32_t scalar);
 
-/* Maps the 64-bit counter that the file path in directory holds, shared with all processes; the file is made
- * if it is missing. 0 and the counter, or an errno: EINVAL where the file is no such counter. */
-int tokenkeep_counter_map(int directory, const char *path, uint64_t **counter);
-void tokenkeep_counter_unmap(uint64_t *counter);
-void tokenkeep_counter_advance(uint64_t *counter);
-uint64_t tokenkeep_counter_read(const uint64_t *counter);
-
 /* Locks a mutex, waiting at most timeout_ms by the monotonic clock, and no longer than is_cancelled, unless
  * it is NULL, says no. 0, or ETIMEDOUT or another errno. */
 int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_is_cancelled is_cancelled,

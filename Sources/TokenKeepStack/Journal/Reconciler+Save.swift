@@ -113,9 +113,9 @@ extension Reconciler {
             let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
             switch step {
             // What was sent before has arrived before.
-            case .sent: vault.forgetSendings(of: request.name, isOwing: record != nil)
+            case .sent: vault.forgetSendings(of: request.name)
             // Nothing was sent: from here on the record knows of it.
-            case .ahead where before.isEmpty: vault.forgetSendings(of: request.name, isOwing: record != nil)
+            case .ahead where before.isEmpty: vault.forgetSendings(of: request.name)
             default: break
             }
             return (change, step)
@@ -124,7 +124,7 @@ extension Reconciler {
             // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard isOutage || isCut || mayBeRecorded(past: top, error) else {
-                if before.isEmpty { vault.forgetSendings(of: request.name, isOwing: record != nil) }
+                if before.isEmpty { vault.forgetSendings(of: request.name) }
                 throw error
             }
             // What level the item has there cannot be asked now: at best this process has seen it.

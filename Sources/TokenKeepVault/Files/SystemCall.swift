@@ -55,6 +55,18 @@ enum SystemCall {
         }
     }
 
+    /// Writes a few bytes over the start of the file.
+    static func overwrite(
+        _ descriptor: OwnedDescriptor, with bytes: UnsafeRawPointer, count: Int
+    ) throws(Errno) {
+        var written = 0
+        try check {
+            written = pwrite(descriptor.number, bytes, count, 0)
+            return written < 0 ? -1 : 0
+        }
+        guard written == count else { throw .ioError }
+    }
+
     /// Reads up to `bytes.count` bytes from the start of the file; fewer where it ends before.
     static func read(_ descriptor: OwnedDescriptor, into bytes: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
         var done = 0

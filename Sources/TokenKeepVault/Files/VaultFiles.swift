@@ -58,18 +58,26 @@ enum VaultFiles {
         throw FormatFault.malformed("it is too long, or not a regular file").error(in: name)
     }
 
+    /// Makes a file of its own. What a crash left is not written into: it may be anything, of any mode.
+    private static func makeTemporary(_ name: String, in directory: OwnedDescriptor) throws(Errno) -> OwnedDescriptor {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
+        do throws(Errno) {
+            if let file = try SystemCall.open(name, in: directory.number, flags, mode: 0o600) { return file }
+        } catch {
+            guard error == .fileExists else { throw error }
+            _ = try SystemCall.remove(name, in: directory)
+            if let file = try SystemCall.open(name, in: directory.number, flags, mode: 0o600) { return file }
+        }
+        throw .noSuchFileOrDirectory
+    }
+
     /// Writes a file beside, makes it durable, and renames it over `name`: a reader sees the old or the new one, whole.
     static func replace(
         _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer
     ) throws(TokenKeepError) {
         let temporary = name + ".tmp"
         do throws(Errno) {
-            // What a crash left is not written into: it may be anything, of any mode.
-            _ = try SystemCall.remove(temporary, in: directory)
-            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
-            guard let file = try SystemCall.open(temporary, in: directory.number, flags, mode: 0o600) else {
-                throw Errno.noSuchFileOrDirectory
-            }
+            let file = try makeTemporary(temporary, in: directory)
             try SystemCall.write(bytes, to: file)
             try SystemCall.syncData(of: file)
             try SystemCall.rename(temporary, to: name, in: directory)

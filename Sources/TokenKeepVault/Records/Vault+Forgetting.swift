@@ -21,7 +21,7 @@ extension Vault {
 
     /// Removes the hints of records that owe nothing, which a crash may leave: each costs every reader a look.
     ///
-    /// A hint whose item another process holds stays, and one of a value that may be on its way.
+    /// A hint whose item another process holds stays.
     public func removeStaleHints(_ call: CallContext) throws(TokenKeepError) {
         guard var opened = try open() else { return }
         let records = try records(of: opened.directory)
@@ -31,8 +31,7 @@ extension Vault {
             guard try owesNothing(reader, &opened) else { continue }
             guard let lock = try? VaultLock(.item(name: name), of: opened.directory, call) else { continue }
             defer { lock.release() }
-            guard try owesNothing(reader, &opened), try hints.fingerprints(in: name).isEmpty else { continue }
-            try hints.remove(name)
+            if try owesNothing(reader, &opened) { try hints.remove(name) }
         }
     }
 

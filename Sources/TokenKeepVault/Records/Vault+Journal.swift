@@ -33,8 +33,9 @@ extension Vault: Journal {
         let reader = RecordReader(vault: self, records: records, fileName: fileName)
         let present = try present(reader, &opened)
         let generation = try Generation(opened.directory)
-        generation.advance()
-        defer { generation.advance() }
+        try generation.renew()
+        // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
+        defer { try? generation.renew() }
         let (change, result) = try body(present.entry, opened.keys.journal)
         if case .keep = change { return result }
         defer { ChangeSignal.send(in: opened.directory) }
@@ -43,10 +44,13 @@ extension Vault: Journal {
         }
         // A hint stands before its record owes, and goes after: without one nobody looks.
         let hints = OwedHints(opened.directory)
-        let owed = present.entry.record?.debts.isEmpty == false
-        if change.owes { try hints.add(fileName, isDurable: owed) }
+        if change.owes { try hints.add(fileName) }
         try apply(change, to: name, over: present, in: records, keys: opened.keys)
-        if !change.owes { try hints.remove(fileName) }
+        if !change.owes {
+            try hints.remove(fileName)
+            // What was sent before a debt was paid has arrived before.
+            if present.entry.record != nil { try SentValues(opened.directory).remove(fileName) }
+        }
         return result
     }
 

@@ -14,17 +14,19 @@ extension Vault {
     /// What a reader must know before it asks modules: as ``generation()`` and ``mayOwe()`` together, at the price of one
     /// look at a directory where nothing was owed before and nothing has changed since.
     public func outlook() throws(TokenKeepError) -> Outlook {
-        if let quiet = quiet.withLock({ $0 }), quiet.place.isSame {
-            return Outlook(generation: quiet.counter.value, mayOwe: false)
+        if let quiet = quiet.withLock({ $0 }), quiet.place.isSame,
+            let generation = quiet.generation.value
+        {
+            return Outlook(generation: generation, mayOwe: false)
         }
         // In this order: what is owed after the look was taken changes it.
         let place = QuietPlace(try path())
         let outlook = Outlook(generation: try generation(), mayOwe: try mayOwe())
-        // A reader makes no files: where there is no counter yet, there is nothing to remember.
+        // A reader makes no files: where there is no generation yet, there is nothing to remember.
         guard outlook.generation != 0, !outlook.mayOwe, let place, place.isSettled,
-            let directory = try VaultDirectory.open(try path()), let counter = try? MappedCounter(directory)
+            let directory = try VaultDirectory.open(try path()), let generation = HeldGeneration(directory)
         else { return outlook }
-        quiet.withLock { $0 = QuietVault(place: place, counter: counter) }
+        quiet.withLock { $0 = QuietVault(place: place, generation: generation) }
         return outlook
     }
 }
@@ -32,7 +34,7 @@ extension Vault {
 /// A vault that owed nothing when it looked so.
 struct QuietVault {
     let place: QuietPlace
-    let counter: MappedCounter
+    let generation: HeldGeneration
 }
 
 /// How the directory looks in which a change shows that something may be owed: `owed`, or the vault's own where that is not
@@ -66,13 +68,4 @@ struct QuietPlace {
         clock_gettime(CLOCK_REALTIME, &now)
         return identity.changed < (Int64(now.tv_sec) - 1) * 1_000_000_000
     }
-}
-
-/// The generation of a vault, mapped for as long as somebody holds this.
-final class MappedCounter: Sendable {
-    private let generation: Generation
-
-    init(_ directory: VaultDirectory) throws(TokenKeepError) { generation = try Generation(directory) }
-
-    var value: UInt64 { generation.value }
 }
