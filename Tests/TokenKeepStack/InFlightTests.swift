@@ -57,7 +57,7 @@ import TokenKeepVault
         }
     }
 
-    private var hints: [String] { directory.names(in: "vault/owed") }
+    private var sent: [String] { directory.names(in: "vault/sent") }
 
     // MARK: Cancelled
 
@@ -93,7 +93,7 @@ import TokenKeepVault
         world.fault = (.hangsBefore, 1)
         #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(isSent: false), "cut") }
         #expect(try record == nil)
-        #expect(hints.isEmpty)
+        #expect(sent.isEmpty)
     }
 
     @Test func aCancelledClearThatMayHaveArrivedIsWhole() throws {
@@ -129,14 +129,14 @@ import TokenKeepVault
     @Test(arguments: [true, false]) func whatAKilledProcessSentReplacesNothingNewer(isConnected: Bool) throws {
         try save(open(), "old")
         try killedWhileSending("late")
-        #expect(hints.count == 1)
+        #expect(sent.count == 1)
         try save(open(isConnected: isConnected), "acknowledged")
         secondsPass()
         try killedValueArrives("late")
         #expect(try load(open()) == "acknowledged")
         #expect(try load(open()) == "acknowledged")
         #expect(stored == "acknowledged")
-        #expect(hints.isEmpty)
+        #expect(sent.isEmpty)
     }
 
     @Test func whatAKilledProcessSentUndoesNoClear() throws {
@@ -152,13 +152,13 @@ import TokenKeepVault
     /// Messages keep their order: what is answered later has seen what came before.
     @Test func aSaveThatArrivesForgetsWhatWasSentBefore() throws {
         try save(open(), "old")
-        #expect(hints.isEmpty)
+        #expect(sent.isEmpty)
         try killedWhileSending("late")
         try killedValueArrives("late")
         _ = try open().sync()
-        #expect(hints.count == 1)  // nobody knows yet that it came
+        #expect(sent.count == 1)  // nobody knows yet that it came
         try save(open(), "new")
-        #expect(hints.isEmpty)
+        #expect(sent.isEmpty)
         #expect(try record == nil)
     }
 
@@ -166,9 +166,9 @@ import TokenKeepVault
         try save(open(), "old")
         try killedWhileSending("late")
         world.become(.up)
-        let file = directory.path + "/vault/owed/" + (try #require(hints.first))
+        let file = directory.path + "/vault/sent/" + (try #require(sent.first))
         for rubbish in [[], [1], Array(repeating: 0, count: 15), Array(repeating: 7, count: 10_000)] as [[UInt8]] {
-            directory.write(rubbish, to: "vault/owed/" + (try #require(hints.first)))
+            directory.write(rubbish, to: "vault/sent/" + (try #require(sent.first)))
             chmod(file, 0o600)
             #expect(try load(open()) == "old")
             try save(open(isConnected: false), "new")
