@@ -238,6 +238,7 @@ final class HistoryPlayer: @unchecked Sendable {
             let step = HistoryStep(action: .load, store: 1, account: account)
             try load(step, Deadline(milliseconds: 5000), false)
             if let theirs = items[account].theirs { items[account].acknowledge(theirs) }
+            items[account].endDoubt()
             try load(step, Deadline(milliseconds: 5000), false)
             try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
             let value = world.items[try name(account)]?.secret.utf8String
