@@ -186,6 +186,20 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
     }
 }
 
+int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t length, int *descriptor) {
+    int opened = tokenkeep_lock_descriptor_open(directory, path);
+    if (opened < 0)
+        return errno;
+    struct flock range = write_lock(offset, length);
+    int error = fcntl(opened, F_OFD_SETLK, &range) == 0 ? 0 : errno;
+    if (error == 0) {
+        *descriptor = opened;
+        return 0;
+    }
+    tokenkeep_lock_descriptor_close(opened);
+    return error == EAGAIN || error == EACCES ? EBUSY : error;
+}
+
 void tokenkeep_lock_release(int descriptor) {
     tokenkeep_lock_descriptor_close(descriptor);
 }

@@ -37,7 +37,10 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
 int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
                            tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor);
 
-/* Releases what tokenkeep_lock_acquire returned. */
+/* The same without waiting, on the file that is there now: EBUSY where another holds it. */
+int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t length, int *descriptor);
+
+/* Releases what tokenkeep_lock_acquire or tokenkeep_lock_try returned. */
 void tokenkeep_lock_release(int descriptor);
 
 /* A new descriptor that becomes readable when one of the signals, which the caller has blocked, is pending

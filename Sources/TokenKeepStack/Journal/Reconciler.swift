@@ -108,7 +108,8 @@ struct Reconciler: Sendable {
                 return (.keep, Settlement.Outcome(change: .keep, left: []))
             }
             note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
-            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
+            let settlement = Settlement(
+                debts: debts, name: name, record: record, keys: keys, call: call, isHeld: vault.isAsking(name))
             let outcome = try settlement.settle()
             let left = outcome.left.filter(debts.isOurs)
             return (
@@ -120,20 +121,34 @@ struct Reconciler: Sendable {
     }
 
     /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
-    /// are allowed, and no lock is held meanwhile: the record keeps the truth.
+    /// are allowed. The item is not locked meanwhile: others save it into its record, and nobody pays, so that the module
+    /// holds what the user is asked about.
     func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
         let silent = call.withoutPrompts
         let settled = try settling(name, silent)
         guard settled.isLocked, call.promptsAllowed else { return settled.left }
-        let outdated = try vault.change(name, silent) {
-            entry, keys throws(TokenKeepError) -> (JournalChange, [Settlement.Outdated]) in
-            guard let record = entry.record, debts.govern(record) else { return (.keep, []) }
-            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: silent)
-            return (.keep, settlement.outdated())
-        }
-        guard !outdated.isEmpty else { return settled.left }
-        for item in outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
+        guard let question = try question(name, silent) else { return settled.left }
+        for item in question.outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
+        question.right.end()
         return try settle(name, silent)
+    }
+
+    /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.
+    private func question(
+        _ name: ItemName, _ call: CallContext
+    ) throws(TokenKeepError) -> (outdated: [Settlement.Outdated], right: AskingRight)? {
+        try vault.change(name, call) { entry, keys throws(TokenKeepError) in
+            guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
+                return (.keep, nil)
+            }
+            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
+            let outdated = settlement.outdated()
+            guard !outdated.isEmpty else {
+                right.end()
+                return (.keep, nil)
+            }
+            return (.keep, (outdated, right))
+        }
     }
 
     /// The item's record, where it is the truth for this stack. To be asked only where something may be owed.

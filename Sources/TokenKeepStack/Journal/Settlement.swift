@@ -7,6 +7,8 @@ struct Settlement {
     let record: JournalRecord
     let keys: JournalKeys
     let call: CallContext
+    /// Whether somebody asks the user about the item: until he answered, nothing is paid.
+    var isHeld = false
 
     /// What was paid, and what is left.
     struct Outcome {
@@ -65,7 +67,7 @@ struct Settlement {
     }
 
     private func pay(_ debt: Debt, to module: any Module) -> Payment {
-        guard module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
+        guard !isHeld, module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
         var debt = debt
         do throws(TokenKeepError) {
             let theirs = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
