@@ -10,13 +10,16 @@ import TokenKeepCore
     private let directory = TemporaryDirectory(inMemory: true)
 
     /// - Parameter meanwhile: what others do while the user is asked.
-    private func open(isInteractive: Bool = false, meanwhile: @escaping @Sendable () -> Void = {}) throws -> Store {
+    private func open(
+        isInteractive: Bool = false, isLocked: Bool = false, meanwhile: @escaping @Sendable () -> Void = {}
+    ) throws -> Store {
         var configuration = StoreConfiguration(stackText: ScriptedService.stack, isInteractive: isInteractive)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
         configuration.makeSecretService = {
             AskingConnection(
-                base: ScriptedConnection(world, isConnected: true, versionKey: $0), meanwhile: meanwhile)
+                base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,
+                meanwhile: meanwhile)
         }
         return try Store(configuration)
     }
@@ -48,6 +51,16 @@ import TokenKeepCore
         #expect(world.items[try name()]?.secret.utf8String == "newer")
     }
 
+    /// What is locked asks for nothing by itself.
+    @Test func onlyWhatAsksIsAsked() throws {
+        try save("old")
+        let asked = Guarded(0)
+        try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
+            .clear(service: "example.com", account: "ann")
+        #expect(asked.withLock { $0 } == 0)
+        #expect(try open().owed().entries.count == 1)
+    }
+
     @Test func nobodyAsksTheSameTwiceAtOnce() throws {
         try save("old")
         let asked = Guarded(0)
@@ -65,6 +78,7 @@ import TokenKeepCore
 /// A connection to a service that asks its user before it deletes anything.
 private struct AskingConnection: Module {
     let base: ScriptedConnection
+    var isLocked = false
     let meanwhile: @Sendable () -> Void
 
     var name: String { base.name }
@@ -79,7 +93,11 @@ private struct AskingConnection: Module {
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let present = try base.load(name, call)
         if let version { try SaveRequest.check(version: version, of: name, present: present.details) }
-        guard call.promptsAllowed else { throw TokenKeepError(.locked, "it asks first") }
+        guard call.promptsAllowed else {
+            var error = TokenKeepError(.locked, "it asks first")
+            error.asksBeforeDeleting = !isLocked
+            throw error
+        }
         meanwhile()
         return try base.clear(name, ifVersion: nil, call)
     }

@@ -115,7 +115,7 @@ struct Reconciler: Sendable {
             return (
                 outcome.change,
                 Settlement.Outcome(
-                    change: outcome.change, left: left, version: outcome.version, isLocked: outcome.isLocked)
+                    change: outcome.change, left: left, version: outcome.version, asking: outcome.asking)
             )
         }
     }
@@ -126,8 +126,8 @@ struct Reconciler: Sendable {
     func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
         let silent = call.withoutPrompts
         let settled = try settling(name, silent)
-        guard settled.isLocked, call.promptsAllowed else { return settled.left }
-        guard let question = try question(name, silent) else { return settled.left }
+        guard !settled.asking.isEmpty, call.promptsAllowed else { return settled.left }
+        guard let question = try question(name, settled.asking, silent) else { return settled.left }
         for item in question.outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
         question.right.end()
         return try settle(name, silent)
@@ -135,14 +135,14 @@ struct Reconciler: Sendable {
 
     /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.
     private func question(
-        _ name: ItemName, _ call: CallContext
+        _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [Settlement.Outdated], right: AskingRight)? {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
             guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
                 return (.keep, nil)
             }
             let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
-            let outdated = settlement.outdated()
+            let outdated = settlement.outdated(in: modules)
             guard !outdated.isEmpty else {
                 right.end()
                 return (.keep, nil)

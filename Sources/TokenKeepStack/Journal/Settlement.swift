@@ -16,14 +16,14 @@ struct Settlement {
         let left: [Debt]
         /// The version under which the record's value was saved; nil where it was not.
         var version: UInt64?
-        /// Whether a module is locked, or asks its user first.
-        var isLocked = false
+        /// The modules that ask their user before they let an older item go.
+        var asking: Set<String> = []
     }
 
     private enum Payment {
         /// The version under which it was saved; nil where nothing was.
         case paid(version: UInt64?)
-        case unpaid(Debt, isLocked: Bool = false)
+        case unpaid(Debt, asks: Bool = false)
         /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
         case superseded
     }
@@ -32,7 +32,8 @@ struct Settlement {
     func settle() throws(TokenKeepError) -> Outcome {
         var left: [Debt] = []
         var version: UInt64?
-        var (isSuperseded, isLocked) = (false, false)
+        var isSuperseded = false
+        var asking: Set<String> = []
         var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
@@ -44,9 +45,9 @@ struct Settlement {
                 paidPut = (debt, left.count)
                 version = saved
             case .paid: continue
-            case .unpaid(let debt, let isLockedThere):
+            case .unpaid(let debt, let asks):
                 left.append(debt)
-                isLocked = isLocked || isLockedThere
+                if asks { asking.insert(debt.module) }
             case .superseded: isSuperseded = true
             }
         }
@@ -54,7 +55,7 @@ struct Settlement {
         if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
         return Outcome(
-            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, isLocked: isLocked)
+            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, asking: asking)
     }
 
     private func change(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
@@ -81,18 +82,18 @@ struct Settlement {
             if theirs != nil { _ = try module.clear(name, ifVersion: nil, call) }
             return .paid(version: nil)
         } catch {
-            return .unpaid(debt, isLocked: error.status == .locked)
+            return .unpaid(debt, asks: error.asksBeforeDeleting)
         }
     }
 
     /// An item that a module holds in place of the record's value.
     typealias Outdated = (module: any Module, version: UInt64)
 
-    /// What modules hold that is older than the record, and that they may not have let go without asking their user.
-    func outdated() -> [Outdated] {
+    /// What these modules hold that is older than the record.
+    func outdated(in modules: Set<String>) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         return record.debts.compactMap { debt in
-            guard let module = debts.module(of: debt), module.mayAnswer, let theirs = try? module.load(name, call),
+            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer, let theirs = try? module.load(name, call),
                 isKnown(theirs, to: debt, ours)
             else { return nil }
             return (module, theirs.details.version)
