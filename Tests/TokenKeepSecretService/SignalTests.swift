@@ -27,7 +27,9 @@ import TokenKeepCore
         #expect(try client.load("example.com", "ann") == "token")
         #expect(try fake.calls() == ["GetSecrets"])
         let version = try client.save("example.com", "ann", "new")
-        #expect(try fake.calls() == ["SetSecret", "Get"], "a secret that is set has another date")
+        let calls = try fake.calls()
+        #expect(calls.suffix(2) == ["SetSecret", "Get"], "a secret that is set has another date")
+        #expect(calls.count == 2 || calls == ["Get", "SetSecret", "Get"], "what it heard of a while ago is asked for")
         let saved = try client.item("example.com", "ann").details
         #expect(try fake.calls() == ["GetSecrets"])
         let fresh = try ServiceClient(fake.bus).item("example.com", "ann").details
@@ -55,6 +57,16 @@ import TokenKeepCore
         try client.save("example.com", "ann", "ann's")
         #expect(try client.load("example.com", "bob") == "bob's")
         #expect(try client.load("example.com", "ann") == "ann's")
+    }
+
+    /// What changed while the secret was on its way may have met another item: it is looked for, and saved again.
+    @Test func aChangeOnTheWayIsFollowedByASearch() throws {
+        try fake.configure(#"{"override": {"SetSecret": {"do": "tell"}}}"#)
+        _ = try client.load("example.com", "ann")
+        _ = try fake.calls()
+        try client.save("example.com", "ann", "new")
+        #expect(try fake.calls().contains("SearchItems"))
+        #expect(try client.load("example.com", "ann") == "new")
     }
 
     @Test func aSecretThatIsSetIsSeenThoughItIsNotToldOf() throws {

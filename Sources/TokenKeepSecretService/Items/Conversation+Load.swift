@@ -31,9 +31,7 @@ extension Conversation {
     private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         guard entry.changes == nil else { return try loadUntouched(name, entry, item, key) }
-        let attributes = properties(
-            entry.path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
-        var calls = [attributes, getSecrets([entry.path])]
+        var calls = [attributes(entry.path), getSecrets([entry.path])]
         if name.namespace.isEmpty { calls.append(searchItems(ItemCoding.search(for: name))) }
         let replies = try exchange(calls)
         if calls.count == 3, hasCopies(replies[2], of: entry.path) { return nil }
@@ -43,6 +41,11 @@ extension Conversation {
         var same = item
         same.attributes = present
         return try same.isOurs(name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
+    }
+
+    /// Asks for an item's attributes alone.
+    func attributes(_ path: ObjectPath) -> MethodCall {
+        properties(path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
     }
 
     /// The same where the service tells of items that are made or changed: only the secret may be another.

@@ -63,7 +63,7 @@ extension Conversation {
     ) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, let entry = link.paths[name], let target = entry.item,
-            link.isUntouched(entry), target.isOurs(name)
+            link.isUntouched(entry), target.isOurs(name), try isStillThere(target, entry)
         else { return nil }
         let writing = writing(request, over: target, isOurs: true)
         guard isOneStep(writing, over: target, Findings(ours: [target])) else { return nil }
@@ -76,9 +76,23 @@ extension Conversation {
             mark.hasWritten = false  // it is gone, or locked by now
             return nil
         }
+        // Something changed on the way: whatever the message met there, a search finds what the save must write.
+        guard link.isUntouched(entry) else { return nil }
         let version = key.version(of: writing.details, secret: request.secret)
         remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
         return version
+    }
+
+    /// Whether an item is what it was. The service tells of a new item at the path of one that is gone, but this process may
+    /// have stood still and not have read that yet: only what it heard of just now needs no question, whose answer comes
+    /// behind everything told before.
+    private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
+        guard entry.heardUntil.hasPassed else { return true }
+        let reply = try exchange(attributes(item.path))
+        guard case .answer(let body) = reply, let present = body[0].content.flatMap(StoredItem.strings) else {
+            return false
+        }
+        return present == item.attributes && link.isUntouched(entry)
     }
 
     /// Asks for the date that an item has since its secret was set.

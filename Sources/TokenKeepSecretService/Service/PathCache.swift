@@ -13,6 +13,10 @@ final class PathCache: Sendable {
         var freshUntil = Deadline(milliseconds: 0)
         /// What ``BusWatch/itemChanges`` was before it was read.
         var changes: UInt64?
+        /// Until when it need not be asked whether it is there still, before it is written to.
+        let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)
+
+        private static let heardMilliseconds: UInt32 = 100
     }
 
     private static let limit = 1024

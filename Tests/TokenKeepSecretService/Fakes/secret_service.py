@@ -1,7 +1,7 @@
 """A Secret Service that misbehaves as it is told: one JSON object, given as the argument or by Configure later.
 
 items         path -> {attributes, label, secret, created, modified, locked}
-override      member -> {do: hang | late | exit | error | reply, ...}; GetAll, Get and Set by their bare names
+override      member -> {do: hang | late | tell | exit | error | reply, ...}; GetAll, Get and Set by their bare names
 default       whether there is a default collection (true)
 locked        whether the collection is locked: then nothing is found in it (false)
 encrypted     whether it knows encrypted sessions (false): else plain ones alone
@@ -319,6 +319,9 @@ def handle(_connection, message):
             regular(message)
         elif override["do"] == "late":
             GLib.timeout_add(override["ms"], regular, message)
+        elif override["do"] == "tell":
+            tell("ItemChanged", message.get_path())
+            regular(message)
         elif override["do"] == "exit":
             os._exit(0)
         elif override["do"] == "error":
