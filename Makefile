@@ -1,14 +1,18 @@
 # make demo      see what TokenKeep does       make test      everything that must pass
 # make deps      what apt must install         make sanitize  the same code under the sanitizers
 # make bench     figures beside those of peers make format    format in place
+# make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
 STAGE := build/stage
 PREFIX ?= /usr/local
 
+HISTORIES ?= 2000
+SEED ?= 1
+
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
-        test-swift test-vectors test-abi test-cli test-examples test-faults
+        test-swift test-model test-vectors test-abi test-cli test-examples test-faults
 
 demo: stage
 	@examples/demo.sh $(STAGE)
@@ -49,6 +53,12 @@ test-swift: deps
 	swift test --skip-build --disable-xctest
 	TOKENKEEP_MODEL_MODULE=keyctl swift test --skip-build --disable-xctest --no-parallel \
 	    --filter "JournalTests|ModelTests|HistoryTests"
+
+# A failure prints its seed and the shortest of its histories that fails.
+test-model: deps
+	@echo "$(HISTORIES) histories from seed $(SEED) on"
+	TOKENKEEP_MODEL_COUNT=$(HISTORIES) TOKENKEEP_MODEL_SEED=$(SEED) \
+	    swift test --disable-xctest --filter ModelTests
 
 test-vectors: stage
 	Tests/Vectors/run.sh $(STAGE)

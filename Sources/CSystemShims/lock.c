@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
+#include "deadline.h"
 #include "lock_descriptors.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 /*
  * F_OFD_SETLKW has no deadline, and polling starves under contention: the kernel grants a lock to whoever
@@ -16,6 +16,17 @@
  */
 
 enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
+
+/* Until when a caller waits, and what else ends the wait. */
+struct limit {
+    struct timespec deadline;
+    tokenkeep_is_cancelled is_cancelled;
+    const void *data;
+};
+
+static int is_over(const struct limit *limit) {
+    return tokenkeep_is_over(&limit->deadline, limit->is_cancelled, limit->data);
+}
 
 struct wait {
     pthread_mutex_t mutex;
@@ -97,29 +108,10 @@ static struct wait *new_wait(int descriptor, struct flock range) {
     return wait;
 }
 
-static struct timespec deadline_after(uint32_t milliseconds) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += milliseconds / 1000;
-    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
-static int has_passed(const struct timespec *deadline) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
-
 /* Asks again and again: the way of last resort, for it starves where others wait in the kernel. */
-static int poll_for_lock(int descriptor, struct flock range, const struct timespec *deadline) {
+static int poll_for_lock(int descriptor, struct flock range, const struct limit *limit) {
     long pause = FIRST_PAUSE_MS;
-    while (!has_passed(deadline)) {
+    while (!is_over(limit)) {
         struct timespec rest = {0, pause * 1000000};
         nanosleep(&rest, NULL);
         if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
@@ -131,23 +123,23 @@ static int poll_for_lock(int descriptor, struct flock range, const struct timesp
     return EBUSY;
 }
 
-/* 0 where the lock was granted; EBUSY where the deadline passed: then *abandoned says that the helper owns
+/* 0 where the lock was granted; EBUSY where the wait is over: then *abandoned says that the helper owns
  * the descriptor. */
-static int wait_with_deadline(int descriptor, struct flock range, const struct timespec *deadline,
-                              int *abandoned) {
+static int wait_with_deadline(int descriptor, struct flock range, const struct limit *limit, int *abandoned) {
     struct wait *wait = NULL;
     if (tokenkeep_abandoned_waits() < MAXIMUM_ABANDONED_WAITS)
         wait = new_wait(descriptor, range);
     if (wait == NULL)
-        return poll_for_lock(descriptor, range, deadline);
+        return poll_for_lock(descriptor, range, limit);
     if (start_helper(wait) != 0) {
         destroy(wait);
-        return poll_for_lock(descriptor, range, deadline);
+        return poll_for_lock(descriptor, range, limit);
     }
     pthread_mutex_lock(&wait->mutex);
-    int timed_out = 0;
-    while (!wait->finished && timed_out != ETIMEDOUT)
-        timed_out = pthread_cond_timedwait(&wait->changed, &wait->mutex, deadline);
+    while (!wait->finished && !is_over(limit)) {
+        struct timespec glance = tokenkeep_next_glance(&limit->deadline, limit->is_cancelled);
+        pthread_cond_timedwait(&wait->changed, &wait->mutex, &glance);
+    }
     *abandoned = wait->abandoned = !wait->finished;
     if (*abandoned)
         tokenkeep_abandoned_waits_add(1);
@@ -158,13 +150,12 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     return error;
 }
 
-static int lock_descriptor(int descriptor, struct flock range, const struct timespec *deadline,
-                           int *abandoned) {
+static int lock_descriptor(int descriptor, struct flock range, const struct limit *limit, int *abandoned) {
     if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
         return 0;
     if (errno != EAGAIN && errno != EACCES && errno != EINTR)
         return errno;
-    return wait_with_deadline(descriptor, range, deadline, abandoned);
+    return wait_with_deadline(descriptor, range, limit, abandoned);
 }
 
 static int is_current(int directory, const char *path, int descriptor) {
@@ -174,14 +165,14 @@ static int is_current(int directory, const char *path, int descriptor) {
 }
 
 int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
-                           int *descriptor) {
-    const struct timespec deadline = deadline_after(timeout_ms);
+                           tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor) {
+    const struct limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
     for (;;) {
         int opened = tokenkeep_lock_descriptor_open(directory, path);
         if (opened < 0)
             return errno;
         int abandoned = 0;
-        int error = lock_descriptor(opened, write_lock(offset, length), &deadline, &abandoned);
+        int error = lock_descriptor(opened, write_lock(offset, length), &limit, &abandoned);
         if (error == 0 && is_current(directory, path, opened)) {
             *descriptor = opened;
             return 0;
@@ -190,9 +181,23 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
             tokenkeep_lock_descriptor_close(opened);
         if (error != 0)
             return error;
-        if (has_passed(&deadline))
+        if (is_over(&limit))
             return EBUSY;
     }
+}
+
+int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t length, int *descriptor) {
+    int opened = tokenkeep_lock_descriptor_open(directory, path);
+    if (opened < 0)
+        return errno;
+    struct flock range = write_lock(offset, length);
+    int error = fcntl(opened, F_OFD_SETLK, &range) == 0 ? 0 : errno;
+    if (error == 0) {
+        *descriptor = opened;
+        return 0;
+    }
+    tokenkeep_lock_descriptor_close(opened);
+    return error == EAGAIN || error == EACCES ? EBUSY : error;
 }
 
 void tokenkeep_lock_release(int descriptor) {

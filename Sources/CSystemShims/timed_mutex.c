@@ -1,16 +1,17 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
-#include <time.h>
+#include "deadline.h"
 
-int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms) {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += timeout_ms / 1000;
-    end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec += 1;
-        end.tv_nsec -= 1000000000;
+#include <errno.h>
+
+int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_is_cancelled is_cancelled,
+                         const void *data) {
+    const struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
+    for (;;) {
+        struct timespec glance = tokenkeep_next_glance(&deadline, is_cancelled);
+        int error = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &glance);
+        if (error != ETIMEDOUT || tokenkeep_is_over(&deadline, is_cancelled, data))
+            return error;
     }
-    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &end);
 }

@@ -11,6 +11,9 @@ import TokenKeepStack
 ///
 /// A store may be used from any task, by several at once. Its work runs on threads of its own, so it never blocks Swift's
 /// cooperative pool. Every call returns by the timeout. Memory-only items go with the store.
+///
+/// When the task of a call is cancelled, the call throws ``Status/cancelled`` soon, or ends as it would have where it was
+/// done all the same. A save or a clear that was cancelled has happened as a whole or not at all.
 public final class TokenStore: Sendable {
     let engine: Store
     private let threads = WorkerThreads(limit: 64)
@@ -193,21 +196,26 @@ public final class TokenStore: Sendable {
         _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {
         // In a child made by fork() the threads are gone: the engine says so without them.
-        let deadline = engine.deadline
-        guard engine.isUsable else { return try body(engine, deadline) }
+        guard engine.isUsable else { return try body(engine, Deadline(milliseconds: 0)) }
+        let cancellation = Cancellation(under: engine.cancellation)
+        let deadline = engine.deadline.cancelled(by: cancellation)
         let engine = engine
-        let result: Result<Value, TokenKeepError> = await withCheckedContinuation { continuation in
-            let job: @Sendable () -> Void = {
-                do throws(TokenKeepError) {
-                    continuation.resume(returning: .success(try body(engine, deadline)))
-                } catch {
-                    continuation.resume(returning: .failure(error))
+        let result: Result<Value, TokenKeepError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let job: @Sendable () -> Void = {
+                    do throws(TokenKeepError) {
+                        continuation.resume(returning: .success(try body(engine, deadline)))
+                    } catch {
+                        continuation.resume(returning: .failure(error))
+                    }
+                }
+                if !threads.run(job) {
+                    continuation.resume(
+                        returning: .failure(TokenKeepError(.io, "no thread could be started for the call")))
                 }
             }
-            if !threads.run(job) {
-                continuation.resume(
-                    returning: .failure(TokenKeepError(.io, "no thread could be started for the call")))
-            }
+        } onCancel: {
+            cancellation.cancel()
         }
         return try result.get()
     }

@@ -23,6 +23,12 @@ public func tokenkeep_close(_ store: OpaquePointer?) {
     consume(store, as: Store.self)
 }
 
+/// Ends the calls in flight on a store; nothing for NULL.
+@implementation @_cdecl("tokenkeep_cancel")
+public func tokenkeep_cancel(_ store: OpaquePointer?) {
+    borrow(store, as: Store.self)?.cancel()
+}
+
 /// Saves an item; `saved_version` is written after the save, as every output is.
 @implementation @_cdecl("tokenkeep_save")
 public func tokenkeep_save(

@@ -30,11 +30,14 @@ struct MigrateCommand: ParsableCommand {
     @Flag(help: "Only say what would be moved.")
     var dryRun = false
 
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
-        let store = try storeOptions.open()
+        let store = try storeOptions.open(explainOptions)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.migrate(

@@ -13,6 +13,10 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public let hint: String?
     /// Whether the module is not there at all on this machine, rather than there and out of reach.
     public let isAbsence: Bool
+    /// Of a call that was cancelled: whether the module certainly did nothing. Otherwise what was sent may arrive.
+    public var changedNothing = false
+    /// Of ``Status/locked``: whether nothing is locked, and the module's user must be asked before an item is deleted.
+    public var asksBeforeDeleting = false
 
     /// Makes an error of a status and the words that explain it.
     public init(

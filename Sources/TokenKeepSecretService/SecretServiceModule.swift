@@ -81,9 +81,19 @@ public final class SecretServiceModule: Module {
 
     /// Saves an item, over another program's of the same name where there is none of ours.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        try change(request.name, call, isConditional: request.precondition != .none) {
+        let version = try change(request.name, call, isConditional: request.precondition != .none) {
             conversation, key, mark throws(TokenKeepError) in
-            try conversation.save(request, key, mark)
+            try conversation.save(request, in: .any, key, mark)
+        }
+        guard let version else { throw TokenKeepError(.internal, "a save of any number of steps took none") }
+        return version
+    }
+
+    /// Saves an item where one message does it: a new one, or another secret with the same label and attributes.
+    public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
+            conversation, key, mark throws(TokenKeepError) in
+            try conversation.save(request, in: .one(mayAskLater: call.promptsAllowed), key, mark)
         }
     }
 
@@ -100,9 +110,11 @@ public final class SecretServiceModule: Module {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        try converse(call) { conversation throws(TokenKeepError) in
+        var listing = try converse(call) { conversation throws(TokenKeepError) in
             try conversation.list(namespace: namespace, service: service)
         }
+        listing.problem = listing.problem?.inModule(name)
+        return listing
     }
 
     /// What can be said of any service: which of them answers, and whether its collection has a password, is not seen.
@@ -141,7 +153,7 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         let mark = WriteMark()
         let isFinal = { isConditional && mark.hasWritten }
-        let silent = CallContext(deadline: call.deadline)
+        let silent = call.withoutPrompts
         do throws(TokenKeepError) {
             return try converse(silent, unless: isFinal) { conversation throws(TokenKeepError) in
                 let key = try versionKey()
@@ -151,10 +163,14 @@ public final class SecretServiceModule: Module {
             }
         } catch {
             let mayHelp = error.status == .locked || error.status == .unavailable && error.isAbsence
-            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error }
+            guard call.promptsAllowed, mayHelp, !isFinal() else { throw error.noting(mark) }
         }
-        return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
-            try body(conversation, try versionKey(), mark)
+        do throws(TokenKeepError) {
+            return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
+                try body(conversation, try versionKey(), mark)
+            }
+        } catch {
+            throw error.noting(mark)
         }
     }
 
@@ -165,7 +181,7 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let budget = Budget(milliseconds: min(call.deadline.remainingMilliseconds, timeout))
+            let budget = Budget(milliseconds: timeout, until: call.deadline)
             let first = try link(until: budget.deadline)
             do throws(TokenKeepError) {
                 return try body(conversation(over: first, call, budget))
@@ -188,10 +204,7 @@ public final class SecretServiceModule: Module {
     private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
-        if let link {
-            try ServiceOwner.observe(over: link.connection, until: deadline)
-            return link
-        }
+        if let link { return link }
         let usable: BusConnection
         if let connection {
             usable = connection
@@ -229,5 +242,14 @@ public final class SecretServiceModule: Module {
         }
         if lost != nil { breaker.close() }
         return (connection, link)  // what was lost ends here, outside the lock
+    }
+}
+
+extension TokenKeepError {
+    /// The same error, saying whether anything was sent that changes something.
+    fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
+        var copy = self
+        copy.changedNothing = !mark.hasWritten
+        return copy
     }
 }

@@ -16,6 +16,8 @@ public final class Store: Sendable {
     /// Keeps the journal; watched for changes.
     let vault: Vault
     let arena = SecretArena()
+    /// What ends the calls that are in flight; each `cancel()` leaves another for those to come.
+    private let present = Guarded(Cancellation())
     let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     /// Answers what the vault asks.
@@ -45,6 +47,24 @@ public final class Store: Sendable {
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)
     }
+
+    /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
+    /// it was done all the same. Calls that begin later are not concerned.
+    ///
+    /// A save or a clear that is cancelled has happened as a whole or not at all. What may have reached a module is settled
+    /// like what a module did not answer.
+    public func cancel() {
+        guard isUsable else { return }  // a thread that is not in the child may hold the lock
+        let ended = present.withLock { present in
+            let ended = present
+            present = Cancellation()
+            return ended
+        }
+        ended.cancel()
+    }
+
+    /// What ``cancel()`` cancels of the calls that begin now.
+    public var cancellation: Cancellation { present.withLock { $0 } }
 
     /// Copies a secret that is to be saved into guarded memory of the store, which is quicker than guard pages of its own.
     ///
@@ -108,9 +128,8 @@ public final class Store: Sendable {
     ///
     /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
-        let deadline = deadline ?? self.deadline
-        _ = try begin(.list, until: deadline)
         let call = try begin(.clear, until: deadline)
+        _ = try begin(.list, until: call.deadline)
         _ = try name(service, "")
         let listing = try list(service, call)
         var cleared = 0
@@ -118,12 +137,12 @@ public final class Store: Sendable {
         for item in listing.items {
             do throws(TokenKeepError) {
                 guard !call.deadline.hasPassed else {
-                    throw TokenKeepError(.timedOut, "the deadline passed before the others", hint: "clear it again")
+                    throw call.deadline.failure("the deadline passed before the others", hint: "clear it again")
                 }
                 if try clear(item.name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
-                if error.status == .timedOut { break }
+                if error.status == .timedOut || call.deadline.isCancelled { break }
             }
         }
         if let problem {
@@ -203,12 +222,18 @@ public final class Store: Sendable {
     }
 
     /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
-    public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds) }
+    public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
+
+    /// The same for what nobody cancels: a watch goes on.
+    var quietDeadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: Store.never) }
+
+    private static let never = Cancellation()
 
     /// Whether this is the process that opened the store, and not a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer.
+    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer;
+    ///   ``Status/cancelled`` where the call was cancelled before it began.
     func begin(
         _ operation: StackLine.Operation, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> CallContext {
@@ -221,7 +246,10 @@ public final class Store: Sendable {
                 .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
                 hint: "add a line for the operation, or one for: any")
         }
-        return CallContext(deadline: deadline ?? self.deadline, promptsAllowed: promptsAllowed)
+        var deadline = deadline ?? self.deadline
+        if deadline.cancellation == nil { deadline = deadline.cancelled(by: cancellation) }
+        try deadline.checkCancellation()
+        return CallContext(deadline: deadline, promptsAllowed: promptsAllowed)
     }
 }
 

@@ -12,6 +12,8 @@ public final class Vault: Sendable {
     /// The keys of the vault while it is unlocked.
     let resident: ResidentKeys
     private let knownPath: Guarded<String?>
+    /// The vault as it was when it last owed nothing.
+    let quiet = Guarded<QuietVault?>(nil)
 
     /// The user's vault. Touches nothing yet.
     public convenience init(arena: SecretArena) { self.init(arena: arena, path: nil) }
@@ -65,6 +67,9 @@ public final class Vault: Sendable {
         }
         return Opened(directory: directory, keys: keys)
     }
+
+    /// A keyed fingerprint of a value, as debts hold them; nil where there is no vault that can be read.
+    public func fingerprint(of secret: SecretBytes) -> [UInt8]? { (try? open())?.keys.journal.fingerprint(of: secret) }
 
     /// The key of item versions; nil where there is no vault that can be read.
     public func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }

@@ -42,6 +42,7 @@ static int use_the_parents_store(void) {
         return 6;
     if (tokenkeep_list(store, NULL, &items, NULL) != TOKENKEEP_FORKED || items != NULL)
         return 7;
+    tokenkeep_cancel(store);
     if (tokenkeep_sync(store, &cleared, NULL, NULL) != TOKENKEEP_FORKED || cleared != 7)
         return 8;
     tokenkeep_close(store);

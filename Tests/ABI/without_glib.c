@@ -21,7 +21,10 @@ static void saves_and_loads(const char *stack) {
     tokenkeep_store *store = NULL;
     options.stack_text = stack;
     CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_open(&options, &store, NULL));
+    /* Where nothing ever was, nothing is missing: nobody is asked, so that nobody can be waited for. */
+    CHECK_NUMBER(TOKENKEEP_NOT_FOUND, load_status(store, "example.com", "nobody"));
     CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "example.com", "ann", "token", NULL));
+    CHECK_NUMBER(TOKENKEEP_NOT_FOUND, load_status(store, "example.com", "nobody"));
     CHECK_NUMBER(TOKENKEEP_OK, load_status(store, "example.com", "ann"));
     CHECK(is_mapped("libtokenkeep"));
     CHECK(!is_mapped("libglib") && !is_mapped("libgio") && !is_mapped("libsecret"));

@@ -13,16 +13,24 @@ static inline tokenkeep_store *ours_open(void) {
     return tokenkeep_open(&options, &store, NULL) == TOKENKEEP_OK ? store : NULL;
 }
 
-static inline int ours_save(tokenkeep_store *store) {
+static inline int ours_save_as(tokenkeep_store *store, const char *account) {
     static const char token[] = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl";
-    return tokenkeep_save(store, "bench.example", "ours", token, strlen(token), NULL, NULL) != TOKENKEEP_OK;
+    return tokenkeep_save(store, "bench.example", account, token, strlen(token), NULL, NULL) != TOKENKEEP_OK;
+}
+
+static inline int ours_save(tokenkeep_store *store) {
+    return ours_save_as(store, "ours");
+}
+
+static inline int ours_load_of(tokenkeep_store *store, const char *account) {
+    tokenkeep_item *item = NULL;
+    tokenkeep_status status = tokenkeep_load(store, "bench.example", account, &item, NULL);
+    tokenkeep_item_free(item);
+    return status != TOKENKEEP_OK;
 }
 
 static inline int ours_load(tokenkeep_store *store) {
-    tokenkeep_item *item = NULL;
-    tokenkeep_status status = tokenkeep_load(store, "bench.example", "ours", &item, NULL);
-    tokenkeep_item_free(item);
-    return status != TOKENKEEP_OK;
+    return ours_load_of(store, "ours");
 }
 
 #endif

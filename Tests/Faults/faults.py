@@ -10,6 +10,7 @@ PREFIX = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = tempfile.mkdtemp(prefix="tokenkeep-faults-")
 PROBE = os.path.join(WORK, "probe")
+GATE = os.path.join(WORK, "gate.so")
 CASES = []
 
 
@@ -65,7 +66,11 @@ def pkg_config():
 def build_probe():
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True)
     subprocess.run(
-        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", PROBE, os.path.join(HERE, "probe.c"), *flags.stdout.split()], check=True)
+        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", PROBE, os.path.join(HERE, "probe.c"), os.path.join(HERE, "serve.c"),
+         *flags.stdout.split(), "-pthread"], check=True)
+    subprocess.run(
+        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", GATE, os.path.join(HERE, "gate.c"), "-ldl"],
+        check=True)
 
 
 def system_calls(vault, *arguments):

@@ -132,7 +132,7 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
         seen.add(found)
         settle(vault, account, found)
         in_service = keyring.look_up(account) or "NOT_FOUND"
-        assert in_service == found, f"{call}: {found} was loaded, the service has {in_service}"
+        assert in_service == found.split(" until ")[0], f"{call}: {found} was loaded, the service has {in_service}"
         assert user(vault).run(*[word.format(account) for word in after[0]])[-1] == "OK", f"nothing works after {call}"
         settle(vault, account, after[1])
         assert (keyring.look_up(account) or "NOT_FOUND") == after[1], f"{call}: it does not arrive"
@@ -143,6 +143,10 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
 
 def save_with_bus(vault, account):
     assert vault.run("save", account, "old") == ["OK"]
+
+
+def save_until_with_bus(vault, account):
+    assert vault.run("save-until", account, "old", 2000000000) == ["OK"]
 
 
 def save_and_owe(vault, account):
@@ -161,6 +165,17 @@ def killed_at_every_step_of_a_fallback_save():
         seen = killed_everywhere(
             keyring, save_with_bus, ("save", "{}", "new"), False, ("old", "new"), (("save", "{}", "after"), "after"))
         assert seen == {"old", "new"}, f"the kills only ever left {seen}"
+
+
+@case
+def killed_at_every_step_of_a_save_that_takes_several():
+    """The secret is one message and its expiry date another: never may one be new and the other old."""
+    with Keyring() as keyring:
+        both = ("old until 2000000000", "new until 2100000000")
+        seen = killed_everywhere(
+            keyring, save_until_with_bus, ("save-until", "{}", "new", "2100000000"), True, both,
+            (("save", "{}", "after"), "after"))
+        assert seen == set(both), f"the kills only ever left {seen}"
 
 
 @case

@@ -2,13 +2,18 @@
  * A program that saves, loads and clears as the fault tests tell it.
  *
  *   probe save ACCOUNT SECRET [TIMEOUT_MS]   probe load ACCOUNT   probe clear ACCOUNT   probe count
+ *   probe save-until ACCOUNT SECRET EXPIRES  saves with an expiry date, in Unix seconds
  *   probe saves ACCOUNT COUNT                saves 1 to COUNT; prints each number once it is acknowledged
  *   probe pattern ACCOUNT COUNT LETTER       saves LETTER repeated, of changing length, COUNT times
  *   probe watch ACCOUNT COUNT                loads COUNT times: every secret must be one letter repeated
  *
- * Prints what a load found; then the status's name. Exits 0 for OK. The stack is the vault alone, or what the
- * environment's PROBE_STACK names ("" for the default).
+ *   probe serve [TIMEOUT_MS]   probe crowd ACCOUNT COUNT NAME   probe cancel ACCOUNT SECRET   probe events:
+ * see serve.h
+ *
+ * Prints what a load found, with " until EXPIRES" where it expires; then the status's name. Exits 0 for OK.
+ * The stack is the vault alone, or what the environment's PROBE_STACK names ("" for the default).
  */
+#include "serve.h"
 #include <tokenkeep.h>
 
 #include <stdio.h>
@@ -28,6 +33,13 @@ static int report(tokenkeep_status status, tokenkeep_error *error) {
 static tokenkeep_status save(tokenkeep_store *store, const char *account, const char *secret, size_t length,
                              tokenkeep_error **error) {
     return tokenkeep_save(store, service, account, secret, length, NULL, error);
+}
+
+static tokenkeep_status save_until(tokenkeep_store *store, const char *account, const char *secret,
+                                   const char *expires, tokenkeep_error **error) {
+    tokenkeep_save_options options = TOKENKEEP_SAVE_OPTIONS_INIT;
+    options.expires_at = atoll(expires);
+    return tokenkeep_save(store, service, account, secret, strlen(secret), &options, error);
 }
 
 static int saves(tokenkeep_store *store, const char *account, int count) {
@@ -81,8 +93,13 @@ static int load(tokenkeep_store *store, const char *account) {
     tokenkeep_error *error = NULL;
     tokenkeep_item *item = NULL;
     tokenkeep_status status = tokenkeep_load(store, service, account, &item, &error);
-    if (status == TOKENKEEP_OK)
-        printf("%s\n", (const char *)tokenkeep_item_secret(item, NULL));
+    if (status == TOKENKEEP_OK) {
+        long long expires = tokenkeep_item_expires_at(item);
+        printf("%s", (const char *)tokenkeep_item_secret(item, NULL));
+        if (expires != 0)
+            printf(" until %lld", expires);
+        printf("\n");
+    }
     tokenkeep_item_free(item);
     return report(status, error);
 }
@@ -108,6 +125,10 @@ int main(int argc, char **argv) {
     const char *account = argc > 2 ? argv[2] : "";
     if (argc > 4 && strcmp(command, "save") == 0)
         options.timeout_ms = (uint32_t)atoi(argv[4]);
+    if (argc > 2 && strcmp(command, "serve") == 0)
+        options.timeout_ms = (uint32_t)atoi(argv[2]);
+    if (strcmp(command, "crowd") == 0 || strcmp(command, "cancel") == 0)
+        options.timeout_ms = 60000;
     const char *stack = getenv("PROBE_STACK");
     if (stack == NULL)
         options.stack_text = "any required vault";
@@ -119,6 +140,8 @@ int main(int argc, char **argv) {
     int result = 2;
     if (strcmp(command, "save") == 0 && argc > 3)
         result = report(save(store, account, argv[3], strlen(argv[3]), &error), error);
+    else if (strcmp(command, "save-until") == 0 && argc > 4)
+        result = report(save_until(store, account, argv[3], argv[4], &error), error);
     else if (strcmp(command, "saves") == 0 && argc > 3)
         result = saves(store, account, atoi(argv[3]));
     else if (strcmp(command, "pattern") == 0 && argc > 4)
@@ -131,6 +154,14 @@ int main(int argc, char **argv) {
         result = report(tokenkeep_clear(store, service, account, &error), error);
     else if (strcmp(command, "count") == 0)
         result = count_items(store);
+    else if (strcmp(command, "serve") == 0)
+        result = serve(store, service);
+    else if (strcmp(command, "crowd") == 0 && argc > 4)
+        result = crowd(store, service, account, atoi(argv[3]), argv[4]);
+    else if (strcmp(command, "cancel") == 0 && argc > 3)
+        result = save_until_told(store, service, account, argv[3]);
+    else if (strcmp(command, "events") == 0)
+        result = watch_events(store, service);
     tokenkeep_close(store);
     return result;
 }

@@ -18,7 +18,11 @@ import tempfile
 import time
 import traceback
 
-import keyring_cases  # its cases register themselves
+import crowd_cases  # the cases of these register themselves
+import host_cases
+import keyring_cases
+import late_cases
+import watch_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 
 
@@ -78,7 +82,8 @@ def killed_at_random_moments():
         while acknowledged < wanted:
             acknowledged = int(process.stdout.readline())
         process.kill()
-        rest = [line for line in process.communicate()[0].split("\n") if line]
+        rest = [line for line in process.stdout.read().split("\n") if line]  # communicate() loses what was read ahead
+        process.communicate()
         acknowledged = int(rest[-1]) if rest else acknowledged
         found = int(vault.load("a"))
         assert found in (acknowledged, acknowledged + 1), f"{acknowledged} was acknowledged, {found} is there"

@@ -7,14 +7,14 @@ public final class PrivateBus: @unchecked Sendable {
     /// The address of the bus.
     public let address: String
     /// The bus itself.
-    public let daemon: ChildProcess
+    public private(set) var daemon: ChildProcess
 
     /// Starts a bus.
     public init() throws {
         let configuration = """
             <busconfig>
               <type>session</type>
-              <listen>unix:dir=\(directory.path)</listen>
+              <listen>unix:path=\(directory.path)/bus</listen>
               <policy context="default">
                 <allow send_destination="*" eavesdrop="true"/>
                 <allow eavesdrop="true"/>
@@ -24,10 +24,23 @@ public final class PrivateBus: @unchecked Sendable {
             </busconfig>
             """
         directory.write(Array(configuration.utf8), to: "bus.conf")
-        daemon = try ChildProcess(
-            "/usr/bin/dbus-daemon", ["--config-file=\(directory.path)/bus.conf", "--nofork", "--print-address=1"],
-            environment: ["HOME": directory.path])
-        address = try daemon.firstLine()
+        // Without the identifier that each bus makes for itself: another one may come at the same place.
+        address = "unix:path=\(directory.path)/bus"
+        daemon = try PrivateBus.start(in: directory.path)
+    }
+
+    private static func start(in directory: String) throws -> ChildProcess {
+        let daemon = try ChildProcess(
+            "/usr/bin/dbus-daemon", ["--config-file=\(directory)/bus.conf", "--nofork", "--print-address=1"],
+            environment: ["HOME": directory])
+        _ = try daemon.firstLine()  // it listens now
+        return daemon
+    }
+
+    /// Ends the bus, and whoever needs it, and starts another at the same address.
+    public func restart() throws {
+        daemon.kill()
+        daemon = try PrivateBus.start(in: directory.path)
     }
 
     /// The environment of a program on this bus.

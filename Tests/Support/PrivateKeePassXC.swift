@@ -105,6 +105,17 @@ public final class PrivateKeePassXC: @unchecked Sendable {
         try waitUntil(locked: false)
     }
 
+    /// Everything that its file holds, as XML in clear text. The database is open again afterwards.
+    public func content() throws -> String {
+        try lock()
+        let outcome = try ChildProcess.run(
+            PrivateKeePassXC.program + "-cli", ["export", "--quiet", "\(bus.directory.path)/passwords.kdbx"],
+            environment: PrivateKeePassXC.environment(on: bus), input: PrivateKeePassXC.password + "\n")
+        guard outcome.status == 0 else { throw HarnessFailure(message: "keepassxc-cli exports nothing") }
+        try unlock()
+        return outcome.output
+    }
+
     private func window(_ method: String, _ arguments: String...) throws {
         let outcome = try ChildProcess.run(
             "/usr/bin/gdbus",

@@ -9,12 +9,15 @@ public final class PrivateKeyring: @unchecked Sendable {
 
     /// Starts a keyring with an open default collection.
     ///
-    /// - Parameter password: of the collection; nil for a collection without one, which is kept as lines of text.
-    public init(password: String? = "keyring password") throws {
+    /// - Parameters:
+    ///   - password: of the collection; nil for a collection without one, which is kept as lines of text.
+    ///   - content: the items of a collection without a password, in the lines of its file.
+    public init(password: String? = "keyring password", content: String = "") throws {
         bus = try PrivateBus()
         self.password = password
         if password == nil {
-            let keyring = "[keyring]\ndisplay-name=plain\nctime=0\nmtime=0\nlock-on-idle=false\nlock-after=false\n"
+            let keyring =
+                "[keyring]\ndisplay-name=plain\nctime=0\nmtime=0\nlock-on-idle=false\nlock-after=false\n\n\(content)"
             bus.directory.write(Array(keyring.utf8), to: "data/keyrings/plain.keyring")
             bus.directory.write(Array("plain".utf8), to: "data/keyrings/default")
         }

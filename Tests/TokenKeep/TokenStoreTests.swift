@@ -37,6 +37,33 @@ import TokenKeep
         #expect(outcome.owedTo == ["secret-service"])
     }
 
+    /// A task that is cancelled waits for no other process, and no service.
+    @Test(arguments: [true, false]) func aCancelledTaskEndsItsCall(isService: Bool) async throws {
+        let keyring = isService ? try PrivateKeyring() : nil
+        let stack = isService ? "any required secret-service" : "any required vault"
+        let store = try TokenStore(
+            .init(stackText: stack, timeout: .seconds(30)), vaultPath: directory.path + "/vault",
+            busAddress: keyring?.bus.address)
+        try await store.save("old", service: "s", account: "a")
+        let other = try open()
+        try await other.save("x", service: "s", account: "other")  // makes the vault
+        let holder = isService ? nil : LockHolder(directory.path + "/vault/lock")
+        keyring?.freeze(true)
+        for moments in [0, 1, 100, 10_000] {  // wherever it is by then
+            let start = ContinuousClock.now
+            let task = Task { try await store.save("new", service: "s", account: "a") }
+            for _ in 0..<moments { await Task.yield() }
+            task.cancel()
+            await #expect(throws: TokenKeepError(.cancelled, "")) { try await task.value }
+            #expect(ContinuousClock.now - start < .seconds(2))
+        }
+        keyring?.freeze(false)
+        holder?.release()
+        #expect(try await store.load(service: "s", account: "a").secret.utf8String == "old")
+        try await store.save("newer", service: "s", account: "a")
+        #expect(try await store.load(service: "s", account: "a").secret.utf8String == "newer")
+    }
+
     @Test func keepsWhatTheOptionsSay() async throws {
         let store = try open(.init(namespace: "team"))
         let options = TokenStore.SaveOptions(

@@ -82,6 +82,41 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann") == "theirs")
     }
 
+    /// A call that is cancelled waits for no person: its prompt is dismissed.
+    @Test(arguments: ["load", "save", "prepare"]) func aCancelledCallDismissesItsPrompt(operation: String) throws {
+        let fake = try FakeService(#"{"locked": true, "prompt": "never"}"#)
+        let cancellation = Cancellation()
+        let call = CallContext(
+            deadline: Deadline(milliseconds: 60_000, cancellation: cancellation), promptsAllowed: true)
+        let outcome = Guarded<Status?>(nil)
+        let (client, name) = (fake.client, try fake.client.name("example.com", "ann"))
+        let thread = Thread {
+            let status = status {
+                switch operation {
+                case "load": _ = try client.module.load(name, call)
+                case "save": _ = try client.module.save(SaveRequest(name: name, secret: SecretBytes("x")), call)
+                default: try client.module.prepare(call)
+                }
+            }
+            outcome.withLock { $0 = status }
+        }
+        thread.start()
+        var calls: [String] = []
+        try waitUntil {
+            calls += (try? fake.calls()) ?? []
+            return calls.contains("Prompt")
+        }
+        #expect(outcome.withLock { $0 } == nil)
+        let start = ContinuousClock.now
+        cancellation.cancel()
+        try waitUntil { outcome.withLock { $0 } != nil }
+        #expect(ContinuousClock.now - start < .milliseconds(500))
+        #expect(outcome.withLock { $0 } == .cancelled)
+        try waitUntil { (try? fake.calls())?.contains("Dismiss") ?? false }
+        try fake.configure(#"{"prompt": "accept"}"#)
+        #expect(status { _ = try client.load("example.com", "ann", prompts: true) } == .notFound, "no breaker")
+    }
+
     /// While a person reads a prompt, other threads change other items.
     @Test func aPromptHoldsNobodyUp() throws {
         let locked = FakeService.item("1", FakeService.ours(), secret: "x", isLocked: true)
@@ -190,6 +225,75 @@ import TokenKeepCore
         #expect(try fake.items().contains("tokenkeep:namespace"), "a save gives it back what it lost")
         #expect(try fake.client.clear("example.com", "ann"))
         #expect(try fake.items() == "{}")
+    }
+
+    /// Whatever another program made of the schema: nobody else writes our namespace's attribute.
+    @Test(arguments: ["", "work"]) func oursWithAnotherSchemaIsOurs(namespace: String) throws {
+        var attributes = FakeService.ours(namespace: namespace)
+        for schema in ["org.freedesktop.Secret.Generic", nil] {
+            attributes["xdg:schema"] = schema
+            let fake = try FakeService("{\(items(FakeService.item("1", attributes, secret: "ours")))}")
+            let client = fake.client.within(namespace)
+            #expect(try client.list().map(\.name.account) == ["ann"])
+            #expect(try client.list("example.com").count == 1 && client.list("example.org").isEmpty)
+            #expect(try fake.client.within("other").list().isEmpty)
+            #expect(try client.load("example.com", "ann") == "ours")
+            try client.save("example.com", "ann", "again")
+            #expect(
+                try fake.items().components(separatedBy: "org.tokenkeep.Item").count == 2, "it has its schema again")
+            #expect(try client.clear("example.com", "ann"))
+            #expect(try fake.items() == "{}")
+        }
+    }
+
+    @Test func anItemOfAnotherSchemaIsNotOurs() throws {
+        let attributes = FakeService.ours().merging(["xdg:schema": "org.example.Own"]) { _, new in new }
+        let fake = try FakeService("{\(items(FakeService.item("1", attributes, secret: "theirs")))}")
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .notFound)
+        #expect(try fake.client.list().isEmpty)
+        #expect(try !fake.client.clear("example.com", "ann"))
+    }
+
+    /// Two candidates cost no more round trips than one.
+    @Test func theSecretsOfTwinsTravelTogether() throws {
+        let both = items(
+            FakeService.item("1", FakeService.ours(), secret: "ours", modified: 5),
+            FakeService.item("2", ["service": "example.com", "username": "ann"], secret: "theirs", modified: 9))
+        let fake = try FakeService("{\(both)}")
+        #expect(try fake.client.load("example.com", "ann") == "theirs")
+        #expect(try fake.calls().suffix(4) == ["SearchItems", "GetAll", "GetAll", "GetSecrets"])
+        try fake.configure(#"{"override": {"GetSecrets": {"do": "error", "name": "org.example.One"}}}"#)
+        #expect(try fake.client.load("example.com", "ann") == "theirs", "one item's failure is not another's")
+    }
+
+    /// What a twin refuses is no failure of ours, which is written later and counts; a clear says what it could not do.
+    @Test(arguments: [
+        "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.Secret.Error.IsLocked", "org.example.Own",
+    ]) func aTwinThatTakesNothingKeepsNoSaveBack(problem: String) throws {
+        let both = items(
+            FakeService.item("1", FakeService.ours(), secret: "ours", modified: 5),
+            FakeService.item("2", ["service": "example.com", "username": "ann"], secret: "theirs", modified: 9))
+        let fake = try FakeService("{\(both)}")
+        let refusal = #"{"do": "error", "name": "\#(problem)", "path": "/2"}"#
+        try fake.configure(#"{"override": {"SetSecret": \#(refusal), "Delete": \#(refusal)}}"#)
+        let version = try fake.client.save("example.com", "ann", "new")
+        #expect(try fake.client.load("example.com", "ann") == "new")
+        #expect(try fake.client.item("example.com", "ann").details.version == version)
+        #expect(try fake.items().contains("theirs"))
+        #expect(status { _ = try fake.client.clear("example.com", "ann") } != .ok)
+        try fake.configure(#"{"override": {}}"#)
+        #expect(try fake.client.clear("example.com", "ann"))
+        #expect(try fake.items() == "{}")
+    }
+
+    /// What a twin does not answer is a failure: the service may hang, and what was sent may arrive.
+    @Test func aTwinThatDoesNotAnswerEndsTheSave() throws {
+        let both = items(
+            FakeService.item("1", FakeService.ours(), secret: "ours", modified: 5),
+            FakeService.item("2", ["service": "example.com", "username": "ann"], secret: "theirs", modified: 9))
+        let fake = try FakeService("{\(both)}")
+        try fake.configure(#"{"override": {"SetSecret": {"do": "hang", "path": "/2"}}}"#)
+        #expect(status { try fake.client.save("example.com", "ann", "new", within: 300) } == .timedOut)
     }
 
     @Test func onATieTheHigherPathIsLater() throws {

@@ -222,6 +222,37 @@ extension KeePassXCTests {
         #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
     }
 
+    /// What README says of its history and its recycle bin.
+    @Test func whatWasDeletedOrReplacedStaysInItsFile() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        try client.save("example.com", "ann", "replaced-token")
+        try client.save("example.com", "ann", "present-token")
+        try client.save("example.com", "bob", "cleared-token")
+        #expect(try client.clear("example.com", "bob", prompts: true))
+        let content = try keePassXC.content()
+        let history = content.components(separatedBy: "<History>").dropFirst().map {
+            $0.components(separatedBy: "</History>")[0]
+        }
+        #expect(history.contains { $0.contains("replaced-token") }, "\(content)")
+        let bin = content.components(separatedBy: "<Name>Recycle Bin</Name>")
+        #expect(bin.count == 2 && bin[1].contains("cleared-token"), "\(content)")
+        #expect(try client.load("example.com", "ann") == "present-token")
+        #expect(status { _ = try client.load("example.com", "bob") } == .notFound, "the bin is not searched")
+        #expect(try client.list().count == 1)
+    }
+
+    /// A conditional removal that it asks about is not done before it was asked.
+    @Test func aConditionalDeletionAsks() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        let version = try client.save("example.com", "ann", "token")
+        #expect(status { _ = try client.clear("example.com", "ann", version: version) } == .locked)
+        #expect(status { _ = try client.clear("example.com", "ann", version: 7, prompts: true) } == .conflict)
+        #expect(try client.clear("example.com", "ann", version: version, prompts: true))
+        #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
+    }
+
     /// As it is installed it asks its user before a program may read or delete what it did not make itself.
     @Test func whatTheUserMustConfirmIsLocked() throws {
         let keePassXC = try PrivateKeePassXC(confirms: true)

@@ -104,6 +104,7 @@ extension KeyringTests {
             #expect(try item.secret == SecretBytes(bytes: bytes), "value \(index)")
         }
         #expect(try client.load("example.com", "bystander") == "untouched")
+        #expect(try client.list().count == KeyringTests.awkward.count + 1, "they are ours still")
     }
 
     @Test func keepsAwkwardNamesOverRestart() throws {

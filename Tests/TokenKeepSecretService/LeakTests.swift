@@ -40,6 +40,30 @@ import TokenKeepCore
         }
     }
 
+    /// The service, or the bus and with it the service, ends and another comes in its place, over and over.
+    @Test(arguments: [false, true]) func whatComesAndGoesLeavesNoDescriptors(isBus: Bool) async {
+        await #expect(processExitsWith: .success) { [isBus] in
+            let keyring = try PrivateKeyring()
+            let client = try ServiceClient(keyring.bus)
+            try client.save("example.com", "ann", "token")
+            func comeAndGo() throws {
+                if isBus {
+                    try keyring.bus.restart()
+                    #expect([.unavailable, .timedOut].contains(status { _ = try client.load("example.com", "ann") }))
+                }
+                try keyring.restart()
+                try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
+            }
+            for _ in 0..<2 { try comeAndGo() }
+            let before = descriptorKinds()
+            for _ in 0..<15 { try comeAndGo() }
+            try #require(before.keys.contains("socket") && before.keys.contains("anon_inode:[eventfd]"))
+            // The harness keeps some pipes of its processes; neither this library nor GLib makes any.
+            let growth = descriptorKinds().merging(before) { $0 - $1 }.filter { $0.key != "pipe" }
+            #expect(growth.values.allSatisfy { $0 < 6 }, "15 ends left \(growth)")
+        }
+    }
+
     /// However few descriptors are left, the program goes on, and so does the module once there are some again.
     @Test(arguments: [false, true]) func fewDescriptorsEndNothing(isConnected: Bool) async {
         await #expect(processExitsWith: .success) { [isConnected] in
@@ -69,6 +93,14 @@ import TokenKeepCore
 
 private func openDescriptors() -> Int {
     ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
+}
+
+/// What the open descriptors are, and how many of each.
+private func descriptorKinds() -> [String: Int] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+    return Dictionary(
+        targets.map { ($0.hasPrefix("anon_inode") ? $0 : String($0.prefix { $0 != ":" }), 1) }, uniquingKeysWith: +)
 }
 
 /// How much of this process is in memory; 0 where that is not known.

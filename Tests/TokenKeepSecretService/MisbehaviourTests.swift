@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -161,6 +162,39 @@ import TokenKeepCore
         }
     }
 
+    /// What is wrong with a secret of an encrypted session, and whether that can be told from a right one.
+    @Test(arguments: ["session", "parameters", "truncated", "padding", "empty"])
+    func aDamagedEncryptedSecretIsCorrupt(damage: String) throws {
+        let fake = try FakeService(MisbehaviourTests.encrypted)
+        #expect(try fake.client.load("example.com", "ann") == "token")
+        try fake.configure(#"{"damage": "\#(damage)"}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
+        #expect(try fake.client.list().count == 1, "what is listed needs no secret")
+        try fake.client.save("example.com", "ann", "new")
+        try fake.configure(#"{"damage": ""}"#)
+        #expect(try fake.client.load("example.com", "ann") == "new")
+    }
+
+    static let encrypted = ours.replacingOccurrences(of: #"{"items""#, with: #"{"encrypted": true, "items""#)
+
+    /// Random blocks have a right end now and then: nothing authenticates them. They are never the token.
+    @Test func garbageInAnEncryptedSessionEndsNothing() throws {
+        let fake = try FakeService(MisbehaviourTests.encrypted)
+        try fake.configure(#"{"damage": "garbage"}"#)
+        for _ in 0..<50 {
+            var loaded: SecretBytes?
+            let outcome = status { loaded = try fake.client.item("example.com", "ann").secret }
+            #expect(outcome == .corrupt || outcome == .ok && loaded?.utf8String != "token")
+        }
+    }
+
+    @Test(arguments: [(Limits.secret, Status.ok), (Limits.secret + 1, .corrupt), (8 << 20, .corrupt)])
+    func anEncryptedSecretBeyondTheLimitIsCorrupt(count: Int, expected: Status) throws {
+        let fake = try FakeService(MisbehaviourTests.encrypted)
+        try fake.configure(#"{"override": {"GetSecrets": {"do": "large", "count": \#(count)}}}"#)
+        #expect(status { _ = try fake.client.load("example.com", "ann") } == expected)
+    }
+
     static let unreadable: [[String: String]] = [
         ["tokenkeep:encoding": "base64"], ["tokenkeep:encoding": "rot13"], ["tokenkeep:access": "whenever"],
         ["tokenkeep:expires": "soon"], ["tokenkeep:flags": "-1"], ["tokenkeep:a:UPPER": "x"], ["tokenkeep:a:": "x"],
@@ -174,6 +208,19 @@ import TokenKeepCore
         try fake.client.save("example.com", "ann", "good")
         #expect(try fake.client.load("example.com", "ann") == "good")
         #expect(try fake.client.list().count == 1)
+    }
+
+    /// What was listed before the deadline is told, and that there may be more.
+    @Test func aListThatTakesTooLongTellsWhatItHas() throws {
+        let items = (1...200).map { number in
+            FakeService.item("\(number)", FakeService.ours("example.com", "account \(number)"), secret: "x")
+        }
+        let hang = #""override": {"GetAll": {"do": "hang", "path": "/99"}}"#
+        let fake = try FakeService("{\(hang), \"items\": {\(items.joined(separator: ", "))}}")
+        let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call(3000))
+        #expect(listing.items.count == 128 && listing.problem?.status == .timedOut)
+        #expect(listing.problem?.module == "secret-service")
+        #expect(!listing.items.contains { $0.name.account == "account 99" })
     }
 
     @Test func aListGoesOnPastWhatCannotBeRead() throws {

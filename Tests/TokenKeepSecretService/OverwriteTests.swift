@@ -108,6 +108,39 @@ import TokenKeepCore
         #expect(try lookup("service", "example.com", "username", "ann") == "")
     }
 
+    /// What gnome-keyring tells of, and what it does not: each is seen by who read the item a moment ago.
+    @Test(arguments: ["attributes", "label", "secret", "delete", "twin"]) func whatOthersDoIsSeenAtOnce(what: String)
+        throws
+    {
+        try client.save("example.com", "ann", "ours")
+        for _ in 0..<2 { #expect(try client.load("example.com", "ann") == "ours") }
+        let before = try client.item("example.com", "ann").details
+        if what == "twin" { try waitForLaterSecond() }
+        let program = """
+            import sys, secretstorage
+            bus = secretstorage.dbus_init()
+            item, what = next(secretstorage.search_items(bus, {"service": "example.com"})), sys.argv[1]
+            if what == "attributes": item.set_attributes({**item.get_attributes(), "tokenkeep:expires": "2000000000"})
+            elif what == "label": item.set_label("Another label")
+            elif what == "secret": item.set_secret(b"theirs")
+            elif what == "delete": item.delete()
+            else: secretstorage.get_default_collection(bus).create_item(
+                "theirs", {"service": "example.com", "username": "ann", "target": "x"}, b"theirs")
+            """
+        try #require(try keyring.bus.python(program, what).status == 0)
+        var after: TokenItem?
+        let outcome = status { after = try client.item("example.com", "ann") }
+        switch what {
+        case "attributes": #expect(after?.details.expiresAt == UnixTime(2_000_000_000))
+        case "label": #expect(after?.details.label == "Another label" && after?.details.version != before.version)
+        case "delete": #expect(outcome == .notFound)
+        default: #expect(after?.secret.utf8String == "theirs")
+        }
+        try client.save("example.com", "ann", "again")
+        #expect(try ServiceClient(keyring.bus).load("example.com", "ann") == "again")
+        #expect(try lookup("service", "example.com", "username", "ann") == "again")
+    }
+
     @Test func otherNamespacesAreOutOfOthersReach() throws {
         let work = client.within("work")
         try work.save("example.com", "ann", "of work")

@@ -57,6 +57,12 @@ import TokenKeepVault
             of: ItemName(service: "example.com", account: account), call)
     }
 
+    /// Loads until nothing is owed: a load gives the service a quarter of a second and no more.
+    private func settle(_ account: String = "ann") throws {
+        let deadline = Deadline(milliseconds: 20_000)
+        while try record(account) != nil, !deadline.hasPassed { _ = try? load(open(), account) }
+    }
+
     @Test func aTokenGoesToTheServiceAndNowhereElse() throws {
         let store = try open()
         let outcome = try save(store, "token-1")
@@ -84,6 +90,7 @@ import TokenKeepVault
         try keyring.restart()
         #expect(try lookUp() == "old")
         #expect(try load(open()) == "new")  // and so the service gets it
+        try settle()
         #expect(try lookUp() == "new")
         #expect(try record() == nil)
         #expect(try load(open()) == "new")
@@ -100,6 +107,7 @@ import TokenKeepVault
         #expect(try lookUp() == "old")
         #expect(try open().list().items.isEmpty)
         #expect(status { _ = try load(open()) } == .notFound)
+        try settle()
         #expect(try lookUp() == "")
         #expect(try record() == nil)
         #expect(status { _ = try load(open()) } == .notFound)
@@ -115,6 +123,7 @@ import TokenKeepVault
             "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",
             "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "theirs")
         #expect(try load(open()) == "ours")  // the record still answers; then it is settled
+        try settle()
         #expect(try load(open()) == "theirs")
         #expect(try record() == nil)
     }
@@ -131,6 +140,7 @@ import TokenKeepVault
         #expect(status { _ = try load(store) } == .notFound)
         try keyring.restart()
         #expect(status { _ = try load(open()) } == .notFound)
+        try settle()
         #expect(try lookUp() == "")
     }
 
@@ -170,6 +180,7 @@ import TokenKeepVault
         #expect(ContinuousClock.now - again < .milliseconds(500))
         keyring.freeze(false)
         #expect(try load(open()) == "newer")
+        try settle()
         #expect(try load(open()) == "newer")
         #expect(try lookUp() == "newer")
     }
@@ -187,6 +198,7 @@ import TokenKeepVault
         #expect(status { _ = try load(store) } == .notFound)
         #expect(status { try save(store, "anew", if: .absent) } == .ok)
         #expect(try load(open()) == "anew")
+        try settle()
         #expect(try lookUp() == "anew")
     }
 

@@ -40,7 +40,7 @@ import TokenKeepVault
     }
 
     /// Seed 172: the save failed, and yet its value was in the service in the end.
-    @Test(arguments: ScriptedService.Fault.allCases)
+    @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalSaveThatIsLostOnItsWayIsSaved(fault: ScriptedService.Fault) throws {
         let store = try open()
         let old = try save(store, "old").version
@@ -53,7 +53,7 @@ import TokenKeepVault
         #expect(stored == "new")
     }
 
-    @Test(arguments: ScriptedService.Fault.allCases)
+    @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalClearThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
         let store = try open()
         let version = try save(store, "old").version
@@ -175,5 +175,63 @@ import TokenKeepVault
             try store.clear(service: "example.com", account: "ann", ifVersion: version)
         }
         #expect(try load(store) == "theirs")
+    }
+
+    /// A crash between two steps must leave the whole item: the record has it before the first.
+    @Test func aSaveInSeveralStepsIsWrittenAhead() throws {
+        let store = try open()
+        try save(store, "old")
+        world.takesSteps = true
+        var recorded: [String?] = []
+        world.interlude = (
+            {
+                let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+                let call = CallContext(deadline: Deadline(milliseconds: 1000))
+                let record = (try? name()).flatMap { name in (try? vault.record(of: name, call)) ?? nil }
+                recorded.append(((try? record?.item()) ?? nil)?.secret.utf8String)
+            }, 4  // between the look at what is there and the write
+        )
+        let outcome = try save(store, "new")
+        #expect(recorded == ["new"])
+        #expect(outcome.owedTo.isEmpty && outcome.module == "secret-service")
+        #expect(try store.load(service: "example.com", account: "ann").details.version == outcome.version)
+        #expect(stored == "new")
+        #expect(try store.owed().entries.isEmpty)
+    }
+
+    @Test(arguments: ScriptedService.Fault.allCases)
+    func aSaveInSeveralStepsThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
+        let store = try open()
+        let old = try save(store, "old").version
+        world.takesSteps = true
+        world.fault = (fault, 4)
+        #expect(try save(store, "new", if: .version(old)).owedTo == ["secret-service"])
+        #expect(try load(open(isConnected: false)) == "new")
+        world.become(.up)
+        #expect(try load(store) == "new")
+        #expect(stored == "new")
+    }
+
+    /// What was there when it was written ahead is no other program's newer value, whatever its date says.
+    @Test func aSaveInSeveralStepsCountsOverALaterDate() throws {
+        let store = try open()
+        world.now = UnixTime(world.now.rawValue + 1000)
+        try otherProgramSaves("from the future")
+        world.now = UnixTime(world.now.rawValue - 1000)
+        world.takesSteps = true
+        #expect(try save(store, "new").owedTo.isEmpty)
+        #expect(try load(store) == "new")
+        #expect(stored == "new")
+    }
+
+    @Test func aConditionOfASaveInSeveralStepsIsJudged() throws {
+        let store = try open()
+        let old = try save(store, "old").version
+        world.takesSteps = true
+        #expect(throws: TokenKeepError(.duplicate, "")) { try save(store, "x", if: .absent) }
+        #expect(throws: TokenKeepError(.conflict, "")) { try save(store, "x", if: .version(old &+ 1)) }
+        #expect(stored == "old")
+        try save(store, "new", if: .version(old))
+        #expect(stored == "new")
     }
 }

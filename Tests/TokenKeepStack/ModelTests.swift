@@ -14,20 +14,22 @@ import Testing
         ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
     }
 
-    @Test(arguments: 0..<workers)
-    func noHistoryLosesOrRevivesAToken(worker: Int) throws {
+    /// Fewer of them with saves in several steps, which are written ahead.
+    @Test(arguments: 0..<workers, [false, true])
+    func noHistoryLosesOrRevivesAToken(worker: Int, takesSteps: Bool) throws {
         let directory = TemporaryDirectory(inMemory: true)
         var seed = Self.firstSeed + UInt64(worker)
-        while seed < Self.firstSeed + Self.count {
+        let last = Self.firstSeed + (takesSteps ? (Self.count + 3) / 4 : Self.count)
+        while seed < last {
             let steps = HistoryStep.history(seed: seed)
-            guard play(steps, in: directory) != nil else {
+            guard play(steps, takesSteps, in: directory) != nil else {
                 seed += UInt64(Self.workers)
                 continue
             }
-            let (shortest, broken, log) = shorten(steps, in: directory)
+            let (shortest, broken, log) = shorten(steps, takesSteps, in: directory)
             Issue.record(
                 """
-                seed \(seed): \(broken)
+                seed \(seed)\(takesSteps ? " in steps" : ""): \(broken)
                 the shortest of its histories that fails: \(shortest.count) steps
                 \(log.joined(separator: "\n"))
                 """)
@@ -36,12 +38,15 @@ import Testing
     }
 
     /// What the history broke, and what happened until then.
-    private func play(_ steps: [HistoryStep], in directory: TemporaryDirectory) -> (broken: String, log: [String])? {
+    private func play(
+        _ steps: [HistoryStep], _ takesSteps: Bool, in directory: TemporaryDirectory
+    ) -> (broken: String, log: [String])? {
         // Each history sees a vault of its own items, by which the service was never used.
         try? FileManager.default.removeItem(atPath: directory.path + "/vault/used")
         do {
             let name = "\(UUID())"
             let player = try HistoryPlayer(vaultPath: directory.path + "/vault", serviceName: name)
+            player.world.takesSteps = takesSteps
             do {
                 try player.play(steps)
                 return nil
@@ -55,15 +60,15 @@ import Testing
 
     /// Leaves out step after step as long as what remains fails.
     private func shorten(
-        _ steps: [HistoryStep], in directory: TemporaryDirectory
+        _ steps: [HistoryStep], _ takesSteps: Bool, in directory: TemporaryDirectory
     ) -> (steps: [HistoryStep], broken: String, log: [String]) {
         var steps = steps
-        var failure = play(steps, in: directory) ?? ("not again", [])
+        var failure = play(steps, takesSteps, in: directory) ?? ("not again", [])
         var index = 0
         while index < steps.count {
             var fewer = steps
             fewer.remove(at: index)
-            if let still = play(fewer, in: directory) {
+            if let still = play(fewer, takesSteps, in: directory) {
                 (steps, failure, index) = (fewer, still, 0)
             } else {
                 index += 1

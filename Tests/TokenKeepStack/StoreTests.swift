@@ -25,6 +25,21 @@ import TokenKeepVault
         ).version
     }
 
+    /// A machine with a bus and no service: nothing is missing, and nobody is waited for.
+    @Test func aBusWithoutAServiceIsNotWaitedFor() throws {
+        let bus = try PrivateBus()
+        var configuration = StoreConfiguration(stackText: ScriptedService.stack, timeoutMilliseconds: 30_000)
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.busAddress = bus.address
+        let store = try Store(configuration)
+        let start = ContinuousClock.now
+        for _ in 0..<3 {
+            #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "ann") }
+        }
+        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(directory.names().isEmpty)
+    }
+
     @Test(arguments: ["any required vault", "any required memory"])
     func savesLoadsAndClears(stack: String) throws {
         let store = try open(stack)

@@ -18,7 +18,7 @@ from vault_keys import parse_header
 from vault_primitives import VaultError
 
 TOP_LEVEL_FILES = re.compile(r"(keyfile|header|header\.2|lock|generation|changed)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+")
-TOP_LEVEL_DIRECTORIES = {"records", "owed", "used"}
+TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used"}
 RECORD_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 
 

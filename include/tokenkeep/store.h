@@ -19,7 +19,8 @@
  * - Where TOKENKEEP_INTERACTIVE is set and a prompt function given, a load or save that meets a locked vault asks for its
  *   password by that function, on its own thread and with no lock held, three times at most; an item saved with
  *   TOKENKEEP_USER_PRESENCE asks at each use. The right answer unlocks the vault as tokenkeep_unlock does. Other calls never ask. The function may be called by several threads at once.
- * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item.
+ * - A call returns by the store's timeout_ms. It may wait that long for another process that holds the same item. From
+ *   another thread tokenkeep_cancel ends it earlier.
  * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads no more than that many
  *   bytes. Fields it does not know must be 0: TOKENKEEP_UNSUPPORTED otherwise.
  * - Messages never hold a secret. Nothing here may be called from a signal handler.
@@ -46,7 +47,8 @@ TOKENKEEP_EXPORT void tokenkeep_close(tokenkeep_store *store);
 
 /* Saves a secret of length bytes under (service, account), replacing what is there. When it returns
  * TOKENKEEP_OK the item survives a crash and a loss of power (a memory-only item excepted). On failure the
- * item is as it was before; after TOKENKEEP_IO it is either the old or the new one, whole. */
+ * item is as it was before; after TOKENKEEP_IO or TOKENKEEP_CANCELLED it is either the old or the new one,
+ * whole. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_save(tokenkeep_store *store, const char *service, const char *account, const void *secret,
                size_t length, const tokenkeep_save_options *options, tokenkeep_error **error);
@@ -124,6 +126,12 @@ TOKENKEEP_EXPORT const char *tokenkeep_protection_mechanism(const tokenkeep_prot
                                                             uint32_t axis);
 /* Frees a protection. */
 TOKENKEEP_EXPORT void tokenkeep_protection_free(tokenkeep_protection *protection);
+
+/* Ends every call that is in flight on the store, whichever thread made it: it returns TOKENKEEP_CANCELLED
+ * soon, or what it came to where it was done all the same. A prompt that is open is dismissed. Calls that
+ * begin later are not concerned, nor are watches. What a cancelled save or clear may have sent to a module is
+ * settled like what a module did not answer: it has happened as a whole or not at all. NULL: nothing. */
+TOKENKEEP_EXPORT void tokenkeep_cancel(tokenkeep_store *store);
 
 /* How many items the list has. */
 TOKENKEEP_EXPORT size_t tokenkeep_items_count(const tokenkeep_items *items);

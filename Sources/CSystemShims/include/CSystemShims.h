@@ -18,19 +18,29 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 int tokenkeep_fstat(int descriptor, struct stat *status);
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
 
+/* Whether whoever waits should give up; asked now and then, on the thread that waits. */
+typedef int (*tokenkeep_is_cancelled)(const void *data);
+
+/* How long a wait lasts at most before that is asked again. */
+#define TOKENKEEP_CANCELLATION_GLANCE_MS 10
+
 /*
  * Takes a write lock of the open file description (F_OFD_SETLK) on length bytes at offset of the file path in
- * directory, which is made if it is missing; length 0 is the whole file. Waits at most timeout_ms. Returns 0
- * and the locked descriptor, EBUSY where the deadline passed, or another errno.
+ * directory, which is made if it is missing; length 0 is the whole file. Waits at most timeout_ms, and no
+ * longer than is_cancelled, unless it is NULL, says no. Returns 0 and the locked descriptor, EBUSY where the
+ * wait ended before, or another errno.
  *
  * Each lock has a descriptor of its own: two threads that shared one would both succeed. The file is looked
  * up again after locking, so that a lock on a removed file is not taken for one on its successor. In a child
  * made by fork() the descriptors are closed: it would keep the lock of a parent that dies.
  */
 int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
-                           int *descriptor);
+                           tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor);
 
-/* Releases what tokenkeep_lock_acquire returned. */
+/* The same without waiting, on the file that is there now: EBUSY where another holds it. */
+int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t length, int *descriptor);
+
+/* Releases what tokenkeep_lock_acquire or tokenkeep_lock_try returned. */
 void tokenkeep_lock_release(int descriptor);
 
 /* A new descriptor that becomes readable when one of the signals, which the caller has blocked, is pending
@@ -43,8 +53,10 @@ int tokenkeep_next_signal(int descriptor);
 /* How many columns of a terminal a Unicode scalar takes: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
 int tokenkeep_display_width(uint32_t scalar);
 
-/* Locks a mutex, waiting at most timeout_ms by the monotonic clock. 0, or ETIMEDOUT or another errno. */
-int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms);
+/* Locks a mutex, waiting at most timeout_ms by the monotonic clock, and no longer than is_cancelled, unless
+ * it is NULL, says no. 0, or ETIMEDOUT or another errno. */
+int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_is_cancelled is_cancelled,
+                         const void *data);
 
 /* What to tell of a path, besides that it was moved or removed: that a file was written to; nothing more of a
  * directory; or what is made in a directory or moved into it. */

@@ -1,6 +1,6 @@
 /// What a call allows the modules it visits.
 public struct CallContext: Sendable {
-    /// When the call must be over.
+    /// When the call must be over, and what ends it earlier.
     public let deadline: Deadline
     /// Whether a module may ask the user for something.
     public let promptsAllowed: Bool
@@ -20,9 +20,9 @@ public struct CallContext: Sendable {
         return call
     }
 
-    /// The same, but over at `earlier` if that comes first.
+    /// The same, but over at `earlier` if that comes first. What cancels it stays.
     public func until(_ earlier: Deadline) -> CallContext {
-        var call = CallContext(deadline: min(deadline, earlier), promptsAllowed: promptsAllowed)
+        var call = CallContext(deadline: deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
         call.presence = presence
         return call
     }

@@ -33,6 +33,13 @@ public protocol Module: Sendable {
     /// The precondition is checked in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
+    /// Saves an item where one step does it, so that whatever ends the process leaves the old item or the new one.
+    ///
+    /// It prompts nobody; `call` says whether the user may be asked in the steps of a ``save(_:_:)`` that follows.
+    ///
+    /// - Returns: its version; nil, and nothing is changed, where it takes several steps.
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
+
     /// Removes an item.
     ///
     /// - Parameter version: where given, only an item of this version; otherwise ``Status/conflict``.
@@ -62,6 +69,10 @@ extension Module {
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// It states nothing.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
+    /// Saves: it takes one step.
+    public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try save(request, call.withoutPrompts)
+    }
     /// Nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }

@@ -20,7 +20,7 @@ final class BusConnection: @unchecked Sendable {
     /// Connects, with every signal blocked for the threads that this starts.
     ///
     /// - Throws: ``Status/unavailable`` where the bus does not let this process in; as an absence where nothing listens
-    ///   at the address; ``Status/timedOut`` where the bus does not answer.
+    ///   at the address; ``Status/timedOut`` where the bus does not answer, ``Status/cancelled``.
     static func connect(
         to address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -37,12 +37,12 @@ final class BusConnection: @unchecked Sendable {
         }
         guard context.run(until: deadline, { pending.isDone }) else {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
-            breaker.open(unanswered: []) { nil }
+            if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
             _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
             if case .connected(let late)? = pending.take() {
                 _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // closes it
             }
-            throw TokenKeepError(.timedOut, "the message bus did not answer in time")
+            throw deadline.failure("the message bus did not answer in time")
         }
         switch pending.take() {
         case .connected(let connection)?:
@@ -95,8 +95,13 @@ final class BusConnection: @unchecked Sendable {
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-            glib.pointee.g_dbus_connection_close(pointer, nil, nil, nil)
-            _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) { end.hasCome }
+            // What GLib has still to tell here holds the connection, and that holds the context. Where the bus ended, its
+            // end may be told before closing is.
+            let closing = Pending<Bool> { _, _ in true }
+            glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
+            _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {
+                end.hasCome && closing.isDone
+            }
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
         }
         glib.pointee.g_main_context_unref(construction)
@@ -120,26 +125,28 @@ final class BusConnection: @unchecked Sendable {
 
     /// Puts one question.
     ///
-    /// - Throws: ``Status/timedOut``.
+    /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
     func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
         try exchange([call], until: deadline).first ?? .disconnected
     }
 
     /// Puts questions one behind the other without waiting in between, and collects the answers in the same order.
     ///
-    /// - Throws: ``Status/timedOut`` where the deadline passes first: then the breaker is open. Nothing is sent once
-    ///   the deadline has passed.
+    /// - Throws: ``Status/timedOut`` where the deadline passes first: then the breaker is open. ``Status/cancelled``: that
+    ///   says nothing of the service. Nothing is sent once the deadline has passed or the call was cancelled.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
-        guard !deadline.hasPassed else { throw BusConnection.late }
+        guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
         let context = try MainContext()
         let sent = calls.map(send)
         let isDone = { sent.allSatisfy { $0.pending.isDone } }
         guard context.run(until: deadline, isDone) else {
             let unanswered = sent.filter { !$0.pending.isDone }
             for one in unanswered { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
-            breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.destination) }
+            if !deadline.isCancelled {
+                breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.destination) }
+            }
             context.deliver(atMost: 4 * sent.count + 16, until: isDone)
-            throw BusConnection.late
+            throw BusConnection.late(deadline)
         }
         return sent.enumerated().map { index, one in
             let reply = one.pending.take() ?? .disconnected
@@ -203,7 +210,9 @@ final class BusConnection: @unchecked Sendable {
         return Variant(taking: glib.pointee.g_variant_ref(body)).map(Reply.answer) ?? .malformed
     }
 
-    static let late = TokenKeepError(.timedOut, "the Secret Service did not answer in time")
+    static func late(_ deadline: Deadline) -> TokenKeepError {
+        deadline.failure("the Secret Service did not answer in time")
+    }
 
     private static func withSignalsBlocked(_ body: () -> Void) {
         var all = sigset_t()

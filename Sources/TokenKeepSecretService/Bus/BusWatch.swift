@@ -11,7 +11,8 @@ final class BusWatch: Sendable {
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
         + "member='NameOwnerChanged',arg0='\(serviceName)'"
 
-    /// The rule that makes the bus tell what the service says of its items. It need not say everything.
+    /// The rule that makes the bus tell what the service says of its items. It need not say everything: gnome-keyring says
+    /// nothing of a secret that is set, nor of what is deleted.
     static let itemsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
     private static let itemSignals: Set<String> = ["ItemCreated", "ItemChanged", "ItemDeleted"]
@@ -19,6 +20,10 @@ final class BusWatch: Sendable {
     private struct Owner {
         var used: String?
         var announced: String?
+        /// Whether the one in use is known to say when an item is made or changed.
+        var tells = false
+        /// How often it said so.
+        var itemChanges: UInt64 = 0
     }
 
     private let breaker: Breaker
@@ -35,21 +40,20 @@ final class BusWatch: Sendable {
         self.observers = observers
     }
 
-    private let hasAskedForItems = Guarded(false)
-
-    /// Whether the bus was not asked yet to tell of items; from now on it was.
-    func mustAskForItems() -> Bool {
-        hasAskedForItems.withLock { hasAsked in
-            defer { hasAsked = true }
-            return !hasAsked
+    /// Notes the owner that the connection talks to from now on.
+    ///
+    /// - Parameter tells: whether it is known to say when an item is made or changed.
+    func use(owner name: String, tells: Bool) {
+        owner.withLock {
+            $0.used = name
+            $0.tells = tells
+            $0.itemChanges = 0
         }
     }
 
-    /// Whether anybody wants to be told of changes.
-    var isObserved: Bool { observers.isObserved }
-
-    /// Notes the owner that the connection talks to from now on.
-    func use(owner name: String) { owner.withLock { $0.used = name } }
+    /// How often the service in use said that an item was made or changed; nil as long as it never did and is not known to:
+    /// it may be one that says nothing. What it said before it answered a question is counted when the answer is here.
+    var itemChanges: UInt64? { owner.withLock { $0.tells || $0.itemChanges > 0 ? $0.itemChanges : nil } }
 
     /// Whether the bus has announced another owner than the one in use.
     var ownerHasChanged: Bool {
@@ -78,10 +82,9 @@ final class BusWatch: Sendable {
         let serial = glib.pointee.g_dbus_message_get_reply_serial(message)
         if serial != 0 { return breaker.heard(serial) }
         guard let member = glib.pointee.g_dbus_message_get_member(message).map({ String(cString: $0) }) else { return }
-        if BusWatch.itemSignals.contains(member) { return observers.tell() }
-        guard member == "NameOwnerChanged",
-            let sender = glib.pointee.g_dbus_message_get_sender(message),
-            String(cString: sender) == "org.freedesktop.DBus",
+        guard let sender = glib.pointee.g_dbus_message_get_sender(message).map({ String(cString: $0) }) else { return }
+        if BusWatch.itemSignals.contains(member) { return seeItemChange(from: sender) }
+        guard member == "NameOwnerChanged", sender == "org.freedesktop.DBus",
             let body = glib.pointee.g_dbus_message_get_body(message).flatMap({
                 Variant(taking: glib.pointee.g_variant_ref($0))
             }), body.isOf(type: "(sss)"), body[0].text == BusWatch.serviceName
@@ -89,5 +92,14 @@ final class BusWatch: Sendable {
         owner.withLock { $0.announced = body[2].text }
         if ownerHasChanged { breaker.close() }
         observers.tell()
+    }
+
+    private func seeItemChange(from sender: String) {
+        let isOurs = owner.withLock { owner in
+            guard sender == owner.used else { return false }
+            owner.itemChanges += 1
+            return true
+        }
+        if isOurs { observers.tell() }
     }
 }

@@ -20,6 +20,11 @@ enum Reply {
     /// No answer: the connection is gone.
     case disconnected
 
+    var isAnswer: Bool {
+        guard case .answer = self else { return false }
+        return true
+    }
+
     /// Whether the other end, or the bus, went away: another connection may find its successor.
     var isLoss: Bool {
         switch self {

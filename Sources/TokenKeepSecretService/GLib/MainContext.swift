@@ -30,9 +30,18 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_unref(context)
     }
 
-    /// Delivers answers until `isDone` or the deadline; returns whether it is done.
+    /// Delivers answers until `isDone`, the deadline or what cancels it; returns whether it is done.
     borrowing func run(until deadline: Deadline, _ isDone: () -> Bool) -> Bool {
         if isDone() { return true }
+        let context = context
+        guard let cancellation = deadline.cancellation else { return MainContext.wait(in: context, deadline, isDone) }
+        let address = Int(bitPattern: context)
+        return cancellation.waking(by: { glib.pointee.g_main_context_wakeup(OpaquePointer(bitPattern: address)) }) {
+            MainContext.wait(in: context, deadline, isDone)
+        }
+    }
+
+    private static func wait(in context: OpaquePointer?, _ deadline: Deadline, _ isDone: () -> Bool) -> Bool {
         let alarm = glib.pointee.g_timeout_source_new(deadline.remainingMilliseconds)
         glib.pointee.g_source_set_callback(alarm, { _ in 1 }, nil, nil)  // only ends the wait
         _ = glib.pointee.g_source_attach(alarm, context)

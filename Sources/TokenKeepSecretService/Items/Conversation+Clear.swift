@@ -16,25 +16,34 @@ extension Conversation {
         if findings.best == nil, let hidden { throw hidden }
         if let version {
             let present = try findings.best.map { (item) throws(TokenKeepError) in
-                try read(item, as: name, findings.secret, key).details
+                try read(item, as: name, findings.secrets, key).details
             }
             try SaveRequest.check(version: version, of: name, present: present)
         }
         mark.hasWritten = true
-        try remove(findings.ours + findings.foreign, name)
+        try remove(findings.ours + findings.foreign, name, mark)
         guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
         return findings.best != nil
     }
 
     /// Deletes items; one that is gone already is no failure.
-    func remove(_ items: [StoredItem], _ name: ItemName) throws(TokenKeepError) {
+    ///
+    /// - Parameter mark: is taken back where the service asks its user first, whatever it is to delete.
+    func remove(_ items: [StoredItem], _ name: ItemName, _ mark: WriteMark? = nil) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
+        if replies.allSatisfy(Conversation.asks) { mark?.hasWritten = false }
         for (item, reply) in zip(items, replies) {
-            if try isGone(reply, item.path, of: ItemCoding.search(for: name), subject: name.description) { continue }
+            if try isGone(reply, item.path, of: [ItemCoding.search(for: name)], subject: name.description) { continue }
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
             guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
             _ = try complete(prompt, for: name.description, reason: .deleting)
         }
+    }
+
+    /// Whether an answer leaves what it was asked for to a prompt.
+    private static func asks(_ reply: Reply) -> Bool {
+        guard case .answer(let body) = reply, let prompt = body[0].text.flatMap(ObjectPath.init) else { return false }
+        return !prompt.isNone
     }
 }

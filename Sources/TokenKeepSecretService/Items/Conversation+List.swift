@@ -7,19 +7,29 @@ extension Conversation {
     /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
-        let search = ItemCoding.search(namespace: namespace, service: service)
-        var (paths, locked) = try self.search(search, for: what)
+        let searches = ItemCoding.searches(namespace: namespace, service: service)
+        var (paths, locked) = try search(anyOf: searches, for: what)
         let (opened, hidden) = try unlockHidden(
             locked, asksCollection: true, found: !paths.isEmpty, subject: what)
-        if opened { (paths, locked) = try self.search(search, for: what) }
+        if opened { (paths, locked) = try search(anyOf: searches, for: what) }
         var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
         if paths.isEmpty, let problem = listing.problem { throw problem }
         var newest: [ItemName: ItemDetails] = [:]
         for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
             let batch = paths[start..<min(start + Conversation.batch, paths.count)]
-            for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
+            let replies: [Reply]
+            do throws(TokenKeepError) {
+                replies = try exchange(batch.map(getAll))
+            } catch {
+                // Some services take a second for a few hundred items: what was read until then is told.
+                guard error.status == .timedOut, !newest.isEmpty else { throw error }
+                listing.problem = TokenKeepError(
+                    .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")
+                break
+            }
+            for (path, reply) in zip(batch, replies) {
                 do throws(TokenKeepError) {
-                    guard let item = try storedItem(reply, at: path, of: search, subject: what) else { continue }
+                    guard let item = try storedItem(reply, at: path, of: searches, subject: what) else { continue }
                     add(try details(of: item, namespace: namespace, service: service), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }

@@ -4,47 +4,73 @@ extension Conversation {
     /// The item with its secret.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
         if let unchanged = try loadUnchanged(name, key) { return unchanged }
+        let changes = link.itemChanges
         let findings = try find(name, secret: true)
         guard let item = findings.best else {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
-        let loaded = try read(item, as: name, findings.secret, key)
+        let loaded = try read(item, as: name, findings.secrets, key)
         if findings.ours.first != nil, !findings.hasCopies {
             link.paths[name] = PathCache.Entry(
                 path: item.path, item: item, version: loaded.details.version,
-                freshUntil: Deadline(milliseconds: Conversation.freshMilliseconds))
+                freshUntil: Deadline(
+                    milliseconds: changes == nil
+                        ? Conversation.unchangedMilliseconds : Conversation.untouchedMilliseconds),
+                changes: changes)
         }
         return loaded
     }
 
     /// How long a label and dates are taken as they were while secret and attributes have not changed.
-    private static let freshMilliseconds: UInt32 = 2000
+    private static let unchangedMilliseconds: UInt32 = 2000
+    /// The same, and the attributes, while the service tells of no change: one may tell of some and not of others.
+    static let untouchedMilliseconds: UInt32 = 10000
 
-    /// The item, where it was loaded a moment ago and has the same secret and attributes still; nil where it must be
-    /// read anew. Reading all properties of an item takes the service longer the more items it has.
+    /// The item, where it was read a moment ago and is the same still; nil where it must be read anew. Reading all
+    /// properties of an item, or searching for it, takes the service longer the more items it has.
     private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
-        guard let entry = link.paths[name], var item = entry.item, !entry.freshUntil.hasPassed else { return nil }
-        let attributes = properties(
-            entry.path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
-        var calls = [attributes, getSecrets(entry.path)]
+        guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
+        guard entry.changes == nil else { return try loadUntouched(name, entry, item, key) }
+        var calls = [attributes(entry.path), getSecrets([entry.path])]
         if name.namespace.isEmpty { calls.append(searchItems(ItemCoding.search(for: name))) }
         let replies = try exchange(calls)
         if calls.count == 3, hasCopies(replies[2], of: entry.path) { return nil }
         guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
             return nil
         }
-        item.attributes = present
-        guard item.isOurs(name), case .answer = replies[1],
-            let loaded = try? read(item, as: name, (entry.path, replies[1]), key)
-        else { return nil }
+        var same = item
+        same.attributes = present
+        return try same.isOurs(name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
+    }
+
+    /// Asks for an item's attributes alone.
+    func attributes(_ path: ObjectPath) -> MethodCall {
+        properties(path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
+    }
+
+    /// The same where the service tells of items that are made or changed: only the secret may be another.
+    private func loadUntouched(
+        _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem, _ key: ItemVersionKey
+    ) throws(TokenKeepError) -> TokenItem? {
+        guard link.isUntouched(entry) else { return nil }
+        let reply = try exchange(getSecrets([entry.path]))
+        // What it told meanwhile was told before it answered.
+        return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply, key) : nil
+    }
+
+    /// Joins an item and its secret, where both are what they were when the item was read.
+    private func loaded(
+        _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply, _ key: ItemVersionKey
+    ) throws(TokenKeepError) -> TokenItem? {
+        guard secrets.isAnswer, let loaded = try? read(item, as: name, secrets, key) else { return nil }
         return loaded.details.version == entry.version ? loaded : nil
     }
 
-    /// Joins a stored item and its secret, which is fetched unless `fetched` is it.
+    /// Joins a stored item and its secret, which is fetched unless it is in `fetched`.
     func read(
-        _ item: StoredItem, as name: ItemName, _ fetched: (path: ObjectPath, reply: Reply)?, _ key: ItemVersionKey
+        _ item: StoredItem, as name: ItemName, _ fetched: Reply?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
-        let encoded = try encodedSecret(of: item, as: name, fetched?.path == item.path ? fetched?.reply : nil)
+        let encoded = try encodedSecret(of: item, as: name, fetched)
         var details = try ItemCoding.details(of: item, name: name, module: module)
         let secret = try plain(try link.decode(encoded, in: arena), of: item)
         guard secret.count <= Limits.secret else {
@@ -60,14 +86,13 @@ extension Conversation {
     ) throws(TokenKeepError) -> Variant {
         let reply: Reply
         switch fetched {
-        case .answer(let body) where body[0].count == 1 && body[0][0][0].text == item.path.text:
-            return body[0][0][1]
-        case nil, .answer:
+        case .answer(let body):
+            if let entry = body[0].children.first(where: { $0[0].text == item.path.text }) { return entry[1] }
             reply = try exchange(getSecret(item.path))
-        case .some(let failure):
-            reply = failure
+        case nil: reply = try exchange(getSecret(item.path))
+        case .some(let failure): reply = failure
         }
-        if try isGone(reply, item.path, of: ItemCoding.search(for: name), subject: name.description) {
+        if try isGone(reply, item.path, of: [ItemCoding.search(for: name)], subject: name.description) {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }

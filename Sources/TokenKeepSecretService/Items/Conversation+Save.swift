@@ -5,134 +5,153 @@ final class WriteMark {
     var hasWritten = false
 }
 
+/// How many steps a save may take.
+enum SaveSteps {
+    case any
+    /// One: a crash finds the old item or the new one. Whether the user may be asked in the steps of a later save.
+    case one(mayAskLater: Bool)
+}
+
+/// What a save writes.
+struct Writing {
+    var details: ItemDetails
+    let isEncoded: Bool
+    /// The attributes that the present item is to have; nil where there is none, or it must be made anew.
+    let attributes: [String: String]?
+}
+
 extension Conversation {
-    /// Saves an item in place of the one that is there; returns its version.
-    func save(_ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark) throws(TokenKeepError) -> UInt64 {
+    /// Saves an item in place of the one that is there; returns its version, or nil where it takes more steps.
+    func save(
+        _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
+    ) throws(TokenKeepError) -> UInt64? {
+        if let version = try saveOverUntouched(request, key, mark) { return version }
         let name = request.name
+        let changes = link.itemChanges
         let needsPresent = request.precondition != .none
         let findings = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
             let present = try findings.best.map { (item) throws(TokenKeepError) in
-                try read(item, as: name, findings.secret, key).details
+                try read(item, as: name, findings.secrets, key).details
             }
             try request.check(present: present)
         }
         let target = findings.ours.first ?? findings.foreign.first
-        let present = target.flatMap { presentDetails(of: $0, for: request) }
-        var details = request.details(replacing: present, module: module)
-        if let target, findings.ours.isEmpty, request.label == name.defaultLabel { details.label = target.label }
-        let isEncoded = StoredValue.needsEncoding(request.secret)
-        let stored = isEncoded ? try StoredValue.encode(request.secret, in: arena) : request.secret
-        let secret = try link.encode(stored)
-        let isOurs = !findings.ours.isEmpty
-        if let target, let attributes = target.attributes(for: details, isEncoded: isEncoded, isOurs: isOurs) {
-            mark.hasWritten = true
-            link.paths[name] = nil
-            try replace(target, attributes, among: findings, by: details, secret, isEncoded: isEncoded)
+        let writing = writing(request, over: target, isOurs: !findings.ours.isEmpty)
+        if let target, writing.attributes == nil { try checkLeaveToReplace(target, name, steps) }
+        let isOneStep = isOneStep(writing, over: target, findings)
+        if case .one = steps, !isOneStep { return nil }
+        let secret = try encoded(request.secret, isEncoded: writing.isEncoded)
+        let version = key.version(of: writing.details, secret: request.secret)
+        mark.hasWritten = true
+        link.paths[name] = nil
+        if let target, let attributes = writing.attributes {
+            let dated = try replace(target, attributes, among: findings, by: writing, secret, isOneStep: isOneStep)
+            if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes, modified: dated) }
         } else {
-            // Where the old item will not go without a question, a new one must not stand beside it.
-            if target?.isKeePassXCs == true, !call.promptsAllowed {
-                throw ServiceFailure.asksBeforeDeleting("the present item \(name), which this save must")
-            }
-            mark.hasWritten = true
-            link.paths[name] = nil
-            let path = try create(details, secret, isEncoded: isEncoded)
+            let path = try create(writing, secret)
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
         }
-        details.version = key.version(of: details, secret: request.secret)
-        return details.version
+        return version
+    }
+
+    /// Sets the secret of an item that was read a moment ago, where the service told of no change since and nothing else
+    /// is to be changed; nil where the item must be looked for.
+    private func saveOverUntouched(
+        _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
+    ) throws(TokenKeepError) -> UInt64? {
+        let name = request.name
+        guard request.precondition == .none, let entry = link.paths[name], let target = entry.item,
+            link.isUntouched(entry), target.isOurs(name), try isStillThere(target, entry)
+        else { return nil }
+        let writing = writing(request, over: target, isOurs: true)
+        guard isOneStep(writing, over: target, Findings(ours: [target])) else { return nil }
+        let secret = try encoded(request.secret, isEncoded: writing.isEncoded)
+        link.paths[name] = nil
+        mark.hasWritten = true
+        let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
+        guard replies[0].isAnswer else {
+            guard !replies[0].isLoss else { throw ServiceFailure.error(replies[0], "save", name.description) }
+            mark.hasWritten = false  // it is gone, or locked by now
+            return nil
+        }
+        // Something changed on the way: whatever the message met there, a search finds what the save must write.
+        guard link.isUntouched(entry) else { return nil }
+        let version = key.version(of: writing.details, secret: request.secret)
+        remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
+        return version
+    }
+
+    /// Whether an item is what it was. The service tells of a new item at the path of one that is gone, but this process may
+    /// have stood still and not have read that yet: only what it heard of just now needs no question, whose answer comes
+    /// behind everything told before.
+    private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
+        guard entry.heardUntil.hasPassed else { return true }
+        let reply = try exchange(attributes(item.path))
+        guard case .answer(let body) = reply, let present = body[0].content.flatMap(StoredItem.strings) else {
+            return false
+        }
+        return present == item.attributes && link.isUntouched(entry)
+    }
+
+    /// Asks for the date that an item has since its secret was set.
+    func modified(_ path: ObjectPath) -> MethodCall {
+        properties(path, "Get", [.string(Conversation.itemInterface), .string("Modified")], answerType: "(v)")
+    }
+
+    /// Keeps what is known of an item whose secret was set and nothing else.
+    private func remember(
+        _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
+        until end: Deadline = Deadline(milliseconds: Conversation.untouchedMilliseconds)
+    ) {
+        guard let changes, changes == link.itemChanges, case .answer(let body)? = reply,
+            let modified = body[0].content?.number
+        else { return }
+        var item = target
+        item.modified = modified
+        link.paths[name] = PathCache.Entry(
+            path: target.path, item: item, version: version, freshUntil: end, changes: changes)
+    }
+
+    private func writing(_ request: SaveRequest, over target: StoredItem?, isOurs: Bool) -> Writing {
+        let present = target.flatMap { presentDetails(of: $0, for: request) }
+        var details = request.details(replacing: present, module: module)
+        if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }
+        let isEncoded = StoredValue.needsEncoding(request.secret)
+        let attributes = target?.attributes(for: details, isEncoded: isEncoded, isOurs: isOurs)
+        return Writing(details: details, isEncoded: isEncoded, attributes: attributes)
+    }
+
+    private func encoded(_ secret: SecretBytes, isEncoded: Bool) throws(TokenKeepError) -> Variant {
+        try link.encode(isEncoded ? try StoredValue.encode(secret, in: arena) : secret)
+    }
+
+    /// Where the old item will not go without a question, a new one must not stand beside it.
+    private func checkLeaveToReplace(
+        _ target: StoredItem, _ name: ItemName, _ steps: SaveSteps
+    ) throws(TokenKeepError) {
+        let mayAsk =
+            switch steps {
+            case .any: call.promptsAllowed
+            case .one(let mayAskLater): mayAskLater
+            }
+        guard !target.isKeePassXCs || mayAsk else {
+            throw ServiceFailure.asksBeforeDeleting("the present item \(name), which this save must")
+        }
+    }
+
+    /// Whether one message does it: a new item, or a secret set where everything else is as it must be.
+    private func isOneStep(_ writing: Writing, over target: StoredItem?, _ findings: Findings) -> Bool {
+        guard let target else { return true }
+        guard let attributes = writing.attributes, findings.ours.count < 2,
+            findings.ours.isEmpty || findings.foreign.isEmpty
+        else { return false }
+        return target.hasExactly(attributes) && writing.details.label.utf8.elementsEqual(target.label.utf8)
     }
 
     /// The details whose level, flags and date a save may keep; an item that cannot be read is replaced all the same.
     private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
-    }
-
-    /// Writes over ours, else over the newest of the other programs'. Their twins of ours get the same value, and get it
-    /// first: what is written later counts.
-    private func replace(
-        _ target: StoredItem, _ attributes: [String: String], among findings: Findings, by details: ItemDetails,
-        _ secret: Variant, isEncoded: Bool
-    ) throws(TokenKeepError) {
-        let name = details.name
-        for twin in findings.ours.isEmpty ? [] : findings.foreign {
-            let attributes = ItemCoding.attributes(of: details, isEncoded: isEncoded, over: twin)
-            try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
-        }
-        try overwrite(target, secret, attributes, label: details.label, of: name, mayBeGone: false)
-        guard !findings.ours.isEmpty else { return }
-        if findings.foreign.isEmpty { link.paths[name] = PathCache.Entry(path: target.path) }
-        try remove(findings.ours.filter { $0.path != target.path }, name)
-    }
-
-    /// The secret first: a new expiry must never stand beside an old token.
-    private func overwrite(
-        _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
-        mayBeGone: Bool
-    ) throws(TokenKeepError) {
-        let subject = name.description
-        let reply = try exchange(item(target.path, "SetSecret", [secret]))
-        if mayBeGone, try isGone(reply, target.path, of: ItemCoding.search(for: name), subject: subject) { return }
-        guard case .answer = reply else { throw ServiceFailure.error(reply, "save", subject) }
-        var changes: [MethodCall] = []
-        if !target.hasExactly(attributes) {
-            changes.append(set("Attributes", .strings(target.settable(attributes)), of: target.path))
-        }
-        if !label.utf8.elementsEqual(target.label.utf8) {
-            changes.append(set("Label", .string(label), of: target.path))
-        }
-        guard !changes.isEmpty else { return }
-        for reply in try exchange(changes) {
-            guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }
-        }
-    }
-
-    private func set(_ property: String, _ value: Variant, of path: ObjectPath) -> MethodCall {
-        properties(path, "Set", [.string(Conversation.itemInterface), .string(property), .variant(value)])
-    }
-
-    private func create(
-        _ details: ItemDetails, _ secret: Variant, isEncoded: Bool
-    ) throws(TokenKeepError) -> ObjectPath? {
-        let subject = details.name.description
-        let attributes = ItemCoding.attributes(of: details, isEncoded: isEncoded)
-        let create = collection(
-            "CreateItem",
-            [
-                .properties([
-                    ("\(Conversation.itemInterface).Label", .string(details.label)),
-                    ("\(Conversation.itemInterface).Attributes", .strings(attributes)),
-                ]), secret, .boolean(false),
-            ], answerType: "(oo)")
-        var reply = try exchange(create)
-        if try lacksDefaultCollection(reply) {
-            try createDefaultCollection()
-            reply = try exchange(create)
-        }
-        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "save", subject) }
-        if let path = body[0].text.flatMap(ObjectPath.init), !path.isNone { return path }
-        guard let prompt = body[1].text.flatMap(ObjectPath.init), !prompt.isNone else {
-            throw TokenKeepError(.corrupt, "the Secret Service saved \(subject) and does not say where")
-        }
-        let reason: PromptReason = try createsUnasked(subject) ? .nothing : .unlocking
-        return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
-    }
-
-    /// Whether the service makes a new item a prompt that shows nothing: KeePassXC does, while its database is open.
-    private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
-        guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
-        return try !isDefaultCollectionLocked(for: subject)
-    }
-
-    /// Makes a collection where the service has none: it asks the user for a password.
-    private func createDefaultCollection() throws(TokenKeepError) {
-        guard call.promptsAllowed else { throw Conversation.noDefaultCollection }
-        let properties = Variant.properties([("\(Conversation.collectionInterface).Label", .string("Default keyring"))])
-        let body = try answer(
-            service("CreateCollection", [properties, .string("default")], answerType: "(oo)"), to: "create",
-            "a default keyring")
-        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw Conversation.noDefaultCollection }
-        _ = try complete(prompt, for: "a default keyring")
     }
 }

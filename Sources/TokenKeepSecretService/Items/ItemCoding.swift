@@ -6,20 +6,22 @@ enum ItemCoding {
     static func search(for name: ItemName) -> [String: String] {
         let names = AttributeNames.names(in: name.namespace)
         var search = [names.service: name.service, names.account: name.account]
-        if !name.namespace.isEmpty {
-            search[AttributeNames.schema] = AttributeNames.ourSchema
-            search[AttributeNames.namespace] = name.namespace
-        }
+        if !name.namespace.isEmpty { search[AttributeNames.namespace] = name.namespace }
         return search
     }
 
-    /// What finds our items of a namespace, and of all where it is the common one: there the namespace's attribute may be
-    /// missing.
-    static func search(namespace: String, service: String?) -> [String: String] {
-        var search = [AttributeNames.schema: AttributeNames.ourSchema]
-        if !namespace.isEmpty { search[AttributeNames.namespace] = namespace }
-        search[AttributeNames.names(in: namespace).service] = service
-        return search
+    /// What together finds our items of a namespace. In the common one either mark may have been lost when another
+    /// program wrote over an item.
+    static func searches(namespace: String, service: String?) -> [[String: String]] {
+        let marks =
+            namespace.isEmpty
+            ? [[AttributeNames.schema: AttributeNames.ourSchema], [AttributeNames.namespace: namespace]]
+            : [[AttributeNames.namespace: namespace]]
+        return marks.map { mark in
+            var search = mark
+            search[AttributeNames.names(in: namespace).service] = service
+            return search
+        }
     }
 
     /// The attributes that an item of ours gets.

@@ -6,7 +6,7 @@ struct StoredItem {
     var attributes: [String: String]
     let label: String
     let created: UInt64
-    let modified: UInt64
+    var modified: UInt64
     let isLocked: Bool
 
     /// Reads the properties of an item, of type `(a{sv})`; nil where one that is needed is missing or of another type.
@@ -41,13 +41,17 @@ struct StoredItem {
     /// Whether the item is one of ours with this name.
     func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
 
-    /// Whether the item is one of ours in a namespace. A program that replaces one of the common namespace by service and
-    /// username takes away the attributes it does not know; where gnome-keyring keeps the schema, which is left to chance, it
-    /// is ours all the same, else it counts as that program's.
+    /// Whether the item is one of ours in a namespace: by its namespace's attribute, which nobody else writes, whatever
+    /// became of the schema. A program that replaces one of the common namespace by service and username takes away the
+    /// attributes it does not know; where gnome-keyring keeps the schema, which is left to chance, it is ours all the same,
+    /// else it counts as that program's.
     func isOurs(namespace: String) -> Bool {
-        guard attributes[AttributeNames.schema] == AttributeNames.ourSchema else { return false }
-        return attributes[AttributeNames.namespace] == nil
-            ? namespace.isEmpty : same(AttributeNames.namespace, namespace)
+        let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
+        guard attributes[AttributeNames.namespace] != nil else {
+            return namespace.isEmpty && schema == AttributeNames.ourSchema
+        }
+        return same(AttributeNames.namespace, namespace)
+            && (schema == AttributeNames.ourSchema || schema == AttributeNames.genericSchema)
     }
 
     /// Whether another program keeps what the name means in this item: named by service and username, with nothing else

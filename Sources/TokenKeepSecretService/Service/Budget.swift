@@ -4,10 +4,11 @@ import TokenKeepCore
 final class Budget {
     private(set) var deadline: Deadline
 
-    init(milliseconds: UInt32) { deadline = Deadline(milliseconds: milliseconds) }
+    /// At most `milliseconds` of a call that must be over by `end`.
+    init(milliseconds: UInt32, until end: Deadline) { deadline = end.within(milliseconds: milliseconds) }
 
     /// Gives back, after a person was waited for, what was left before; at most until `end`.
     func resume(with milliseconds: UInt32, until end: Deadline) {
-        deadline = min(end, Deadline(milliseconds: milliseconds))
+        deadline = end.within(milliseconds: milliseconds)
     }
 }

@@ -10,8 +10,8 @@ struct Findings {
     var locked: [ObjectPath] = []
     /// Whether there are other items with its attributes.
     var hasCopies = false
-    /// The answer to ``Conversation/getSecrets(_:)``, where that was asked together with what the item is.
-    var secret: (path: ObjectPath, reply: Reply)?
+    /// The answer to ``Conversation/getSecrets(_:)``, where that was asked together with what the items are.
+    var secrets: Reply?
 
     /// The item that a load answers: ours, unless another program wrote its own later.
     var best: StoredItem? {
@@ -54,7 +54,8 @@ extension Conversation {
             throw TokenKeepError(
                 .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
         }
-        var findings = try describe(unlocked, as: name, secret: secret && unlocked.count == 1)
+        var findings = try describe(
+            unlocked, as: name, secret: secret && unlocked.count <= Conversation.mostSecrets)
         findings.locked = locked
         findings.hasCopies = unlocked.count > 1
         return findings
@@ -62,6 +63,8 @@ extension Conversation {
 
     /// More items than this under one service and username are a fault of the service.
     private static let mostCopies = 1000
+    /// The secrets of so many items travel together, though one alone is wanted: most have one, or one and a twin.
+    private static let mostSecrets = 4
 
     /// The paths of items with these attributes: those that can be read, and those that are locked.
     func search(
@@ -69,6 +72,19 @@ extension Conversation {
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
         let body = try answer(searchItems(attributes), to: "find", subject)
         return (Conversation.paths(body[0]), Conversation.paths(body[1]))
+    }
+
+    /// The paths of items with any of these sets of attributes, each once.
+    func search(
+        anyOf searches: [[String: String]], for subject: String
+    ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
+        var (unlocked, locked): (Set<ObjectPath>, Set<ObjectPath>) = ([], [])
+        for reply in try exchange(searches.map(searchItems)) {
+            guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", subject) }
+            unlocked.formUnion(Conversation.paths(body[0]))
+            locked.formUnion(Conversation.paths(body[1]))
+        }
+        return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
 
     func searchItems(_ attributes: [String: String]) -> MethodCall {
@@ -88,11 +104,11 @@ extension Conversation {
         var findings = Findings()
         var calls = paths.map(getAll)
         if let search { calls.append(search) }
-        if secret, let path = paths.first { calls.append(getSecrets(path)) }
+        if secret, !paths.isEmpty { calls.append(getSecrets(paths)) }
         guard !calls.isEmpty else { return findings }
         let replies = try exchange(calls)
         for (path, reply) in zip(paths, replies) {
-            let found = try storedItem(reply, at: path, of: ItemCoding.search(for: name), subject: name.description)
+            let found = try storedItem(reply, at: path, of: [ItemCoding.search(for: name)], subject: name.description)
             guard let item = found else { continue }
             if item.isOurs(name) {
                 findings.ours.append(item)
@@ -103,7 +119,8 @@ extension Conversation {
         if search != nil, replies.count > paths.count, let path = paths.first {
             findings.hasCopies = hasCopies(replies[paths.count], of: path)
         }
-        if secret, let path = paths.first, let reply = replies.last { findings.secret = (path, reply) }
+        // One item's failure is not another's: the one that is wanted is asked for alone then.
+        if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: Conversation.isNewer)
         findings.foreign.sort(by: Conversation.isNewer)
         return findings
@@ -117,20 +134,20 @@ extension Conversation {
 
     /// Whether a reply says that an item is gone. Where it may say something else, a search decides.
     func isGone(
-        _ reply: Reply, _ path: ObjectPath, of search: [String: String], subject: String
+        _ reply: Reply, _ path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> Bool {
         guard reply.mayMeanMissing else { return reply.isMissingObject }
-        let (unlocked, locked) = try self.search(search, for: subject)
+        let (unlocked, locked) = try search(anyOf: searches, for: subject)
         return !unlocked.contains(path) && !locked.contains(path)
     }
 
     /// Reads the answer to a question for an item's properties; nil where there is no such item.
     ///
-    /// - Parameter search: what found the item.
+    /// - Parameter searches: what found the item.
     func storedItem(
-        _ reply: Reply, at path: ObjectPath, of search: [String: String], subject: String
+        _ reply: Reply, at path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> StoredItem? {
-        if try isGone(reply, path, of: search, subject: subject) { return nil }
+        if try isGone(reply, path, of: searches, subject: subject) { return nil }
         guard case .answer(let body) = reply, let item = StoredItem(path: path, properties: body) else {
             throw ServiceFailure.error(reply, "read", subject)
         }
@@ -141,10 +158,10 @@ extension Conversation {
         properties(path, "GetAll", [.string(Conversation.itemInterface)], answerType: "(a{sv})")
     }
 
-    /// Asks for one secret the way that takes the service less time than ``getSecret(_:)``; it does not say why there is
+    /// Asks for secrets the way that takes the service less time than ``getSecret(_:)``; it does not say why there is
     /// none.
-    func getSecrets(_ path: ObjectPath) -> MethodCall {
-        service("GetSecrets", [.paths([path]), .path(link.session)], answerType: "(a{o(oayays)})")
+    func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
+        service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
     }
 
     func getSecret(_ path: ObjectPath) -> MethodCall {

@@ -13,7 +13,7 @@ extension Conversation {
     ///
     /// - Returns: the prompt's result; nil where none was needed.
     /// - Throws: ``Status/locked`` where prompts are not allowed or nobody answered in time, ``Status/cancelled`` where
-    ///   the user dismissed it.
+    ///   the user dismissed it or the call was cancelled: then it is dismissed.
     func complete(
         _ prompt: ObjectPath, for subject: String, reason: PromptReason = .unlocking
     ) throws(TokenKeepError) -> Variant? {
@@ -25,7 +25,7 @@ extension Conversation {
         let outcome = try show(prompt, for: subject)
         guard let outcome else {
             dismiss(prompt)
-            throw ServiceFailure.locked(subject)
+            throw call.deadline.isCancelled ? BusConnection.late(call.deadline) : ServiceFailure.locked(subject)
         }
         guard outcome.isOf(type: "(bv)"), let dismissed = outcome[0].boolean else {
             throw TokenKeepError(.corrupt, "the Secret Service answered a prompt with a malformed message")
@@ -60,7 +60,7 @@ extension Conversation {
         defer { budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
             // A service that ends while its prompt is open sends nothing: look at it now and then.
-            let glance = Deadline(milliseconds: min(250, call.deadline.remainingMilliseconds))
+            let glance = call.deadline.within(milliseconds: 250)
             if context.run(until: glance, { listener.outcome != nil }) { break }
             guard !link.isLost else {
                 throw TokenKeepError(.unavailable, "the Secret Service went away while it asked about \(subject)")

@@ -5,12 +5,18 @@ import TokenKeepCore
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath
-        /// The item as it was loaded from there; nil where only its path is known.
+        /// The item as it was read there; nil where only its path is known.
         var item: StoredItem?
         /// Its version then.
         var version: UInt64 = 0
-        /// Until when the label and the dates count as fresh while secret and attributes are the same.
+        /// Until when what the service need not tell counts as fresh.
         var freshUntil = Deadline(milliseconds: 0)
+        /// What ``BusWatch/itemChanges`` was before it was read.
+        var changes: UInt64?
+        /// Until when it need not be asked whether it is there still, before it is written to.
+        let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)
+
+        private static let heardMilliseconds: UInt32 = 100
     }
 
     private static let limit = 1024

@@ -20,8 +20,10 @@ enum ServiceFailure {
     }
 
     static func asksBeforeDeleting(_ subject: String) -> TokenKeepError {
-        TokenKeepError(
+        var error = TokenKeepError(
             .locked, "the Secret Service asks its user before it deletes \(subject)", hint: "allow prompts")
+        error.asksBeforeDeleting = true
+        return error
     }
 
     private static func named(_ name: String, _ action: String, _ subject: String) -> TokenKeepError {

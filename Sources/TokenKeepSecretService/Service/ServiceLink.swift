@@ -13,25 +13,37 @@ final class ServiceLink: @unchecked Sendable {
     private let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = Guarded<Void>(())
+    /// Where GLib tells the service object that its owner is gone: until it could, both hold each other.
+    private let construction: OpaquePointer?
 
     /// Where items were found.
     let paths = PathCache()
 
     var isLost: Bool { connection.isLost }
 
+    /// How often the service said that an item was made or changed; nil as long as it never did.
+    var itemChanges: UInt64? { connection.watch.itemChanges }
+
+    /// Whether the service, which tells of such things, told of no item that was made or changed since this one was read:
+    /// then it is still the one it was, or gone, and has no twin.
+    func isUntouched(_ entry: PathCache.Entry) -> Bool {
+        entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
+    }
+
     /// Finds the service, starting it where the bus can, and opens a session.
     ///
     /// - Throws: ``Status/unavailable`` where it cannot be had, as an absence where there is none;
-    ///   ``Status/timedOut``.
+    ///   ``Status/timedOut``, ``Status/cancelled``.
     init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
         self.connection = connection
-        owner = try ServiceOwner.find(over: connection, until: deadline)
-        connection.watch.use(owner: owner)
+        let found = try ServiceOwner.find(over: connection, until: deadline)
+        owner = found.name
+        connection.watch.use(owner: owner, tells: found.tells)
         guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {
             throw TokenKeepError(.internal, "libsecret made no service object")
         }
         do throws(TokenKeepError) {
-            session = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
+            (session, construction) = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
         } catch {
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
             throw error
@@ -42,12 +54,18 @@ final class ServiceLink: @unchecked Sendable {
     }
 
     deinit {
-        if ForkGuard.allows { glib.pointee.g_object_unref(UnsafeMutableRawPointer(service)) }
+        guard ForkGuard.allows else { return }
+        do {
+            let context = MainContext(entering: construction)
+            glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
+            context.deliver(atMost: 32) { false }
+        }
+        glib.pointee.g_main_context_unref(construction)
     }
 
     private static func openSession(
         _ service: OpaquePointer, of owner: String, over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> ObjectPath {
+    ) throws(TokenKeepError) -> (session: ObjectPath, construction: OpaquePointer?) {
         let context = try MainContext()
         try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
@@ -64,7 +82,7 @@ final class ServiceLink: @unchecked Sendable {
         guard let path = glib.pointee.secret_service_get_session_dbus_path(service).map({ String(cString: $0) }),
             let session = ObjectPath(path)
         else { throw TokenKeepError(.corrupt, "the Secret Service opened a session without a path") }
-        return session
+        return (session, context.retained())
     }
 
     private static func complete(
@@ -79,9 +97,9 @@ final class ServiceLink: @unchecked Sendable {
         start(pending)
         guard context.run(until: deadline, { pending.isDone }) else {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
-            connection.noteSilence(of: owner)
+            if !deadline.isCancelled { connection.noteSilence(of: owner) }
             context.deliver(atMost: 32) { pending.isDone }
-            throw BusConnection.late
+            throw BusConnection.late(deadline)
         }
         guard let problem = pending.take() ?? nil else { return }
         connection.noteLoss()

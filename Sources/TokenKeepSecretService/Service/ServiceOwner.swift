@@ -5,24 +5,28 @@ enum ServiceOwner {
     /// The bus itself, as a destination.
     static let bus = "org.freedesktop.DBus"
 
-    /// The unique name of the running service; it is started where the bus knows how.
+    /// The services that say when an item is made or changed, by another name that they have.
+    private static let telling = "org.gnome.keyring"
+
+    /// The unique name of the running service, and whether it is one that says when an item is made or changed; it is
+    /// started where the bus knows how.
     ///
     /// - Throws: ``Status/unavailable``, as an absence where nothing owns the name and nothing can be started;
     ///   ``Status/timedOut``.
     static func find(
         over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> String {
-        let name = Variant.tuple([.string(BusWatch.serviceName)])
-        let getOwner = ask("GetNameOwner", name, answerType: "(s)")
-        let addMatch = ask("AddMatch", .tuple([.string(BusWatch.ownerRule)]), answerType: "()")
-        try observe(over: connection, until: deadline)
-        if let owner = try connection.exchange([addMatch, getOwner], until: deadline).last.flatMap(text) {
-            return owner
+    ) throws(TokenKeepError) -> (name: String, tells: Bool) {
+        let getOwners = [telling, BusWatch.serviceName].map {
+            ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
+        let addMatches = [BusWatch.ownerRule, BusWatch.itemsRule].map {
+            ask("AddMatch", .tuple([.string($0)]), answerType: "()")
+        }
+        if let owner = owner(try connection.exchange(addMatches + getOwners, until: deadline)) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
         let started = try connection.exchange(start, until: deadline)
-        if let owner = text(try connection.exchange(getOwner, until: deadline)) { return owner }
+        if let owner = owner(try connection.exchange(getOwners, until: deadline)) { return owner }
         guard case .error(let error) = started, error == "org.freedesktop.DBus.Error.ServiceUnknown" else {
             throw TokenKeepError(
                 .unavailable, "the Secret Service did not start\(words(started))",
@@ -33,11 +37,9 @@ enum ServiceOwner {
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
     }
 
-    /// Has the bus tell what the service says of its items, once somebody wants to be told.
-    static func observe(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
-        guard connection.watch.isObserved, connection.watch.mustAskForItems() else { return }
-        let addMatch = ask("AddMatch", .tuple([.string(BusWatch.itemsRule)]), answerType: "()")
-        _ = try connection.exchange(addMatch, until: deadline)
+    /// Reads the last two answers: who has the other name, and who has the service's.
+    private static func owner(_ replies: [Reply]) -> (name: String, tells: Bool)? {
+        replies.last.flatMap(text).map { ($0, replies.dropLast().last.flatMap(text) == $0) }
     }
 
     /// Whether the owner of the service has this name, too.

@@ -16,14 +16,15 @@ final class WriteGate: @unchecked Sendable {
         mutexes.deallocate()
     }
 
-    /// - Throws: ``Status/busy`` where another thread holds the item past the deadline, and what `body` throws.
+    /// - Throws: ``Status/busy`` where another thread holds the item past the deadline, ``Status/cancelled``, and what
+    ///   `body` throws.
     func withLock<Result>(
         _ name: ItemName, until deadline: Deadline, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let mutex = mutexes + Int(UInt(bitPattern: name.hashValue) % UInt(WriteGate.count))
-        guard tokenkeep_mutex_lock(mutex, deadline.remainingMilliseconds) == 0 else {
-            throw TokenKeepError(.busy, "another thread is still changing \(name)")
-        }
+        let milliseconds = deadline.remainingMilliseconds
+        let error = deadline.lendingCancellation { tokenkeep_mutex_lock(mutex, milliseconds, $0, $1) }
+        guard error == 0 else { throw deadline.failure("another thread is still changing \(name)", else: .busy) }
         defer { pthread_mutex_unlock(mutex) }
         return try body()
     }

@@ -3,6 +3,13 @@ import TokenKeepVault
 
 /// What a record's debts become when its item changes.
 struct Debts {
+    /// What is known of an item in modules, besides what its record says.
+    struct Item {
+        let name: ItemName
+        /// Fingerprints of values that processes sent which may have ended before that could be recorded.
+        let sent: [[UInt8]]
+    }
+
     let machine: MachineID
     /// The modules of this stack to which something can be owed.
     let debtors: [any Module]
@@ -22,22 +29,24 @@ struct Debts {
     }
 
     /// The debts after a save whose value belongs to `top`; the other debtors in `holders` may hold an older one.
-    func afterSave(_ debts: [Debt], to top: (any Module)?, holders: [any Module]) -> [Debt] {
-        let deletions = holders.filter { $0.name != top?.name }.map { owed(.delete, to: $0, after: debts) }
+    func afterSave(_ debts: [Debt], of item: Item, to top: (any Module)?, holders: [any Module]) -> [Debt] {
+        let deletions = holders.filter { $0.name != top?.name }.map { owed(.delete, of: item, to: $0, after: debts) }
         let foreign = debts.filter { !isOurs($0) }
-        return foreign + (top.map { [owed(.put, to: $0, after: debts)] } ?? []) + deletions
+        return foreign + (top.map { [owed(.put, of: item, to: $0, after: debts)] } ?? []) + deletions
     }
 
     /// The debts after a clear: every holder must lose the item, those on other machines too.
-    func afterClear(_ debts: [Debt], holders: [any Module]) -> [Debt] {
-        debts.filter { !isOurs($0) }.map(\.ofDeletion) + holders.map { owed(.delete, to: $0, after: debts) }
+    func afterClear(_ debts: [Debt], of item: Item, holders: [any Module]) -> [Debt] {
+        debts.filter { !isOurs($0) }.map(\.ofDeletion) + holders.map { owed(.delete, of: item, to: $0, after: debts) }
     }
 
     /// What is owed to a module now; what is known of its value stays known.
-    private func owed(_ kind: Debt.Kind, to module: any Module, after debts: [Debt]) -> Debt {
+    private func owed(_ kind: Debt.Kind, of item: Item, to module: any Module, after debts: [Debt]) -> Debt {
         let known = debts.first { $0.module == module.name && $0.machine == machine.bytes }
-        return Debt(
-            module: module.name, machine: machine.bytes, kind: kind, since: clock(), base: known?.base,
+        let debt = Debt(
+            module: module.name, machine: machine.bytes, kind: kind, since: clock(),
+            base: known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint,
             inFlight: known?.inFlight ?? [])
+        return item.sent.reduce(debt) { $0.sending($1) }
     }
 }

@@ -31,6 +31,7 @@ struct Forgetting {
                 outcome.problem = outcome.problem ?? error
             }
         }
+        try call.deadline.checkCancellation()
         // Last: a module that is still owed something was used.
         outcome.wasUsed = try vault.unmarkUsed(module, machine: machine)
         return outcome

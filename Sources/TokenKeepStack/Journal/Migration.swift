@@ -50,17 +50,19 @@ struct Migration {
         var outcome = MigrationOutcome()
         let names = try candidates(namespace: namespace, service: service, call.withoutPrompts, &outcome)
         for (index, name) in names.enumerated() {
+            try call.deadline.checkCancellation()
             progress?(index, names.count)
             let call = call.until(Deadline(milliseconds: milliseconds)).withoutPrompts
             do throws(TokenKeepError) {
                 guard !call.deadline.hasPassed else {
-                    throw TokenKeepError(.timedOut, "the deadline passed before \(name) was moved")
+                    throw call.deadline.failure("the deadline passed before \(name) was moved")
                 }
                 if try isDryRun ? canMove(name, call) : move(name, call) { outcome.moved += 1 }
             } catch {
                 outcome.failures.append(MigrationOutcome.Failure(item: name, error: error))
             }
         }
+        try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
         return outcome
     }
@@ -93,7 +95,7 @@ struct Migration {
         let secret = try vault.change(name, call) {
             entry, keys throws(TokenKeepError) -> (JournalChange, SecretBytes?) in
             guard let plan = try plan(name, entry, call) else { return (.keep, nil) }
-            let owed = debts(after: plan, keys)
+            let owed = debts(after: plan, reconciler.item(name), keys)
             if plan.isGoverned, owed == plan.debts { return (.keep, plan.item.secret) }
             var details = plan.item.details
             details.version = keys.versions.version(of: details, secret: plan.item.secret)
@@ -114,7 +116,8 @@ struct Migration {
     private func settle(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
         let arrival = MigrationArrival(hasArrived: target.holdsRecords)
         let modules = debts.debtors.map {
-            MigrationModule(base: $0, isTarget: $0.name == target.name, arrival: arrival)
+            MigrationModule(
+                base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
         }
         let moving = Debts(machine: debts.machine, debtors: modules, clock: debts.clock)
         let end = try vault.change(name, call) { entry, keys throws(TokenKeepError) -> (JournalChange, End) in
@@ -123,14 +126,14 @@ struct Migration {
             // The record as it was read back: what is removed elsewhere is here.
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
             let settlement = Settlement(debts: moving, name: name, record: record, keys: keys, call: call)
-            let (change, left) = try settlement.settle()
+            let outcome = try settlement.settle()
             if let garbled = arrival.garbled, let item = try record.item() {
-                let owed = debtsBack(record, garbled: keys.fingerprint(of: garbled))
+                let owed = debtsBack(record, reconciler.item(name), garbled: keys.fingerprint(of: garbled))
                 return (.value(.owed, details: item.details, secret: item.secret, debts: owed), .unpaid)
             }
-            guard !left.contains(where: moving.isOurs) else { return (change, .unpaid) }
-            let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(change))
-            return (change, isThere ? .moved : .superseded)
+            guard !outcome.left.contains(where: moving.isOurs) else { return (outcome.change, .unpaid) }
+            let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change))
+            return (outcome.change, isThere ? .moved : .superseded)
         }
         switch end {
         case .moved: return

@@ -38,22 +38,28 @@ final class MigrationArrival: Sendable {
 
 /// A module while an item is moved. The target's save counts only if a load gives the same back; the others lose nothing
 /// before it does.
-struct MigrationModule: Module {
+struct MigrationModule: RememberingModule {
     let base: any Module
     let isTarget: Bool
     let arrival: MigrationArrival
+    let trace: StackTraceHandler?
 
     var name: String { base.name }
     var acceptsDebts: Bool { base.acceptsDebts }
+    func lastSeen(_ name: ItemName) -> SeenValue? { (base as? any RememberingModule)?.lastSeen(name) }
     var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try arrival.noting { () throws(TokenKeepError) in try base.load(name, call) }
+        try tracing(.load, name, "what it holds before it is changed") { () throws(TokenKeepError) in
+            try arrival.noting { () throws(TokenKeepError) in try base.load(name, call) }
+        }
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try arrival.noting { () throws(TokenKeepError) in
-            let version = try base.save(request, call)
+            let version = try tracing(.save, request.name, "the item goes there") { () throws(TokenKeepError) in
+                try base.save(request, call)
+            }
             if isTarget { try readBack(request, call) }
             return version
         }
@@ -62,7 +68,11 @@ struct MigrationModule: Module {
     }
 
     private func readBack(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) {
-        let read = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try base.load(request.name, call) }
+        let read = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
+            try tracing(.load, request.name, "it is read back") { () throws(TokenKeepError) in
+                try base.load(request.name, call)
+            }
+        }
         guard let read, read.secret == request.secret, read.details.hasSameMetadata(as: request) else {
             if let read { arrival.garble(read.secret) }
             throw TokenKeepError(
@@ -72,7 +82,9 @@ struct MigrationModule: Module {
     }
 
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        try arrival.noting { () throws(TokenKeepError) in try base.clear(name, ifVersion: version, call) }
+        try tracing(.clear, name, "it goes from here") { () throws(TokenKeepError) in
+            try arrival.noting { () throws(TokenKeepError) in try base.clear(name, ifVersion: version, call) }
+        }
     }
 
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
@@ -80,6 +92,20 @@ struct MigrationModule: Module {
     }
 
     func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+
+    private func tracing<Answer>(
+        _ operation: StackLine.Operation, _ name: ItemName, _ reason: String,
+        _ body: () throws(TokenKeepError) -> Answer
+    ) throws(TokenKeepError) -> Answer {
+        do throws(TokenKeepError) {
+            let answer = try body()
+            trace?(.aside(operation, name, base, .ok, reason))
+            return answer
+        } catch {
+            trace?(.aside(operation, name, base, error.status, reason))
+            throw error
+        }
+    }
 }
 
 extension ItemDetails {

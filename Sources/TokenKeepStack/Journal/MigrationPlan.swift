@@ -25,7 +25,7 @@ extension Migration {
         let found =
             source.holdsRecords
             ? try entry.record?.item()
-            : try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try source.load(name, call) }
+            : try loadIfThere(name, in: source, "it is to be moved from there", call)
         guard let found else { return nil }
         guard found.details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else {
             throw TokenKeepError(
@@ -46,7 +46,7 @@ extension Migration {
     private func checkTarget(
         _ name: ItemName, against item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) {
-        let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try target.load(name, call) }
+        let present = try loadIfThere(name, in: target, "nothing may be in its way there", call)
         guard let present, present.secret != item.secret else { return }
         let order = loadOrder
         guard let targets = order.firstIndex(of: target.name),
@@ -64,21 +64,31 @@ extension Migration {
         }
         others.append(dispatcher.memory)
         for module in others {
-            guard try Dispatcher.unlessNotFound({ () throws(TokenKeepError) in try module.load(name, call) }) != nil
-            else { continue }
+            guard try loadIfThere(name, in: module, "no third place may have it", call) != nil else { continue }
             throw TokenKeepError(
                 .conflict, "\(name) is in \(module.name) too", hint: "load it, clear it, and save it anew")
+        }
+    }
+
+    private func loadIfThere(
+        _ name: ItemName, in module: any Module, _ reason: String, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenItem? {
+        try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
+            try reconciler.ask(module, to: .load, name, because: reason) { () throws(TokenKeepError) in
+                try module.load(name, call)
+            }
         }
     }
 
     private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
     /// What the record owes from now on: the target its value, everybody else who has it the removal.
-    func debts(after plan: Plan, _ keys: JournalKeys) -> [Debt] {
+    func debts(after plan: Plan, _ item: Debts.Item, _ keys: JournalKeys) -> [Debt] {
         let holders = debts.debtors.filter { module in
             module.name == source.name || plan.isGoverned && plan.debts.contains { $0.module == module.name }
         }
-        let owed = debts.afterSave(plan.debts, to: target.acceptsDebts ? target : nil, holders: holders)
+        let owed = debts.afterSave(
+            plan.debts, of: item, to: target.acceptsDebts ? target : nil, holders: holders)
         return owed.map { debt in
             guard debts.isOurs(debt) else { return debt }
             var debt = debt
@@ -95,9 +105,10 @@ extension Migration {
 
     /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
     /// made of it, or a load would find that.
-    func debtsBack(_ record: JournalRecord, garbled: [UInt8]) -> [Debt] {
+    func debtsBack(_ record: JournalRecord, _ item: Debts.Item, garbled: [UInt8]) -> [Debt] {
         let holders = debts.debtors.filter { $0.name == target.name }
-        let owed = debts.afterSave(record.debts, to: source.acceptsDebts ? source : nil, holders: holders)
+        let owed = debts.afterSave(
+            record.debts, of: item, to: source.acceptsDebts ? source : nil, holders: holders)
         return owed.map { debts.isOurs($0) && $0.module == target.name ? $0.sending(garbled) : $0 }
     }
 }

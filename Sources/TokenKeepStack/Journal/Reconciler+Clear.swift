@@ -21,70 +21,133 @@ extension Reconciler {
                 guard version == nil, Reconciler.canBeOwed(error) else { throw error }
             }
         }
-        let (wasThere, owes) = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
+        let cleared = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
             try change(entry, clearing: name, ifVersion: version, keys, call.withoutPrompts)
         }
-        if owes {
+        if let problem = cleared.problem { throw problem }
+        if cleared.owes {
             let left = try? settle(name, call.withoutPrompts)
             if left?.isEmpty == false, call.promptsAllowed { try? prepareAndSettle(name, call) }
         }
-        return wasThere
+        return cleared.wasThere
     }
 
-    private static func canBeOwed(_ error: TokenKeepError) -> Bool {
+    /// What a clear came to, when what it says of the record is durable.
+    private struct Cleared {
+        var wasThere: Bool
+        var owes = false
+        /// What is thrown all the same.
+        var problem: TokenKeepError?
+    }
+
+    /// Whether a module that failed so is owed a removal.
+    static func canBeOwed(_ error: TokenKeepError) -> Bool {
         [.unavailable, .timedOut, .locked].contains(error.status)
     }
 
     private func prepareAndSettle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         for module in debts.debtors { try? module.prepare(call) }
-        _ = try settle(name, call.withoutPrompts)
+        _ = try settleAsking(name, call)
     }
 
     private func change(
         _ entry: JournalEntry, clearing name: ItemName, ifVersion version: UInt64?, _ keys: JournalKeys,
         _ call: CallContext
-    ) throws(TokenKeepError) -> (JournalChange, (wasThere: Bool, owes: Bool)) {
+    ) throws(TokenKeepError) -> (JournalChange, Cleared) {
         switch entry {
         case .unreadable(let error):
             if version != nil { throw error }
-            return (.tombstone(debts: debts.afterClear([], holders: debts.debtors)), (true, true))
-        case .record(let record) where debts.govern(record) || record.holdsValue:
+            let owed = debts.afterClear([], of: item(name), holders: clearable(after: []))
+            return (owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: true, owes: true))
+        case .record(let record) where debts.govern(record) || record.holdsValue && clearsRecords:
             if let version { try SaveRequest.check(version: version, of: name, present: record.openDetails()) }
-            let owed = debts.afterClear(record.debtsBeforeChange(keys), holders: debts.debtors)
-            return (owed.isEmpty ? .remove : .tombstone(debts: owed), (record.holdsValue, true))
+            let known = record.debtsBeforeChange(keys)
+            let owed = debts.afterClear(known, of: item(name), holders: clearable(after: known))
+            return (
+                owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: record.holdsValue, owes: true)
+            )
         case .none, .record:
-            return try visit(name, ifVersion: version, after: entry.record?.debts ?? [], call)
+            return try visit(name, ifVersion: version, over: entry.record, call)
         }
     }
 
-    /// Asks every module, as there is no record; one that cannot be reached is owed the removal.
+    /// Whether a line of the stack clears what the vault holds.
+    private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
+
+    /// The debtors that lose a cleared item: those that a line clears, and those that were to get or lose it anyway.
+    private func clearable(after known: [Debt]) -> [any Module] {
+        let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
+        return debts.debtors.filter { module in
+            cleared.contains(module.name) || known.contains { $0.module == module.name && debts.isOurs($0) }
+        }
+    }
+
+    /// Asks the modules, as the stack's lines for `clear` say, where no record is the truth. One that cannot be reached is
+    /// owed the removal, whatever its line says of that: it counts as cleared.
     private func visit(
-        _ name: ItemName, ifVersion version: UInt64?, after foreign: [Debt], _ call: CallContext
-    ) throws(TokenKeepError) -> (JournalChange, (wasThere: Bool, owes: Bool)) {
-        var holder: String?
-        if let version {
+        _ name: ItemName, ifVersion version: UInt64?, over record: JournalRecord?, _ call: CallContext
+    ) throws(TokenKeepError) -> (JournalChange, Cleared) {
+        let present = try version.map { (version) throws(TokenKeepError) in
             let present = try dispatcher.loadIfThere(name, call)?.details
             try SaveRequest.check(version: version, of: name, present: present)
-            holder = present?.module
+            return present
         }
-        var wasThere = false
-        var missed: [any Module] = []
-        for module in dispatcher.programs.places.map(\.module) where !module.holdsRecords {
+        var visit = ClearVisit(debts: debts, holder: present??.module, isRecorded: record?.details != nil)
+        let walk = dispatcher.walk(.clear, name.description) { place throws(TokenKeepError) in
             // Another program may change it since it was judged.
-            let version = module.name == holder ? version : nil
-            do throws(TokenKeepError) {
-                let cleared = try ask(module, to: .clear, name, because: "a clear visits every module") {
-                    () throws(TokenKeepError) in try module.clear(name, ifVersion: version, call)
-                }
-                wasThere = cleared || wasThere
-            } catch {
-                guard module.acceptsDebts, Reconciler.canBeOwed(error) else { throw error }
-                if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
-            }
+            let version = place.module.name == visit.holder ? version : nil
+            try visit.clear(name, in: place.module, ifVersion: version, call, dispatcher.trace)
+            return Answered(value: ())
         }
-        // Removing nothing is made durable too: an earlier removal may have been cut short.
-        guard !missed.isEmpty else { return (foreign.isEmpty ? .remove : .keep, (wasThere, false)) }
-        let owed = foreign.map(\.ofDeletion) + debts.afterClear([], holders: missed)
-        return (.tombstone(debts: owed), (wasThere, true))
+        var cleared = Cleared(wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
+        let known = record?.debts ?? []
+        guard !visit.missed.isEmpty else {
+            // Removing nothing is made durable too: an earlier removal may have been cut short.
+            let isNothing = record == nil && cleared.problem == nil
+            return (isNothing ? .remove : .keep, cleared)
+        }
+        cleared.owes = true
+        let foreign = known.filter { !debts.isOurs($0) }
+        return (.tombstone(debts: debts.afterClear(foreign, of: item(name), holders: visit.missed)), cleared)
+    }
+}
+
+/// A clear's way through the modules.
+private struct ClearVisit {
+    let debts: Debts
+    /// The module that has the version that the clear was asked for.
+    let holder: String?
+    /// Whether the record holds an item of the vault's that stays: then nothing can be owed.
+    let isRecorded: Bool
+    private(set) var wasThere = false
+    private(set) var missed: [any Module] = []
+    /// The caller's cancellation, where something may be gone.
+    private(set) var cut: TokenKeepError?
+
+    init(debts: Debts, holder: String?, isRecorded: Bool) {
+        self.debts = debts
+        self.holder = holder
+        self.isRecorded = isRecorded
+    }
+
+    mutating func clear(
+        _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,
+        _ trace: StackTraceHandler?
+    ) throws(TokenKeepError) {
+        guard !module.holdsRecords else { return }  // what it holds is the record
+        do throws(TokenKeepError) {
+            wasThere = try module.clear(name, ifVersion: version, call) || wasThere
+        } catch {
+            guard module.acceptsDebts, !isRecorded, isOwed(error, call) else { throw error }
+            trace?(.aside(.clear, name, module, error.status, "it is owed the removal"))
+            if error.status == .cancelled { cut = error }
+            if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
+        }
+    }
+
+    /// Half of a clear must not stand: once something is gone, or may be, the rest is owed.
+    private func isOwed(_ error: TokenKeepError, _ call: CallContext) -> Bool {
+        guard error.status == .cancelled else { return Reconciler.canBeOwed(error) }
+        return call.deadline.isCancelled && (!error.changedNothing || wasThere || !missed.isEmpty)
     }
 }

@@ -10,16 +10,23 @@ extension Reconciler {
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
             do throws(TokenKeepError) {
-                let outcome = try save(request, first: top, call.withoutPrompts)
-                guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-                let left = try settle(request.name, call.withoutPrompts)
-                return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
+                return try saveAsking(request, first: top, call)
             } catch {
                 guard error.status == .locked else { throw error }
             }
             try top.prepare(call)
-            return try save(request, first: top, call.withoutPrompts)
+            return try saveAsking(request, first: top, call)
         }
+    }
+
+    /// Saves, and settles what is owed by asking the user.
+    private func saveAsking(
+        _ request: SaveRequest, first top: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> SaveOutcome {
+        let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
+        guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
+        let left = try settleAsking(request.name, call)
+        return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
     private enum Step {
@@ -27,19 +34,28 @@ extension Reconciler {
         case sent(version: UInt64)
         /// The record has it first; it may owe.
         case recorded(version: UInt64, owing: [Debt], home: String)
+        /// The record has it while a module that can be reached takes it in several steps.
+        case ahead(version: UInt64, owing: [Debt], home: String)
+        /// The call was cancelled when the module may have had it: the record has it now.
+        case cut(TokenKeepError)
     }
 
     private func save(
-        _ request: SaveRequest, first top: any Module, _ call: CallContext
+        _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool = false
     ) throws(TokenKeepError) -> SaveOutcome {
         var hasJournal = false
+        var isAhead = false
         let step: Step
         do throws(TokenKeepError) {
             step = try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
                 hasJournal = true
-                return try change(entry, by: request, first: top, keys, call)
+                let change = try change(entry, by: request, first: top, keys, call, mayAsk: mayAsk)
+                if case .ahead = change.1 { isAhead = true }
+                return change
             }
         } catch {
+            // The journal takes nothing, and the module is there: the steps are taken all the same.
+            if isAhead { return try dispatcher.saveInPlaces(request, call) }
             // Without a journal nothing can be owed: the modules alone, and none is passed.
             let isPassed = hasJournal && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
@@ -49,11 +65,13 @@ extension Reconciler {
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
-        case .recorded(let version, let owing, let home):
-            let left = (try? settle(request.name, call)) ?? owing
+        case .recorded(let version, let owing, let home), .ahead(let version, let owing, let home):
+            let settled = try? settling(request.name, call)
+            let left = settled?.left ?? owing
             let unpaid = left.filter { $0.kind == .put }.map(\.module)
             let holder = unpaid.isEmpty ? home : "vault"
-            return SaveOutcome(version: version, module: holder, owedTo: unpaid)
+            return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
+        case .cut(let error): throw error
         }
     }
 
@@ -76,7 +94,8 @@ extension Reconciler {
     }
 
     private func change(
-        _ entry: JournalEntry, by request: SaveRequest, first top: any Module, _ keys: JournalKeys, _ call: CallContext
+        _ entry: JournalEntry, by request: SaveRequest, first top: any Module, _ keys: JournalKeys, _ call: CallContext,
+        mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if case .unreadable(let error) = entry, request.precondition != .none { throw error }
         let record = entry.record
@@ -90,21 +109,72 @@ extension Reconciler {
         if top.holdsRecords || !mayKeep(top, level, request.flags) {
             return try recording(request, over: record, nil, first: top, keys)
         }
+        // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
+        let before = vault.sendings(of: request.name)
+        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
         do throws(TokenKeepError) {
-            let version = try ask(top, to: .save, request.name, because: "it is the first that takes items") {
-                () throws(TokenKeepError) in try top.save(request, call)
+            let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+            switch step {
+            // What was sent before has arrived before.
+            case .sent: vault.forgetSendings(of: request.name)
+            // Nothing was sent: from here on the record knows of it.
+            case .ahead where before.isEmpty: vault.forgetSendings(of: request.name)
+            default: break
             }
-            return (.keep, .sent(version: version))
+            return (change, step)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
-            guard isOutage || mayBeRecorded(past: top, error) else { throw error }
-            return try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
+            let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
+            guard isOutage || isCut || mayBeRecorded(past: top, error) else {
+                if before.isEmpty { vault.forgetSendings(of: request.name) }
+                throw error
+            }
+            // What level the item has there cannot be asked now: at best this process has seen it.
+            var request = request
+            request.inherited =
+                request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+            let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            return (change, isCut ? .cut(error) : step)
         }
     }
 
     /// Whether the first place gives the item what it asks for; else the vault keeps it.
     private func mayKeep(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         Demands(dispatcher: dispatcher).areMet(by: top, level, flags)
+    }
+
+    /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.
+    private func send(
+        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ keys: JournalKeys,
+        _ call: CallContext, mayAsk: Bool
+    ) throws(TokenKeepError) -> (JournalChange, Step) {
+        let reason = "it is the first that takes items"
+        let version = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
+            try top.saveAtOnce(request, CallContext(deadline: call.deadline, promptsAllowed: mayAsk))
+        }
+        if let version { return (.keep, .sent(version: version)) }
+        do throws(TokenKeepError) {
+            let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
+                try top.load(request.name, call)
+            }
+            try request.check(present: present?.details)
+            let base = present.map { keys.fingerprint(of: $0.secret) }
+            let (record, step) = try recording(request, over: record, present?.details, first: top, keys, base: base)
+            guard case .recorded(let version, let owing, let home) = step else { return (record, step) }
+            return (record, .ahead(version: version, owing: owing, home: home))
+        } catch {
+            // What cannot be read cannot be compared when the record is settled: it is written over.
+            guard error.status == .corrupt else {
+                var error = error
+                error.changedNothing = true
+                throw error
+            }
+        }
+        let written = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
+            try top.save(request, call)
+        }
+        return (.keep, .sent(version: written))
     }
 
     /// A locked place that the stack's own line passes is owed the value: its older one would come back.
@@ -115,7 +185,7 @@ extension Reconciler {
     /// Writes the value into the record, with what it owes from now on.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
-        _ keys: JournalKeys, wasSent: Bool = false
+        _ keys: JournalKeys, wasSent: Bool = false, base: [UInt8]? = nil
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
@@ -128,10 +198,16 @@ extension Reconciler {
         }
         let debtor = top.acceptsDebts && isKept ? top : nil
         let owing = record?.debtsBeforeChange(keys) ?? []
-        var owed = debts.afterSave(owing, to: debtor, holders: try usedDebtors())
+        var owed = debts.afterSave(
+            owing, of: item(request.name), to: debtor, holders: try usedDebtors())
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
+        }
+        if let base {
+            for index in owed.indices where debts.isOurs(owed[index]) && owed[index].kind == .put {
+                owed[index].base = base
+            }
         }
         let state: RecordState = owed.isEmpty ? .home : .owed
         note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")

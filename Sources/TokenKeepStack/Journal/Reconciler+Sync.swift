@@ -22,9 +22,10 @@ extension Reconciler {
         for record in nameless { owedTo.formUnion(record.debts.filter(debts.isOurs).map(\.module)) }
         let names = records.compactMap(\.name).sorted()
         for (index, name) in names.enumerated() {
+            try call.deadline.checkCancellation()
             progress?(index, names.count)
             do throws(TokenKeepError) {
-                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)).withoutPrompts)
+                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
                 owedTo.formUnion(left.map(\.module))
                 if left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
             } catch {
@@ -32,6 +33,7 @@ extension Reconciler {
                 outcome.problem = outcome.problem ?? error
             }
         }
+        try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
         try? vault.removeStaleHints(call.withoutPrompts)
         outcome.owedTo = owedTo.sorted()
@@ -40,9 +42,9 @@ extension Reconciler {
 
     private func settleInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
         guard !call.deadline.hasPassed else {
-            throw TokenKeepError(.timedOut, "the deadline passed before every item was settled")
+            throw call.deadline.failure("the deadline passed before every item was settled")
         }
-        return try settle(name, call)
+        return try settleAsking(name, call)
     }
 
     /// Asks the user what modules need of him, once and with no lock held.

@@ -34,8 +34,8 @@ struct Reconciler: Sendable {
         guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try vault.generation()
-            if let record = try governing(name, call) {
+            let before = try vault.outlook()
+            if before.mayOwe, let record = try governing(name, call) {
                 let item = try record.item()
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
                 let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
@@ -47,7 +47,7 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call)
             } catch {
                 // The item may have moved from a module not asked yet to one that was.
-                guard error.status == .notFound, try vault.generation() != before else { throw error }
+                guard error.status == .notFound, try vault.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }
@@ -98,22 +98,69 @@ struct Reconciler: Sendable {
     /// - Returns: what is still owed to modules of this stack.
     @discardableResult
     func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+        try settling(name, call).left
+    }
+
+    /// The same, with what else came of it.
+    func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
-            guard let record = entry.record, debts.govern(record) else { return (.keep, []) }
+            guard let record = entry.record, debts.govern(record) else {
+                return (.keep, Settlement.Outcome(change: .keep, left: []))
+            }
             note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
-            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
-            let (change, left) = try settlement.settle()
-            return (change, left.filter(debts.isOurs))
+            let settlement = Settlement(
+                debts: debts, name: name, record: record, keys: keys, call: call, isHeld: vault.isAsking(name))
+            let outcome = try settlement.settle()
+            let left = outcome.left.filter(debts.isOurs)
+            return (
+                outcome.change,
+                Settlement.Outcome(
+                    change: outcome.change, left: left, version: outcome.version, asking: outcome.asking)
+            )
         }
     }
 
-    /// The item's record, where it is the truth for this stack.
+    /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
+    /// are allowed. The item is not locked meanwhile: others save it into its record, and nobody pays, so that the module
+    /// holds what the user is asked about.
+    func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+        let silent = call.withoutPrompts
+        let settled = try settling(name, silent)
+        guard !settled.asking.isEmpty, call.promptsAllowed else { return settled.left }
+        guard let question = try question(name, settled.asking, silent) else { return settled.left }
+        for item in question.outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
+        question.right.end()
+        return try settle(name, silent)
+    }
+
+    /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.
+    private func question(
+        _ name: ItemName, _ modules: Set<String>, _ call: CallContext
+    ) throws(TokenKeepError) -> (outdated: [Settlement.Outdated], right: AskingRight)? {
+        try vault.change(name, call) { entry, keys throws(TokenKeepError) in
+            guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
+                return (.keep, nil)
+            }
+            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
+            let outdated = settlement.outdated(in: modules)
+            guard !outdated.isEmpty else {
+                right.end()
+                return (.keep, nil)
+            }
+            return (.keep, (outdated, right))
+        }
+    }
+
+    /// The item's record, where it is the truth for this stack. To be asked only where something may be owed.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        guard try vault.mayOwe(), let record = try vault.record(of: name, call), debts.govern(record) else {
+        guard let record = try vault.record(of: name, call), debts.govern(record) else {
             return nil
         }
         return record
     }
+
+    /// What is known of the item's values on their way to modules.
+    func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name, sent: vault.sendings(of: name)) }
 
     /// The debtors of which it is noted that they were used on this machine.
     func usedDebtors() throws(TokenKeepError) -> [any Module] {

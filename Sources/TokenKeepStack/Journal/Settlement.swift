@@ -7,18 +7,33 @@ struct Settlement {
     let record: JournalRecord
     let keys: JournalKeys
     let call: CallContext
+    /// Whether somebody asks the user about the item: until he answered, nothing is paid.
+    var isHeld = false
+
+    /// What was paid, and what is left.
+    struct Outcome {
+        let change: JournalChange
+        let left: [Debt]
+        /// The version under which the record's value was saved; nil where it was not.
+        var version: UInt64?
+        /// The modules that ask their user before they let an older item go.
+        var asking: Set<String> = []
+    }
 
     private enum Payment {
-        case paid
-        case unpaid(Debt)
+        /// The version under which it was saved; nil where nothing was.
+        case paid(version: UInt64?)
+        case unpaid(Debt, asks: Bool = false)
         /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
         case superseded
     }
 
     /// Pays, and says what becomes of the record.
-    func settle() throws(TokenKeepError) -> (change: JournalChange, left: [Debt]) {
+    func settle() throws(TokenKeepError) -> Outcome {
         var left: [Debt] = []
+        var version: UInt64?
         var isSuperseded = false
+        var asking: Set<String> = []
         var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
@@ -26,19 +41,24 @@ struct Settlement {
                 continue
             }
             switch pay(debt, to: module) {
-            case .paid where debt.kind == .put: paidPut = (debt, left.count)
+            case .paid(let saved) where debt.kind == .put:
+                paidPut = (debt, left.count)
+                version = saved
             case .paid: continue
-            case .unpaid(let debt): left.append(debt)
+            case .unpaid(let debt, let asks):
+                left.append(debt)
+                if asks { asking.insert(debt.module) }
             case .superseded: isSuperseded = true
             }
         }
         // As long as another module must lose the item, the record remembers that it belongs to this one.
         if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
-        return (try outcome(left, isSuperseded: isSuperseded), left)
+        return Outcome(
+            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, asking: asking)
     }
 
-    private func outcome(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
+    private func change(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
         guard left != record.debts else { return .keep }
         guard record.state != .tombstone else { return left.isEmpty ? .remove : .tombstone(debts: left) }
         let hadPut = record.debts.contains { $0.kind == .put }
@@ -48,21 +68,35 @@ struct Settlement {
     }
 
     private func pay(_ debt: Debt, to module: any Module) -> Payment {
-        guard module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
+        guard !isHeld, module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
         var debt = debt
         do throws(TokenKeepError) {
             let theirs = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
             let ours = debt.kind == .put ? try record.item() : nil
             if let theirs, !isKnown(theirs, to: debt, ours) { return .superseded }
+            debt.base = theirs.map { keys.fingerprint(of: $0.secret) }
             if let ours {
                 debt = debt.sending(keys.fingerprint(of: ours.secret))
-                _ = try module.save(try request(for: ours), call)
-            } else if theirs != nil {
-                _ = try module.clear(name, ifVersion: nil, call)
+                return .paid(version: try module.save(try request(for: ours), call))
             }
-            return .paid
+            if theirs != nil { _ = try module.clear(name, ifVersion: nil, call) }
+            return .paid(version: nil)
         } catch {
-            return .unpaid(debt)
+            return .unpaid(debt, asks: error.asksBeforeDeleting)
+        }
+    }
+
+    /// An item that a module holds in place of the record's value.
+    typealias Outdated = (module: any Module, version: UInt64)
+
+    /// What these modules hold that is older than the record.
+    func outdated(in modules: Set<String>) -> [Outdated] {
+        let ours = (try? record.item()) ?? nil
+        return record.debts.compactMap { debt in
+            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer, let theirs = try? module.load(name, call),
+                isKnown(theirs, to: debt, ours)
+            else { return nil }
+            return (module, theirs.details.version)
         }
     }
 

@@ -6,12 +6,19 @@ import TokenKeepVault
 /// It is noted, before the first write, that the module is used on this machine. Until then a module that is absent has
 /// no items; afterwards, or where it was there and did not answer, it may have some, and its absence is an outage.
 /// Whatever it does, it leaves the places behind it their share of the call's time.
-struct DebtorModule: Module {
+struct DebtorModule: RememberingModule {
     private static let reserveMilliseconds: UInt32 = 500
 
     let base: any Module
     let vault: Vault
     let machine: MachineID
+    private let seen = SeenValues()
+
+    init(base: any Module, vault: Vault, machine: MachineID) {
+        self.base = base
+        self.vault = vault
+        self.machine = machine
+    }
 
     var name: String { base.name }
     var acceptsDebts: Bool { true }
@@ -21,17 +28,47 @@ struct DebtorModule: Module {
 
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
+    func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
+
+    private func remember(_ name: ItemName, _ secret: SecretBytes, _ details: ItemDetails?) {
+        seen[name] = vault.fingerprint(of: secret).map { SeenValue(fingerprint: $0, details: details) }
+    }
+
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try unlessUnused(answer: nil, or: "no item \(name)", call) { () throws(TokenKeepError) in
-            try base.load(name, share(of: call))
+        let item = try unlessUnused(answer: nil, or: "no item \(name)", call) { () throws(TokenKeepError) in
+            do throws(TokenKeepError) {
+                return try base.load(name, share(of: call))
+            } catch {
+                if error.status == .notFound { seen[name] = nil }
+                throw error
+            }
         }
+        remember(name, item.secret, item.details)
+        return item
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
         // After a failure too: what was sent may arrive.
         defer { vault.announceChange() }
-        return try base.save(request, share(of: call))
+        let version = try base.save(request, share(of: call))
+        rememberSaved(request)
+        return version
+    }
+
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try noteUse(of: request.name, call)
+        defer { vault.announceChange() }
+        guard let version = try base.saveAtOnce(request, share(of: call)) else { return nil }
+        rememberSaved(request)
+        return version
+    }
+
+    private func rememberSaved(_ request: SaveRequest) {
+        // A save that leaves the level open does not tell which one it kept.
+        let before = seen[request.name]?.details
+        let isKnown = before != nil || request.accessLevel != nil
+        remember(request.name, request.secret, isKnown ? request.details(replacing: before, module: name) : nil)
     }
 
     /// A module that is absent is not used by being asked for: its items would be missed for ever.
@@ -52,7 +89,9 @@ struct DebtorModule: Module {
         defer { vault.announceChange() }
         return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)", call) {
             () throws(TokenKeepError) in
-            try base.clear(name, ifVersion: version, share(of: call))
+            let wasThere = try base.clear(name, ifVersion: version, share(of: call))
+            seen[name] = nil
+            return wasThere
         }
     }
 

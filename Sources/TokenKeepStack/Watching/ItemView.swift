@@ -48,7 +48,7 @@ struct ItemView {
 
     @discardableResult
     private mutating func read(_ store: Store, _ service: String?) throws(TokenKeepError) -> [ItemChange] {
-        let deadline = store.deadline
+        let deadline = store.quietDeadline
         let now = UnixTime.now
         let listing = try store.listQuietly(service: service, until: deadline)
         var changes: [ItemChange] = []

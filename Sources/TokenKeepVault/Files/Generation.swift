@@ -7,7 +7,7 @@ import TokenKeepCore
 /// An item that moves between modules may be missed by a reader that looks at one before and at the other after. A value
 /// that is no longer the same tells the reader to look again.
 struct Generation {
-    private static let file = "generation"
+    fileprivate static let file = "generation"
     private let opened: OwnedDescriptor
 
     /// Opens the file, which is made if it is missing.
@@ -38,5 +38,26 @@ struct Generation {
     static func read(in directory: VaultDirectory) throws(TokenKeepError) -> UInt64 {
         guard let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: 8) else { return 0 }
         return bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// The file `generation`, held open by a reader who looks often.
+final class HeldGeneration: Sendable {
+    private let opened: OwnedDescriptor
+
+    /// nil where there is no such file: a reader makes none.
+    init?(_ directory: VaultDirectory) {
+        let flags = O_RDONLY | O_NONBLOCK
+        let found = try? SystemCall.open(Generation.file, in: directory.descriptor.number, flags)
+        guard let opened = found ?? nil, (try? SystemCall.status(of: opened))?.isRegularFile == true else { return nil }
+        self.opened = opened
+    }
+
+    /// The value now; nil where it cannot be read whole.
+    var value: UInt64? {
+        var value: UInt64 = 0
+        let size = MemoryLayout<UInt64>.size
+        guard pread(opened.number, &value, size, 0) == size else { return nil }
+        return UInt64(littleEndian: value)
     }
 }

@@ -73,7 +73,7 @@ enum VaultMaking {
 
     /// A vault is not made among a user's own files.
     private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
-        let own = ["lock", "records", "keyfile", "header", "header.2", "owed", "used", "generation", "changed"]
+        let own = ["lock", "records", "keyfile", "header", "header.2", "owed", "sent", "used", "generation", "changed"]
         let names = try VaultFiles.names(in: directory.descriptor)
         let foreign = names.first { name in
             // What file systems put into a directory by themselves, and what damage leaves behind, is no obstacle.

@@ -7,7 +7,7 @@ import TokenKeepCore
 ///
 /// A hint is durable before its record and goes after it: one too many costs a look, one too few would lose a debt.
 struct OwedHints {
-    private static let folder = "owed"
+    static let folder = "owed"
     private let vault: VaultDirectory
 
     init(_ vault: VaultDirectory) { self.vault = vault }

@@ -46,7 +46,11 @@ extension Vault: Journal {
         let hints = OwedHints(opened.directory)
         if change.owes { try hints.add(fileName) }
         try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
-        if !change.owes { try hints.remove(fileName) }
+        if !change.owes {
+            try hints.remove(fileName)
+            // What was sent before a debt was paid has arrived before.
+            if present.entry.record != nil { try SentValues(opened.directory).remove(fileName) }
+        }
         return result
     }
 

@@ -17,7 +17,7 @@ extension Vault {
 
     /// Every item of the vault, without its secret, and what could not be read.
     ///
-    /// - Throws: ``Status/timedOut`` where the deadline passes first.
+    /// - Throws: ``Status/timedOut`` where the deadline passes first, ``Status/cancelled``.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         guard var opened = try open() else { return ItemListing() }
         let records = try records(of: opened.directory)
@@ -25,8 +25,8 @@ extension Vault {
         var unreadable = 0
         for name in try RecordNames.all(in: records) {
             guard !call.deadline.hasPassed else {
-                throw TokenKeepError(
-                    .timedOut, "the deadline passed after \(listing.items.count) items were read", module: "vault",
+                throw call.deadline.failure(
+                    "the deadline passed after \(listing.items.count) items were read", module: "vault",
                     hint: "allow more time")
             }
             let reader = RecordReader(vault: self, records: records, fileName: name)

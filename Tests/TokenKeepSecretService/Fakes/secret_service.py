@@ -1,17 +1,24 @@
 """A Secret Service that misbehaves as it is told: one JSON object, given as the argument or by Configure later.
 
 items         path -> {attributes, label, secret, created, modified, locked}
-override      member -> {do: hang | late | exit | error | reply, ...}; GetAll, Get and Set by their bare names
+override      member -> {do: hang | late | tell | exit | error | reply, ...}; GetAll, Get and Set by their bare names
 default       whether there is a default collection (true)
 locked        whether the collection is locked: then nothing is found in it (false)
+encrypted     whether it knows encrypted sessions (false): else plain ones alone
+damage        what is wrong with secrets of an encrypted session: session | parameters | truncated | padding | empty | garbage
+signals       whether it tells of items that are made or changed (false); Configure tells of every item then
+alias         another name that it has on the bus from its start ("")
 prompt        accept | dismiss | never: what becomes of a prompt that is shown
 createPrompts whether CreateItem asks first (false)
 deletePrompts whether Delete asks first (false)
-It knows plain sessions only.
+An override with "path" holds for the objects whose paths end so.
 """
 
+import hashlib
+import hmac
 import json
 import os
+import secrets
 import sys
 
 import dbus
@@ -35,7 +42,12 @@ state = {
     "prompt": "accept",
     "createPrompts": False,
     "deletePrompts": False,
+    "encrypted": False,
+    "damage": "",
+    "signals": False,
+    "alias": "",
 }
+session_key = [b""]
 calls = []
 clock = [1000]
 
@@ -46,6 +58,16 @@ class Failure(Exception):
 
 def configure(text):
     state.update(json.loads(text))
+    for path in state["items"]:
+        tell("ItemChanged", path)
+
+
+def tell(member, path):
+    """As gnome-keyring does: neither of a secret that is set nor of what is deleted."""
+    if state["signals"]:
+        message = dbus.lowlevel.SignalMessage(SERVICE + "/collection/c", "org.freedesktop.Secret.Collection", member)
+        message.append(dbus.ObjectPath(path), signature="o")
+        connection.send_message(message)
 
 
 def read_alias(name):
@@ -79,13 +101,50 @@ def find_unlocked(path):
     return item
 
 
+def aes(parameters):
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    return Cipher(algorithms.AES(session_key[0]), modes.CBC(parameters))
+
+
+def encrypted(plain):
+    """What travels for a secret: the initial vector and the blocks, with what is wrong with them as told."""
+    damage, parameters = state["damage"], secrets.token_bytes(16)
+    count = 16 - len(plain) % 16
+    padding = bytes([count]) * count
+    if damage == "padding":
+        padding = bytes(count - 1) + b"\x20"
+    blocks = plain + padding
+    encryptor = aes(parameters).encryptor()
+    blocks = encryptor.update(blocks) + encryptor.finalize()
+    if damage == "truncated":
+        blocks = blocks[:-1]
+    elif damage == "empty":
+        blocks = b""
+    elif damage == "garbage":
+        blocks = secrets.token_bytes(len(blocks))
+    return parameters[:8] if damage == "parameters" else parameters, blocks
+
+
 def secret_text(secret):
-    return bytes(secret[2]).decode("latin-1")
+    value = bytes(secret[2])
+    if session_key[0]:
+        decryptor = aes(bytes(secret[1])).decryptor()
+        value = decryptor.update(value) + decryptor.finalize()
+        value = value[:-value[-1]]
+    return value.decode("latin-1")
 
 
 def secret_struct(item):
-    value = dbus.ByteArray(item["secret"].encode("latin-1"))
-    return dbus.Struct((dbus.ObjectPath(SESSION), dbus.ByteArray(b""), value, "text/plain"), signature="oayays")
+    return as_secret(item["secret"].encode("latin-1"))
+
+
+def as_secret(value):
+    parameters = b""
+    if session_key[0]:
+        parameters, value = encrypted(value)
+    session = SESSION + "/another" if state["damage"] == "session" else SESSION
+    return dbus.Struct(
+        (dbus.ObjectPath(session), dbus.ByteArray(parameters), dbus.ByteArray(value), "text/plain"), signature="oayays")
 
 
 def get_secrets(paths, _session):
@@ -94,7 +153,26 @@ def get_secrets(paths, _session):
     return "a{o(oayays)}", (dbus.Dictionary(secrets, signature="o(oayays)"),)
 
 
-def open_session(algorithm, _input):
+# The group of RFC 2409, section 6.2.
+PRIME = int(
+    "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
+    "EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7ED"
+    "EE386BFB5A899FA5AE9F24117C4B1FE649286651ECE65381FFFFFFFFFFFFFFFF", 16)
+
+
+def agree(theirs):
+    """Our part of the key exchange, after which the key is known."""
+    private = secrets.randbelow(PRIME - 3) + 2
+    shared = pow(int.from_bytes(theirs, "big"), private, PRIME).to_bytes(128, "big")
+    extracted = hmac.new(bytes(32), shared, hashlib.sha256).digest()
+    session_key[0] = hmac.new(extracted, b"\x01", hashlib.sha256).digest()[:16]
+    return pow(2, private, PRIME).to_bytes(128, "big")
+
+
+def open_session(algorithm, theirs):
+    session_key[0] = b""
+    if algorithm == "dh-ietf1024-sha256-aes128-cbc-pkcs7" and state["encrypted"]:
+        return "vo", (dbus.ByteArray(agree(bytes(theirs)), variant_level=1), dbus.ObjectPath(SESSION))
     if algorithm != "plain":
         raise Failure("org.freedesktop.DBus.Error.NotSupported")
     return "vo", (dbus.String("", variant_level=1), dbus.ObjectPath(SESSION))
@@ -114,6 +192,7 @@ def create_item(properties, secret, _replace):
         "label": properties["org.freedesktop.Secret.Item.Label"],
         "secret": secret_text(secret), "created": clock[0], "modified": clock[0],
     }
+    tell("ItemCreated", path)
     return "oo", (dbus.ObjectPath(path), dbus.ObjectPath("/"))
 
 
@@ -136,6 +215,7 @@ def set_secret(path, secret):
 def set_property(path, name, value):
     item = find_unlocked(path)
     item["attributes" if name == "Attributes" else "label"] = dict(value) if name == "Attributes" else str(value)
+    tell("ItemChanged", path)
     return "", ()
 
 
@@ -173,6 +253,8 @@ def prompt():
 def get_property(path, name):
     if name == "Attributes":
         return "v", (dbus.Dictionary(find(path)["attributes"], signature="ss", variant_level=1),)
+    if name == "Modified":
+        return "v", (dbus.UInt64(find(path).get("modified", 1), variant_level=1),)
     if not state["default"]:
         raise Failure("org.freedesktop.DBus.Error.UnknownObject")
     return "v", (dbus.Boolean(state["locked"], variant_level=1),)
@@ -233,10 +315,13 @@ def handle(_connection, message):
     else:
         calls.append(member)
         override = state["override"].get(member)
-        if not override:
+        if not override or not message.get_path().endswith(override.get("path", "")):
             regular(message)
         elif override["do"] == "late":
             GLib.timeout_add(override["ms"], regular, message)
+        elif override["do"] == "tell":
+            tell("ItemChanged", message.get_path())
+            regular(message)
         elif override["do"] == "exit":
             os._exit(0)
         elif override["do"] == "error":
@@ -244,17 +329,18 @@ def handle(_connection, message):
         elif override["do"] == "reply":
             reply_to(message, override["signature"], override["values"])
         elif override["do"] == "large":
-            value = dbus.ByteArray(b"x" * override["count"])
-            secret = dbus.Struct((dbus.ObjectPath(SESSION), dbus.ByteArray(b""), value, "text/plain"), signature="oayays")
+            secret = as_secret(b"x" * override["count"])
             path = message.get_args_list()[0][0]
             reply_to(message, "a{o(oayays)}", (dbus.Dictionary({path: secret}, signature="o(oayays)"),))
     return dbus.lowlevel.HANDLER_RESULT_HANDLED
 
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-configure(sys.argv[1])
 connection = dbus.bus.BusConnection(os.environ["DBUS_SESSION_BUS_ADDRESS"])
+configure(sys.argv[1])
 connection.add_message_filter(handle)
+if state["alias"]:
+    connection.request_name(state["alias"])
 connection.request_name(NAME)
 print("ready", flush=True)
 GLib.MainLoop().run()

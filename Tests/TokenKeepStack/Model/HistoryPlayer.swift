@@ -45,6 +45,11 @@ final class HistoryPlayer: @unchecked Sendable {
 
     private func play(_ step: HistoryStep, isInterlude: Bool) throws {
         var broken: (any Error)?
+        let cancel = world.cancel
+        let store = stores[step.store]
+        world.cancel = { store.cancel() }
+        defer { world.cancel = cancel }
+        if !isInterlude { world.wasCut = false }
         if let interlude = step.interlude {
             world.interlude = (
                 { [unowned self] in
@@ -102,6 +107,7 @@ final class HistoryPlayer: @unchecked Sendable {
             learn(step.account, outcome.version, value)
             try checkPlace(of: value, step, outcome)
         }
+        if isCut(status) { return items[step.account].mayBe(value) }
         switch (precondition, status) {
         case (.none, .ok): return
         case (.none, .locked): try require(wasLocked, step, "LOCKED by nothing")
@@ -122,6 +128,7 @@ final class HistoryPlayer: @unchecked Sendable {
         }
         note(step, "\(status)")
         if isInterlude, status == .busy { return }
+        if isCut(status) { return items[step.account].mayBe(nil) }
         try require(status == .ok, step, "a clear failed with \(status.name)")
         try acknowledgeClear(step.account, mayBeUnseen)
     }
@@ -140,6 +147,7 @@ final class HistoryPlayer: @unchecked Sendable {
                 service: serviceName, account: "\(step.account)", ifVersion: known.version, until: deadline)
         }
         note(step, "\(status) if \(known.value)")
+        if isCut(status) { return items[step.account].mayBe(nil) }
         switch status {
         case .ok:
             try require(before.contains(known.value), step, "cleared another version")
@@ -230,6 +238,7 @@ final class HistoryPlayer: @unchecked Sendable {
             let step = HistoryStep(action: .load, store: 1, account: account)
             try load(step, Deadline(milliseconds: 5000), false)
             if let theirs = items[account].theirs { items[account].acknowledge(theirs) }
+            items[account].endDoubt()
             try load(step, Deadline(milliseconds: 5000), false)
             try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
             let value = world.items[try name(account)]?.secret.utf8String
@@ -258,7 +267,12 @@ final class HistoryPlayer: @unchecked Sendable {
         return try vault.hasUsed("secret-service", machine: .current)
     }
 
-    private func isOutage(_ status: Status) -> Bool { [.unavailable, .timedOut, .locked].contains(status) }
+    private func isOutage(_ status: Status) -> Bool {
+        [.unavailable, .timedOut, .locked].contains(status) || isCut(status)
+    }
+
+    /// Whether the caller gave up, so that it need not know what became of its call.
+    private func isCut(_ status: Status) -> Bool { status == .cancelled && world.wasCut }
 
     private func known(_ account: Int, isStale: Bool) -> (version: UInt64, value: String)? {
         isStale ? versions[account].first : versions[account].last

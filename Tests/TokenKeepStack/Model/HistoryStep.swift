@@ -85,7 +85,7 @@ extension HistoryStep {
         case 24..<26: .list
         case 26..<28: .reopen(isConnected: numbers.number(0..<2) == 0)
         case 28..<33: .service(ScriptedService.Condition.allCases[numbers.number(0..<4)])
-        case 33..<35: .fault(ScriptedService.Fault.allCases[numbers.number(0..<3)], calls: numbers.number(0..<4))
+        case 33..<35: .fault(ScriptedService.Fault.allCases[numbers.number(0..<5)], calls: numbers.number(0..<4))
         case 35..<37: .otherProgramSaves
         case 37: .otherProgramClears
         default: .secondsPass

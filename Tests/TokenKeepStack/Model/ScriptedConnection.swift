@@ -42,6 +42,14 @@ final class ScriptedConnection: Module, @unchecked Sendable {
         return details.version
     }
 
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        guard service.takesSteps else { return try save(request, call) }
+        let found = try ask { [service] in service.items[request.name] }
+        let present = try found.map { (item) throws(TokenKeepError) in try versioned(item) }
+        try request.check(present: present?.details)
+        return found == nil ? try save(request, call) : nil
+    }
+
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let found = try ask { [service] in service.items[name] }
         if let version {

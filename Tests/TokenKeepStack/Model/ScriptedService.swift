@@ -17,7 +17,19 @@ final class ScriptedService: @unchecked Sendable {
         case hangsBefore
         /// The write arrives; then the service hangs.
         case hangsAfter
+        /// The service hangs, and the caller cancels; what was sent waits in its queue.
+        case cutBefore
+        /// The write arrives, and the caller cancels before it hears of it.
+        case cutAfter
+
+        /// Those that the caller does nothing for.
+        static let losses: [Fault] = [.vanishesAfter, .hangsBefore, .hangsAfter]
     }
+
+    /// Cancels the calls of the store whose turn it is.
+    var cancel: () -> Void = {}
+    /// Whether a call was cancelled since this was last forgotten.
+    var wasCut = false
 
     private(set) var condition = Condition.up
     /// What the service has.
@@ -29,6 +41,8 @@ final class ScriptedService: @unchecked Sendable {
     var interlude: (body: () -> Void, calls: Int)?
     /// What another program or store does as soon as the next call was answered.
     var afterward: (() -> Void)?
+    /// Whether a save over an item takes several steps.
+    var takesSteps = false
     /// The time, in whole seconds.
     var now = UnixTime(1_000_000)
     /// Sent to a service that hangs, in this order.
@@ -65,12 +79,13 @@ final class ScriptedService: @unchecked Sendable {
     ) throws(TokenKeepError) -> Answer {
         play()
         let fault = strike(isWrite: isWrite)
-        if fault == .hangsBefore { condition = .hung }
+        if fault == .hangsBefore || fault == .cutBefore { condition = .hung }
         switch condition {
         case .down: throw TokenKeepError(.unavailable, "nobody is there", isAbsence: true)
         case .locked: throw TokenKeepError(.locked, "the collection is locked")
         case .hung:
             if isWrite { waiting.append { _ = body() } }
+            if fault == .cutBefore { throw cut(isSent: isWrite) }
             throw TokenKeepError(.timedOut, "no answer")
         case .up: break
         }
@@ -85,8 +100,17 @@ final class ScriptedService: @unchecked Sendable {
         case .hangsAfter:
             condition = .hung
             throw TokenKeepError(.timedOut, "no answer")
-        case .hangsBefore, nil: return answer
+        case .cutAfter: throw cut(isSent: true)
+        case .hangsBefore, .cutBefore, nil: return answer
         }
+    }
+
+    private func cut(isSent: Bool) -> TokenKeepError {
+        cancel()
+        wasCut = true
+        var error = TokenKeepError(.cancelled, "the call was cancelled")
+        error.changedNothing = !isSent
+        return error
     }
 
     private func play() {
@@ -106,7 +130,7 @@ final class ScriptedService: @unchecked Sendable {
             fault?.calls -= 1
             return nil
         }
-        guard isWrite || next.fault == .hangsBefore else { return nil }
+        guard isWrite || next.fault == .hangsBefore || next.fault == .cutBefore else { return nil }
         fault = nil
         return next.fault
     }

@@ -1,0 +1,47 @@
+import TokenKeepCore
+
+extension Conversation {
+    /// Makes an item; its path is nil where a prompt does not tell it.
+    func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
+        let details = writing.details
+        let subject = details.name.description
+        let attributes = ItemCoding.attributes(of: details, isEncoded: writing.isEncoded)
+        let create = collection(
+            "CreateItem",
+            [
+                .properties([
+                    ("\(Conversation.itemInterface).Label", .string(details.label)),
+                    ("\(Conversation.itemInterface).Attributes", .strings(attributes)),
+                ]), secret, .boolean(false),
+            ], answerType: "(oo)")
+        var reply = try exchange(create)
+        if try lacksDefaultCollection(reply) {
+            try createDefaultCollection()
+            reply = try exchange(create)
+        }
+        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "save", subject) }
+        if let path = body[0].text.flatMap(ObjectPath.init), !path.isNone { return path }
+        guard let prompt = body[1].text.flatMap(ObjectPath.init), !prompt.isNone else {
+            throw TokenKeepError(.corrupt, "the Secret Service saved \(subject) and does not say where")
+        }
+        let reason: PromptReason = try createsUnasked(subject) ? .nothing : .unlocking
+        return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
+    }
+
+    /// Whether the service makes a new item a prompt that shows nothing: KeePassXC does, while its database is open.
+    private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
+        guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
+        return try !isDefaultCollectionLocked(for: subject)
+    }
+
+    /// Makes a collection where the service has none: it asks the user for a password.
+    private func createDefaultCollection() throws(TokenKeepError) {
+        guard call.promptsAllowed else { throw Conversation.noDefaultCollection }
+        let properties = Variant.properties([("\(Conversation.collectionInterface).Label", .string("Default keyring"))])
+        let body = try answer(
+            service("CreateCollection", [properties, .string("default")], answerType: "(oo)"), to: "create",
+            "a default keyring")
+        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw Conversation.noDefaultCollection }
+        _ = try complete(prompt, for: "a default keyring")
+    }
+}

@@ -1,0 +1,59 @@
+import TokenKeepCore
+
+extension Conversation {
+    /// Writes over ours, else over the newest of the other programs'. Their twins of ours get the same value, and get it
+    /// first: what is written later counts. So a twin that takes no value keeps no save from ours: it stays the older one.
+    ///
+    /// - Returns: in one step, the answer to ``modified(_:)``.
+    func replace(
+        _ target: StoredItem, _ attributes: [String: String], among findings: Findings, by writing: Writing,
+        _ secret: Variant, isOneStep: Bool
+    ) throws(TokenKeepError) -> Reply? {
+        let details = writing.details
+        let name = details.name
+        for twin in findings.ours.isEmpty ? [] : findings.foreign {
+            let attributes = ItemCoding.attributes(of: details, isEncoded: writing.isEncoded, over: twin)
+            do throws(TokenKeepError) {
+                _ = try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
+            } catch {
+                guard ![.unavailable, .timedOut, .cancelled].contains(error.status) else { throw error }
+            }
+        }
+        let dated = try overwrite(
+            target, secret, attributes, label: details.label, of: name, mayBeGone: false,
+            isDated: isOneStep && link.itemChanges != nil)
+        guard !findings.ours.isEmpty else { return nil }
+        if findings.foreign.isEmpty { link.paths[name] = PathCache.Entry(path: target.path) }
+        try remove(findings.ours.filter { $0.path != target.path }, name)
+        return dated
+    }
+
+    /// The secret first: a new expiry must never stand beside an old token.
+    private func overwrite(
+        _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
+        mayBeGone: Bool, isDated: Bool = false
+    ) throws(TokenKeepError) -> Reply? {
+        let subject = name.description
+        let replies = try exchange(
+            [item(target.path, "SetSecret", [secret])] + (isDated ? [modified(target.path)] : []))
+        let searches = [ItemCoding.search(for: name)]
+        if mayBeGone, try isGone(replies[0], target.path, of: searches, subject: subject) { return nil }
+        guard replies[0].isAnswer else { throw ServiceFailure.error(replies[0], "save", subject) }
+        var changes: [MethodCall] = []
+        if !target.hasExactly(attributes) {
+            changes.append(set("Attributes", .strings(target.settable(attributes)), of: target.path))
+        }
+        if !label.utf8.elementsEqual(target.label.utf8) {
+            changes.append(set("Label", .string(label), of: target.path))
+        }
+        guard !changes.isEmpty else { return replies.last }
+        for reply in try exchange(changes) {
+            guard case .answer = reply else { throw ServiceFailure.error(reply, "save the attributes of", subject) }
+        }
+        return nil
+    }
+
+    private func set(_ property: String, _ value: Variant, of path: ObjectPath) -> MethodCall {
+        properties(path, "Set", [.string(Conversation.itemInterface), .string(property), .variant(value)])
+    }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+
+/// The directory `sent`: a file for each item of which a value was sent to a module and not answered, with the
+/// fingerprints of such values. Readers need not look: only who changes the item does.
+struct SentValues {
+    static let folder = "sent"
+    /// How many fingerprints a file may hold.
+    private static let maximum = 16
+    private let vault: VaultDirectory
+
+    init(_ vault: VaultDirectory) { self.vault = vault }
+
+    /// Adds a fingerprint to an item's file, which is made if it is missing. Not durable.
+    func append(_ fingerprint: [UInt8], to name: [UInt8]) throws(TokenKeepError) {
+        let known = try fingerprints(in: name)
+        guard !known.contains(fingerprint), known.count < SentValues.maximum else { return }
+        let folder = try openOrMake()
+        do throws(Errno) {
+            let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK
+            guard let file = try SystemCall.open(RecordNames.fileName(name), in: folder.number, flags, mode: 0o600)
+            else { throw Errno.noSuchFileOrDirectory }
+            var failure: Errno?
+            fingerprint.withUnsafeBytes { bytes in
+                do throws(Errno) { try SystemCall.write(bytes, to: file) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        } catch {
+            throw error.error("cannot write to \(SentValues.folder)")
+        }
+    }
+
+    /// The fingerprints in an item's file; what a crash made of it is none of ours.
+    func fingerprints(in name: [UInt8]) throws(TokenKeepError) -> [[UInt8]] {
+        guard let folder = try open() else { return [] }
+        let length = DebtFormat.fingerprintLength
+        let bytes =
+            try VaultFiles.read(RecordNames.fileName(name), in: folder, atMost: length * SentValues.maximum) ?? []
+        return stride(from: 0, to: bytes.count - bytes.count % length, by: length).map {
+            Array(bytes[$0..<$0 + length])
+        }
+    }
+
+    /// Removes an item's file. It need not be durable: one that comes back is passed over when the item is next saved.
+    func remove(_ name: [UInt8]) throws(TokenKeepError) {
+        guard let folder = try open() else { return }
+        do throws(Errno) {
+            _ = try SystemCall.remove(RecordNames.fileName(name), in: folder)
+        } catch {
+            throw error.error("cannot remove from \(SentValues.folder)")
+        }
+    }
+
+    private func openOrMake() throws(TokenKeepError) -> OwnedDescriptor {
+        do throws(Errno) {
+            _ = try SystemCall.makeDirectory(SentValues.folder, in: vault.descriptor.number)
+        } catch {
+            throw error.error("cannot make \(vault.path)/\(SentValues.folder)")
+        }
+        guard let folder = try open() else {
+            throw Errno.noSuchFileOrDirectory.error("cannot open \(SentValues.folder)")
+        }
+        return folder
+    }
+
+    private func open() throws(TokenKeepError) -> OwnedDescriptor? {
+        do throws(Errno) {
+            return try SystemCall.open(SentValues.folder, in: vault.descriptor.number, O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.error("cannot open \(vault.path)/\(SentValues.folder)")
+        }
+    }
+}

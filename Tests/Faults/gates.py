@@ -1,0 +1,94 @@
+"""Programs that are stopped right before a message, and a conversation with a program that serves."""
+import os
+import signal
+import subprocess
+import time
+
+from faults import GATE, PROBE
+
+PATIENCE = 60
+
+
+def await_that(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.002)
+
+
+def next_second():
+    """Times in the service are whole seconds: what comes after this has a later one than what came before."""
+    start = int(time.time())
+    await_that(lambda: int(time.time()) > start, "the next second")
+
+
+class Freeze:
+    """A process that stands still while the block runs."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGSTOP)
+        await_that(lambda: state(self.process) == "T", "a process that stands still")
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
+
+
+def state(process):
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+class Gate:
+    """Where the messages of some programs wait until it is opened."""
+
+    def __init__(self, directory, word="SetSecret"):
+        self.directory, self.word = directory, word
+        os.mkdir(directory)
+
+    @property
+    def environment(self):
+        return {"LD_PRELOAD": GATE, "GATE": self.directory, "GATE_WORD": self.word}
+
+    def close(self):
+        with open(os.path.join(self.directory, "closed"), "w", encoding="utf-8"):
+            pass
+
+    def open(self):
+        os.remove(os.path.join(self.directory, "closed"))
+
+    def count(self, what):
+        return len([name for name in os.listdir(self.directory) if name.startswith(what)])
+
+
+class Server:
+    """A program that does what it is told, one thing after the other."""
+
+    def __init__(self, vault, timeout_ms=0, **environment):
+        self.process = subprocess.Popen(
+            [PROBE, "serve", str(timeout_ms)], env={**vault.environment, **environment}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(words) + "\n")
+
+    def answer(self):
+        return self.process.stdout.readline().split()
+
+    def do(self, *words):
+        self.ask(*words)
+        return self.answer()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.process.stdin.close()
+        self.process.stdout.close()

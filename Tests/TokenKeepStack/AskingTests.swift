@@ -1,0 +1,110 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepStack
+
+/// What happens to an item while a service asks its user whether it may delete it.
+@Suite struct AskingTests {
+    private let world = ScriptedService()
+    private let directory = TemporaryDirectory(inMemory: true)
+
+    /// - Parameter meanwhile: what others do while the user is asked.
+    private func open(
+        isInteractive: Bool = false, isLocked: Bool = false, meanwhile: @escaping @Sendable () -> Void = {}
+    ) throws -> Store {
+        var configuration = StoreConfiguration(stackText: ScriptedService.stack, isInteractive: isInteractive)
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.clock = { world.now }
+        configuration.makeSecretService = {
+            AskingConnection(
+                base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,
+                meanwhile: meanwhile)
+        }
+        return try Store(configuration)
+    }
+
+    private func save(_ secret: String) throws {
+        try open().save(SaveRequest(name: name(), secret: SecretBytes(secret)))
+    }
+
+    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+
+    private func load() throws -> String? {
+        try open().load(service: "example.com", account: "ann").secret.utf8String
+    }
+
+    /// The user confirms that the old item may go; he was not asked about the newer one.
+    @Test func whatIsSavedWhileTheUserThinksIsNotDeleted() throws {
+        try save("old")
+        let asked = Guarded(0)
+        let store = try open(isInteractive: true) {
+            asked.withLock { $0 += 1 }
+            try? save("newer")
+            #expect((try? load()) == "newer")
+        }
+        try store.clear(service: "example.com", account: "ann")
+        #expect(asked.withLock { $0 } == 1)
+        #expect(try load() == "newer")
+        #expect(try open().sync().left == 0)
+        #expect(try load() == "newer")
+        #expect(world.items[try name()]?.secret.utf8String == "newer")
+    }
+
+    /// What is locked asks for nothing by itself.
+    @Test func onlyWhatAsksIsAsked() throws {
+        try save("old")
+        let asked = Guarded(0)
+        try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
+            .clear(service: "example.com", account: "ann")
+        #expect(asked.withLock { $0 } == 0)
+        #expect(try open().owed().entries.count == 1)
+    }
+
+    @Test func nobodyAsksTheSameTwiceAtOnce() throws {
+        try save("old")
+        let asked = Guarded(0)
+        let store = try open(isInteractive: true) {
+            guard asked.withLock({ $0 += 1; return $0 }) == 1 else { return }
+            #expect((try? open(isInteractive: true) { asked.withLock { $0 += 1 } }.sync().left) == 1)
+        }
+        try store.clear(service: "example.com", account: "ann")
+        #expect(asked.withLock { $0 } == 1)
+        #expect(world.items.isEmpty)
+        #expect(try open().owed().entries.isEmpty)
+    }
+}
+
+/// A connection to a service that asks its user before it deletes anything.
+private struct AskingConnection: Module {
+    let base: ScriptedConnection
+    var isLocked = false
+    let meanwhile: @Sendable () -> Void
+
+    var name: String { base.name }
+    var acceptsDebts: Bool { true }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try base.save(request, call)
+    }
+
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        let present = try base.load(name, call)
+        if let version { try SaveRequest.check(version: version, of: name, present: present.details) }
+        guard call.promptsAllowed else {
+            var error = TokenKeepError(.locked, "it asks first")
+            error.asksBeforeDeleting = !isLocked
+            throw error
+        }
+        meanwhile()
+        return try base.clear(name, ifVersion: nil, call)
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try base.list(namespace: namespace, service: service, call)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+}

@@ -1,0 +1,367 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// Values on their way to a service when their sender gives up or dies, and clocks that go back.
+@Suite struct InFlightTests {
+    private let world = ScriptedService()
+    private let directory = TemporaryDirectory(inMemory: true)
+
+    private func open(isConnected: Bool = true, stack: String = ScriptedService.stack) throws -> Store {
+        try world.store(vaultPath: directory.path + "/vault", isConnected: isConnected, stack: stack)
+    }
+
+    /// A store whose calls are cancelled as soon as a write to the service hangs.
+    private func openCut(isSent: Bool = true) throws -> Store {
+        let box = Guarded<Store?>(nil)
+        var configuration = StoreConfiguration(stackText: ScriptedService.stack)
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.clock = { world.now }
+        configuration.makeSecretService = {
+            CutConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0), isSent: isSent) {
+                box.withLock { $0?.cancel() }
+            }
+        }
+        let store = try Store(configuration)
+        box.withLock { $0 = store }
+        return store
+    }
+
+    @discardableResult
+    private func save(_ store: Store, _ secret: String, level: AccessLevel? = nil) throws -> SaveOutcome {
+        try store.save(SaveRequest(name: name(), secret: SecretBytes(secret), accessLevel: level))
+    }
+
+    private func load(_ store: Store) throws -> String? {
+        do {
+            return try store.load(service: "example.com", account: "ann").secret.utf8String
+        } catch  where error.status == .notFound {
+            return nil
+        }
+    }
+
+    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+
+    private var stored: String? { (try? name()).flatMap { world.items[$0]?.secret.utf8String } }
+
+    private func secondsPass(_ seconds: Int64 = 2) { world.now = UnixTime(world.now.rawValue + seconds) }
+
+    private var record: JournalRecord? {
+        get throws {
+            try Vault(arena: SecretArena(), path: directory.path + "/vault").record(
+                of: name(), CallContext(deadline: Deadline(milliseconds: 1000)))
+        }
+    }
+
+    private var sent: [String] { directory.names(in: "vault/sent") }
+
+    // MARK: Cancelled
+
+    /// What a cancelled save sent arrives after what another store was acknowledged.
+    @Test func whatACancelledSaveSentReplacesNothingNewer() throws {
+        try save(open(), "old")
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(), "cut") }
+        secondsPass()
+        try save(open(isConnected: false), "acknowledged")
+        secondsPass()
+        world.become(.up)
+        #expect(stored == "cut")  // later than what was acknowledged
+        #expect(try load(open()) == "acknowledged")
+        #expect(try load(open()) == "acknowledged")
+        #expect(stored == "acknowledged")
+    }
+
+    /// Alone it has happened, as a whole.
+    @Test func whatACancelledSaveSentStandsWhereNothingFollowed() throws {
+        try save(open(), "old")
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(), "cut") }
+        #expect(try load(open()) == "cut")
+        world.become(.up)
+        #expect(try load(open()) == "cut")
+        #expect(stored == "cut")
+        #expect(try record == nil)
+    }
+
+    @Test func aSaveThatWasCancelledBeforeItSentAnythingHasNotHappened() throws {
+        try save(open(), "old")
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(isSent: false), "cut") }
+        #expect(try record == nil)
+        #expect(sent.isEmpty)
+    }
+
+    @Test func aCancelledClearThatMayHaveArrivedIsWhole() throws {
+        try save(open(), "old")
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) {
+            try openCut().clear(service: "example.com", account: "ann")
+        }
+        #expect(try load(open()) == nil)
+        world.become(.up)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+
+    // MARK: Killed
+
+    /// As if a process were killed when its value was sent and nothing was recorded.
+    private func killedWhileSending(_ secret: String) throws {
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let (name, secret) = (try name(), try SecretBytes(secret))
+        try vault.change(name, CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
+            vault.noteSending(keys.fingerprint(of: secret), of: name)
+            return (.keep, ())
+        }
+        world.become(.hung)
+    }
+
+    private func killedValueArrives(_ secret: String) throws {
+        world.become(.up)
+        world.put(ItemDetails(name: try name(), label: "x", module: "secret-service"), try SecretBytes(secret))
+    }
+
+    @Test(arguments: [true, false]) func whatAKilledProcessSentReplacesNothingNewer(isConnected: Bool) throws {
+        try save(open(), "old")
+        try killedWhileSending("late")
+        #expect(sent.count == 1)
+        try save(open(isConnected: isConnected), "acknowledged")
+        secondsPass()
+        try killedValueArrives("late")
+        #expect(try load(open()) == "acknowledged")
+        #expect(try load(open()) == "acknowledged")
+        #expect(stored == "acknowledged")
+        #expect(sent.isEmpty)
+    }
+
+    @Test func whatAKilledProcessSentUndoesNoClear() throws {
+        try save(open(), "old")
+        try killedWhileSending("late")
+        #expect(try open(isConnected: false).clear(service: "example.com", account: "ann") == false)
+        secondsPass()
+        try killedValueArrives("late")
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+
+    /// Messages keep their order: what is answered later has seen what came before.
+    @Test func aSaveThatArrivesForgetsWhatWasSentBefore() throws {
+        try save(open(), "old")
+        #expect(sent.isEmpty)
+        try killedWhileSending("late")
+        try killedValueArrives("late")
+        _ = try open().sync()
+        #expect(sent.count == 1)  // nobody knows yet that it came
+        try save(open(), "new")
+        #expect(sent.isEmpty)
+        #expect(try record == nil)
+    }
+
+    @Test func aHintThatACrashMadeRubbishIsNone() throws {
+        try save(open(), "old")
+        try killedWhileSending("late")
+        world.become(.up)
+        let file = directory.path + "/vault/sent/" + (try #require(sent.first))
+        for rubbish in [[], [1], Array(repeating: 0, count: 15), Array(repeating: 7, count: 10_000)] as [[UInt8]] {
+            directory.write(rubbish, to: "vault/sent/" + (try #require(sent.first)))
+            chmod(file, 0o600)
+            #expect(try load(open()) == "old")
+            try save(open(isConnected: false), "new")
+            #expect(try load(open()) == "new")
+            #expect(stored == "new")
+            try save(open(), "old")
+            try killedWhileSending("late")
+            world.become(.up)
+        }
+    }
+
+    // MARK: Clocks
+
+    /// The service's value was seen: it is older than what is saved now, whatever its time says.
+    @Test(arguments: ["saved", "loaded", "judged"]) func aClockSetBackLetsNoOlderValueWin(how: String) throws {
+        let store = try open()
+        let version = try save(open(), "old").version
+        switch how {
+        case "saved": try save(store, "old")
+        case "loaded": #expect(try load(store) == "old")
+        default:
+            #expect(throws: TokenKeepError(.conflict, "")) {
+                try store.clear(service: "example.com", account: "ann", ifVersion: version &+ 1)
+            }
+        }
+        secondsPass(-1000)
+        world.become(.down)
+        try save(store, "new")
+        world.become(.up)
+        #expect(try load(open()) == "new")
+        #expect(try load(open()) == "new")
+        #expect(stored == "new")
+    }
+
+    @Test func aClockSetBackUndoesNoClear() throws {
+        let store = try open()
+        try save(store, "old")
+        secondsPass(-1000)
+        world.become(.down)
+        try store.clear(service: "example.com", account: "ann")
+        world.become(.up)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+
+    /// What a drain saw is remembered in the record, by which another process knows it.
+    @Test func whatADrainSawStandsInTheRecord() throws {
+        try save(open(), "old")
+        try save(open(isConnected: false), "new")
+        world.fault = (.hangsBefore, 1)  // it is looked at, and not written
+        #expect(try load(open()) == "new")
+        #expect(try record?.debts.first?.base != nil)
+        world.become(.down)  // what hung is lost
+        secondsPass(-1000)
+        try save(open(isConnected: false), "newer")
+        world.become(.up)
+        #expect(try load(open()) == "newer")
+        #expect(stored == "newer")
+    }
+
+    /// What was seen is no excuse to overwrite what another program saved since.
+    @Test func anotherProgramsLaterValueStays() throws {
+        let store = try open()
+        try save(store, "old")
+        world.become(.down)
+        try save(store, "ours")
+        secondsPass()
+        world.become(.up)
+        world.put(ItemDetails(name: try name(), label: "x", module: "secret-service"), try SecretBytes("theirs"))
+        #expect(try load(open()) == "ours")
+        #expect(try load(open()) == "theirs")
+    }
+
+    // MARK: Levels
+
+    /// A save that leaves the level open keeps the one that this process saw; what it never saw it cannot know.
+    @Test func aFallbackKeepsTheLevelThatWasSeen() throws {
+        let store = try open()
+        try save(store, "old", level: .whenUnlocked)
+        world.become(.down)
+        try save(store, "new")
+        #expect(try store.load(service: "example.com", account: "ann").details.accessLevel == .whenUnlocked)
+        world.become(.up)
+        #expect(try load(open()) == "new")
+        #expect(try open().load(service: "example.com", account: "ann").details.accessLevel == .whenUnlocked)
+        let other = try open()
+        world.become(.down)
+        try save(other, "unseen")
+        #expect(try other.load(service: "example.com", account: "ann").details.accessLevel == .afterFirstUnlock)
+    }
+
+    // MARK: Lines for clear
+
+    @Test func aClearObeysItsLines() throws {
+        try save(open(stack: "any required vault"), "kept")
+        world.put(ItemDetails(name: try name(), label: "x", module: "secret-service"), try SecretBytes("theirs"))
+        // The service has no line for clear: what it holds stays.
+        let half = "load required secret-service\nlist required secret-service\nany required vault"
+        #expect(try open(stack: half).clear(service: "example.com", account: "ann"))
+        #expect(stored == "theirs")
+        #expect(try record == nil)
+        try save(open(stack: "any required vault"), "kept")
+        // The vault has none.
+        let other = "clear required secret-service\nload required vault\nlist required vault"
+        #expect(try open(stack: other).clear(service: "example.com", account: "ann"))
+        #expect(stored == nil)
+        #expect(try load(open(stack: other)) == "kept")
+    }
+
+    @Test func aFailureThatDoesNotCountKeepsNoClear() throws {
+        try save(open(), "token")
+        for (line, status) in [("required", Status.denied), ("optional", .ok), ("[denied=ignore default=bad]", .ok)] {
+            var configuration = StoreConfiguration(stackText: "clear \(line) secret-service\nany required vault")
+            configuration.vaultPath = directory.path + "/vault"
+            configuration.makeSecretService = {
+                RefusingConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0))
+            }
+            let store = try Store(configuration)
+            var outcome = Status.ok
+            do {
+                try store.clear(service: "example.com", account: "ann")
+            } catch { outcome = error.status }
+            #expect(outcome == status, "\(line)")
+        }
+    }
+
+    /// What is out of reach is owed the removal whatever its line says: a cleared item must not rise.
+    @Test(arguments: ["required", "optional", "[default=ignore]", "[default=die]"])
+    func whatIsOutOfReachIsOwedTheRemoval(control: String) throws {
+        try save(open(), "token")
+        world.become(.down)
+        let store = try open(stack: "any \(control) secret-service\nany required vault")
+        _ = try store.clear(service: "example.com", account: "ann")
+        world.become(.up)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+}
+
+/// A connection whose caller gives up when the service does not answer a write.
+private struct CutConnection: Module {
+    let base: ScriptedConnection
+    let isSent: Bool
+    let cancel: @Sendable () -> Void
+
+    var name: String { base.name }
+    var acceptsDebts: Bool { true }
+    var mayAnswer: Bool { base.mayAnswer }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try cutting { () throws(TokenKeepError) in try base.save(request, call) }
+    }
+
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try cutting { () throws(TokenKeepError) in try base.clear(name, ifVersion: version, call) }
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try base.list(namespace: namespace, service: service, call)
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+
+    private func cutting<Answer>(_ body: () throws(TokenKeepError) -> Answer) throws(TokenKeepError) -> Answer {
+        do throws(TokenKeepError) {
+            return try body()
+        } catch {
+            guard error.status == .timedOut else { throw error }
+            cancel()
+            var cut = TokenKeepError(.cancelled, "the call was cancelled")
+            cut.changedNothing = !isSent
+            throw cut
+        }
+    }
+}
+
+/// A connection to a service that lets nobody clear.
+private struct RefusingConnection: Module {
+    let base: ScriptedConnection
+    var name: String { base.name }
+    var acceptsDebts: Bool { true }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try base.save(request, call)
+    }
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        throw TokenKeepError(.denied, "not by you")
+    }
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try base.list(namespace: namespace, service: service, call)
+    }
+    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+}

@@ -1,0 +1,94 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepStack
+
+/// What a real KeePassXC does only after asking its user: it is owed until the user may be asked.
+@Suite(.enabled(if: PrivateKeePassXC.isInstalled, "keepassxc is not installed: apt-get install keepassxc"))
+struct KeePassXCStoreTests {
+    private let keePassXC: PrivateKeePassXC
+    private let directory = TemporaryDirectory(inMemory: true)
+
+    init() throws { keePassXC = try PrivateKeePassXC() }
+
+    private func open(isInteractive: Bool = false) throws -> Store {
+        var configuration = StoreConfiguration(
+            stackText: "any sufficient secret-service\nany required vault", timeoutMilliseconds: 10000,
+            isInteractive: isInteractive)
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.busAddress = keePassXC.bus.address
+        return try Store(configuration)
+    }
+
+    private func save(_ store: Store, _ secret: String, expiresAt: UnixTime? = nil) throws -> SaveOutcome {
+        try store.save(
+            SaveRequest(
+                name: ItemName(service: "example.com", account: "ann"), secret: SecretBytes(secret),
+                expiresAt: expiresAt))
+    }
+
+    private func load(_ store: Store) throws -> String? {
+        do {
+            return try store.load(service: "example.com", account: "ann").secret.utf8String
+        } catch  where error.status == .notFound {
+            return nil
+        }
+    }
+
+    /// What secret-tool finds.
+    private func inService() throws -> String {
+        try keePassXC.bus.secretTool("lookup", "service", "example.com", "username", "ann").output
+    }
+
+    private func owed() throws -> Int { try open().owed().entries.count }
+
+    @Test(arguments: ["clear", "sync", "save"]) func anOwedClearIsSettledWhereTheUserMayBeAsked(by call: String) throws
+    {
+        let store = try open()
+        #expect(try save(store, "token").owedTo.isEmpty)
+        try store.clear(service: "example.com", account: "ann")
+        #expect(try load(store) == nil)
+        #expect(try inService() == "token" && owed() == 1, "it would have had to ask")
+        #expect(try store.sync().left == 1, "nor does a sync ask unless it may")
+        let asking = try open(isInteractive: true)
+        switch call {
+        case "clear": try asking.clear(service: "example.com", account: "ann")
+        case "save": #expect(try save(asking, "new").owedTo.isEmpty)
+        default: #expect(try asking.sync().drained == 1)
+        }
+        #expect(try inService() == (call == "save" ? "new" : ""))
+        #expect(try owed() == 0)
+        #expect(try load(store) == (call == "save" ? "new" : nil))
+    }
+
+    @Test func aClearThatMayAskLeavesNothingOwed() throws {
+        #expect(try save(open(), "token").owedTo.isEmpty)
+        try open(isInteractive: true).clear(service: "example.com", account: "ann")
+        #expect(try inService() == "" && owed() == 0)
+    }
+
+    /// It never takes an attribute away: the entry has to be made anew.
+    @Test func aSaveThatMustRemoveAnAttributeAsks() throws {
+        let expires = UnixTime(2_000_000_000)
+        #expect(try save(open(), "old", expiresAt: expires).owedTo.isEmpty)
+        #expect(throws: TokenKeepError(.locked, "")) { try save(open(), "new") }
+        #expect(try load(open()) == "old" && inService() == "old" && owed() == 0, "nothing was touched")
+        let outcome = try save(open(isInteractive: true), "new")
+        #expect(outcome.owedTo.isEmpty && outcome.module == "secret-service")
+        #expect(try inService() == "new" && owed() == 0)
+        let item = try open().load(service: "example.com", account: "ann")
+        #expect(item.details.expiresAt == nil && item.details.version == outcome.version)
+        #expect(try open().list().items.count == 1)
+    }
+
+    @Test func anAttributeThatIsAddedNeedsNoQuestion() throws {
+        #expect(try save(open(), "old").owedTo.isEmpty)
+        let expires = UnixTime(2_000_000_000)
+        let outcome = try save(open(), "new", expiresAt: expires)
+        #expect(outcome.owedTo.isEmpty)
+        let item = try open().load(service: "example.com", account: "ann")
+        #expect(item.details.expiresAt == expires && item.details.version == outcome.version)
+        #expect(try owed() == 0)
+    }
+}
