@@ -1,5 +1,5 @@
-/* Loads one item of TokenKeep's vault over and over; locked or not, with or without a password. Usage: password SAVE;
- * with 1 it saves the item first. TOKENKEEP_VAULT says where. */
+/* Loads one item of TokenKeep's vault over and over; locked or not, with or without a password. Usage:
+ * password SAVE; with 1 it saves the item first. TOKENKEEP_VAULT says where. */
 #include "stopwatch.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, a password's cost, the
-Secret Service's beside libsecret's own API. Nothing is asserted.
+"""Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
+password costs, the Secret Service's beside libsecret's own API. Nothing is asserted.
 
 Usage: run.py PREFIX      (the prefix into which the package was installed)
 """
