@@ -34,7 +34,8 @@ public func tokenkeep_unlock(
     _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
-        try store(handle).unlock(try Boundary.secret(password, length: length))
+        let store = try store(handle)
+        try store.unlock(try Boundary.secret(password, length: length, for: store))
     }
 }
 

@@ -65,7 +65,11 @@ import TokenKeepCore
         try save("old")
         let asked = Guarded(0)
         let store = try open(isInteractive: true) {
-            guard asked.withLock({ $0 += 1; return $0 }) == 1 else { return }
+            guard
+                asked.withLock({
+                    $0 += 1; return $0
+                }) == 1
+            else { return }
             #expect((try? open(isInteractive: true) { asked.withLock { $0 += 1 } }.sync().left) == 1)
         }
         try store.clear(service: "example.com", account: "ann")
