@@ -16,7 +16,7 @@ import TokenKeepCore
         var configuration = StoreConfiguration(stackText: ScriptedService.stack, isInteractive: isInteractive)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
-        configuration.makeSecretService = {
+        configuration.standIns["secret-service"] = {
             AskingConnection(
                 base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,
                 meanwhile: meanwhile)

@@ -21,7 +21,7 @@ import TokenKeepVault
         var configuration = StoreConfiguration(stackText: ScriptedService.stack)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
-        configuration.makeSecretService = {
+        configuration.standIns["secret-service"] = {
             CutConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0), isSent: isSent) {
                 box.withLock { $0?.cancel() }
             }
@@ -283,7 +283,7 @@ import TokenKeepVault
         for (line, status) in [("required", Status.denied), ("optional", .ok), ("[denied=ignore default=bad]", .ok)] {
             var configuration = StoreConfiguration(stackText: "clear \(line) secret-service\nany required vault")
             configuration.vaultPath = directory.path + "/vault"
-            configuration.makeSecretService = {
+            configuration.standIns["secret-service"] = {
                 RefusingConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0))
             }
             let store = try Store(configuration)
