@@ -295,6 +295,27 @@ import TokenKeepVault
         }
     }
 
+    /// Nothing can be owed to the second place: it is cleared though the call was cancelled when the first had lost the item.
+    @Test(arguments: [true, false]) func aClearThatWasCancelledHalfwayIsDoneWhole(hasVault: Bool) throws {
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        if hasVault { try save(open(stack: "any required vault"), "other") }
+        let name = try ItemName(service: "example.com", account: "two")
+        let cancellation = Cancellation()
+        let call = CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation))
+        let modules = [ClearedPlace("one", acceptsDebts: true) { cancellation.cancel() }, ClearedPlace("two")]
+        let stack = try Stack(text: "any required one\nany required two", source: "test", directories: .none)
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+            guard let module = modules.first(where: { $0.name == line.module }) else {
+                throw TokenKeepError(.invalid, "no module", isAbsence: true)
+            }
+            return module
+        }
+        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+        let reconciler = try #require(Reconciler(dispatcher, vault: vault))
+        #expect(try reconciler.clear(name, ifVersion: nil, call))
+        #expect(modules.map { $0.isCleared.withLock { $0 } } == [true, true])
+    }
+
     /// What is out of reach is owed the removal whatever its line says: a cleared item must not rise.
     @Test(arguments: ["required", "optional", "[default=ignore]", "[default=die]"])
     func whatIsOutOfReachIsOwedTheRemoval(control: String) throws {
@@ -345,6 +366,37 @@ private struct CutConnection: Module {
             throw cut
         }
     }
+}
+
+/// A place whose item can be cleared, and nothing else; a call that is over does nothing.
+private final class ClearedPlace: Module {
+    let name: String
+    let acceptsDebts: Bool
+    let isCleared = Guarded(false)
+    private let afterward: @Sendable () -> Void
+
+    init(_ name: String, acceptsDebts: Bool = false, afterward: @escaping @Sendable () -> Void = {}) {
+        self.name = name
+        self.acceptsDebts = acceptsDebts
+        self.afterward = afterward
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        throw TokenKeepError(.notFound, "nothing is loaded")
+    }
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        throw TokenKeepError(.unsupported, "nothing is saved")
+    }
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        guard !call.deadline.hasPassed else { throw call.deadline.failure("too late") }
+        isCleared.withLock { $0 = true }
+        afterward()
+        return true
+    }
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        ItemListing()
+    }
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
 }
 
 /// A connection to a service that lets nobody clear.

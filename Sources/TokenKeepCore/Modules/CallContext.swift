@@ -14,6 +14,11 @@ public struct CallContext: Sendable {
     /// The same without prompts.
     public var withoutPrompts: CallContext { CallContext(deadline: deadline) }
 
+    /// The same, and nothing but the deadline ends it: for what must not be left half done.
+    public var withoutCancellation: CallContext {
+        CallContext(deadline: deadline.withoutCancellation, promptsAllowed: promptsAllowed)
+    }
+
     /// The same, but over at `earlier` if that comes first. What cancels it stays.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(deadline: deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
