@@ -96,6 +96,20 @@ import TokenKeepVault
         #expect(sent.isEmpty)
     }
 
+    /// A save of several steps looks at the item before it sends anything.
+    @Test func aSaveOfSeveralStepsThatWasCancelledWhileItLookedHasNotHappened() throws {
+        try save(open(), "old")
+        world.takesSteps = true
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(), "cut") }
+        #expect(world.fault == nil)
+        #expect(try record == nil)
+        #expect(sent.isEmpty)
+        world.become(.up)
+        #expect(try load(open()) == "old")
+        #expect(stored == "old")
+    }
+
     @Test func aCancelledClearThatMayHaveArrivedIsWhole() throws {
         try save(open(), "old")
         world.fault = (.hangsBefore, 1)
@@ -260,6 +274,28 @@ import TokenKeepVault
         #expect(try other.load(service: "example.com", account: "ann").details.accessLevel == .afterFirstUnlock)
     }
 
+    /// What one step saved was seen: its value is the base of what is owed later, and its level is kept.
+    @Test func whatWasSavedAtOnceIsKnown() throws {
+        let store = try open()
+        try save(store, "v1", level: .whenUnlocked)
+        try save(store, "v2")
+        secondsPass(-1000)
+        world.become(.down)
+        try save(store, "v3")
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let secret = try SecretBytes("v2")
+        let fingerprint = try vault.change(name(), CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
+            (.keep, keys.fingerprint(of: secret))
+        }
+        let owed = try #require(try record)
+        #expect(owed.debts.map(\.base) == [fingerprint])
+        #expect(owed.details?.accessLevel == .whenUnlocked)
+        world.become(.up)
+        #expect(try load(open()) == "v3")
+        #expect(stored == "v3")
+        #expect(world.items[try name()]?.details.accessLevel == .whenUnlocked)
+    }
+
     // MARK: Lines for clear
 
     @Test func aClearObeysItsLines() throws {
@@ -329,7 +365,7 @@ import TokenKeepVault
     }
 }
 
-/// A connection whose caller gives up when the service does not answer a write.
+/// A connection whose caller gives up when the service does not answer.
 private struct CutConnection: Module {
     let base: ScriptedConnection
     let isSent: Bool
@@ -339,10 +375,16 @@ private struct CutConnection: Module {
     var acceptsDebts: Bool { true }
     var mayAnswer: Bool { base.mayAnswer }
 
-    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try cutting { () throws(TokenKeepError) in try base.load(name, call) }
+    }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try cutting { () throws(TokenKeepError) in try base.save(request, call) }
+    }
+
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try cutting { () throws(TokenKeepError) in try base.saveAtOnce(request, call) }
     }
 
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
