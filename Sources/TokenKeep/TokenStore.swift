@@ -200,9 +200,12 @@ public final class TokenStore: Sendable {
         let cancellation = Cancellation(under: engine.cancellation)
         let deadline = engine.deadline.cancelled(by: cancellation)
         let engine = engine
+        let queued = QueuedCall<Value>()
         let result: Result<Value, TokenKeepError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                guard queued.wait(continuation) else { return continuation.resume(returning: QueuedCall.cancelled) }
                 let job: @Sendable () -> Void = {
+                    guard let continuation = queued.take() else { return }
                     do throws(TokenKeepError) {
                         continuation.resume(returning: .success(try body(engine, deadline)))
                     } catch {
@@ -210,12 +213,13 @@ public final class TokenStore: Sendable {
                     }
                 }
                 if !threads.run(job) {
-                    continuation.resume(
+                    queued.take()?.resume(
                         returning: .failure(TokenKeepError(.io, "no thread could be started for the call")))
                 }
             }
         } onCancel: {
             cancellation.cancel()
+            queued.take()?.resume(returning: QueuedCall.cancelled)
         }
         return try result.get()
     }

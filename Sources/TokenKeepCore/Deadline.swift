@@ -33,6 +33,13 @@ public struct Deadline: Sendable, Comparable {
         return deadline
     }
 
+    /// The same moment, and nothing ends it earlier.
+    public var withoutCancellation: Deadline {
+        var deadline = self
+        deadline.cancellation = nil
+        return deadline
+    }
+
     /// The earlier moment of both, ended earlier by whatever ends this one.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }

@@ -64,6 +64,26 @@ import TokenKeep
         #expect(try await store.load(service: "s", account: "a").secret.utf8String == "newer")
     }
 
+    /// Every thread waits for another process: who has none yet need not wait for one to be cancelled.
+    @Test func aTaskThatWaitsForAThreadIsCancelledAtOnce() async throws {
+        let store = try TokenStore(
+            .init(stackText: "any required vault", timeout: .seconds(60)), vaultPath: directory.path + "/vault")
+        try await store.save("old", service: "s", account: "a")
+        let holder = LockHolder(directory.path + "/vault/lock")
+        let tasks = (0..<80).map { number in
+            Task { try await store.save("new", service: "s", account: "\(number)") }
+        }
+        for _ in 0..<1000 { await Task.yield() }
+        for task in tasks.reversed() {
+            let start = ContinuousClock.now
+            task.cancel()
+            await #expect(throws: TokenKeepError(.cancelled, "")) { try await task.value }
+            #expect(ContinuousClock.now - start < .seconds(2))
+        }
+        holder?.release()
+        #expect(try await store.list().items.count == 1)
+    }
+
     @Test func keepsWhatTheOptionsSay() async throws {
         let store = try open(.init(namespace: "team"))
         let options = TokenStore.SaveOptions(

@@ -10,8 +10,8 @@ import TokenKeepCore
     private var client: ServiceClient { fake.client }
 
     init() throws {
-        fake = try FakeService(#"{"signals": true}"#)
-        try client.save("example.com", "ann", "token")  // the first thing that it tells of
+        fake = try FakeService(#"{"signals": true, "alias": "org.gnome.keyring"}"#)
+        try client.save("example.com", "ann", "token")
         #expect(try client.load("example.com", "ann") == "token")
         _ = try fake.calls()
     }
@@ -100,6 +100,50 @@ import TokenKeepCore
         #expect(try known.client.load("example.com", "ann") == "token")
         let isKnown = name == "org.gnome.keyring"
         #expect(try known.calls() == (isKnown ? ["GetSecrets"] : ["Get", "GetSecrets", "SearchItems"]))
+    }
+
+    /// One that tells of new items need not tell of those that change.
+    @Test func whoWasHeardToTellOfBothIsBelieved() throws {
+        let other = try FakeService(#"{"signals": true}"#)
+        try other.client.save("example.com", "ann", "token")
+        #expect(try other.client.load("example.com", "ann") == "token")
+        _ = try other.calls()
+        #expect(try other.client.load("example.com", "ann") == "token")
+        #expect(try other.calls() == ["Get", "GetSecrets", "SearchItems"])
+        try other.client.save("example.com", "ann", "token") {
+            $0 = try SaveRequest(name: $0.name, secret: $0.secret, expiresAt: UnixTime(99))
+        }
+        #expect(try other.client.load("example.com", "ann") == "token")
+        _ = try other.calls()
+        #expect(try other.client.load("example.com", "ann") == "token")
+        #expect(try other.calls() == ["GetSecrets"])
+    }
+
+    /// A keyring that is opened shows items that nobody made or changed.
+    @Test func aCollectionThatChangesCountsToo() throws {
+        let foreign = ["service": "example.com", "username": "ann"]
+        try configure(
+            untold, FakeService.item("1001", FakeService.ours(), secret: "token", modified: 9),
+            FakeService.item("1002", foreign, secret: "theirs", modified: 10))
+        try fake.configure(#"{"tellsOf": "CollectionChanged"}"#)
+        #expect(try client.load("example.com", "ann") == "theirs")
+    }
+
+    /// A daemon that asks again and again on a bus without a service gives the bus its rules once.
+    @Test func theRulesAreGivenOnce() throws {
+        let bus = try PrivateBus()
+        let client = try ServiceClient(bus)
+        for _ in 0..<3 { #expect(status { _ = try client.load("example.com", "ann") } == .unavailable) }
+        let program = """
+            import dbus
+            bus = dbus.SessionBus()
+            all = bus.call_blocking("org.freedesktop.DBus", "/org/freedesktop/DBus",
+                "org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules", "", [])
+            rules = [rule for rules in all.values() for rule in rules]
+            print(sum("org.freedesktop.Secret.Collection" in rule for rule in rules), end="")
+            """
+        let outcome = try bus.python(program)
+        #expect(outcome.status == 0 && outcome.output == "1")
     }
 
     /// What somebody else on the bus tells is nothing that the service told.

@@ -25,7 +25,7 @@ import TokenKeepCore
     }
 
     private func save(_ secret: String) throws {
-        try open().save(SaveRequest(name: name(), secret: SecretBytes(secret)))
+        _ = try open().save(SaveRequest(name: name(), secret: SecretBytes(secret)))
     }
 
     private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }

@@ -96,6 +96,20 @@ import TokenKeepVault
         #expect(sent.isEmpty)
     }
 
+    /// A save of several steps looks at the item before it sends anything.
+    @Test func aSaveOfSeveralStepsThatWasCancelledWhileItLookedHasNotHappened() throws {
+        try save(open(), "old")
+        world.takesSteps = true
+        world.fault = (.hangsBefore, 1)
+        #expect(throws: TokenKeepError(.cancelled, "")) { try save(openCut(), "cut") }
+        #expect(world.fault == nil)
+        #expect(try record == nil)
+        #expect(sent.isEmpty)
+        world.become(.up)
+        #expect(try load(open()) == "old")
+        #expect(stored == "old")
+    }
+
     @Test func aCancelledClearThatMayHaveArrivedIsWhole() throws {
         try save(open(), "old")
         world.fault = (.hangsBefore, 1)
@@ -260,6 +274,28 @@ import TokenKeepVault
         #expect(try other.load(service: "example.com", account: "ann").details.accessLevel == .afterFirstUnlock)
     }
 
+    /// What one step saved was seen: its value is the base of what is owed later, and its level is kept.
+    @Test func whatWasSavedAtOnceIsKnown() throws {
+        let store = try open()
+        try save(store, "v1", level: .whenUnlocked)
+        try save(store, "v2")
+        secondsPass(-1000)
+        world.become(.down)
+        try save(store, "v3")
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let secret = try SecretBytes("v2")
+        let fingerprint = try vault.change(name(), CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
+            (.keep, keys.fingerprint(of: secret))
+        }
+        let owed = try #require(try record)
+        #expect(owed.debts.map(\.base) == [fingerprint])
+        #expect(owed.details?.accessLevel == .whenUnlocked)
+        world.become(.up)
+        #expect(try load(open()) == "v3")
+        #expect(stored == "v3")
+        #expect(world.items[try name()]?.details.accessLevel == .whenUnlocked)
+    }
+
     // MARK: Lines for clear
 
     @Test func aClearObeysItsLines() throws {
@@ -295,6 +331,27 @@ import TokenKeepVault
         }
     }
 
+    /// Nothing can be owed to the second place: it is cleared though the call was cancelled when the first had lost the item.
+    @Test(arguments: [true, false]) func aClearThatWasCancelledHalfwayIsDoneWhole(hasVault: Bool) throws {
+        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        if hasVault { try save(open(stack: "any required vault"), "other") }
+        let name = try ItemName(service: "example.com", account: "two")
+        let cancellation = Cancellation()
+        let call = CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation))
+        let modules = [ClearedPlace("one", acceptsDebts: true) { cancellation.cancel() }, ClearedPlace("two")]
+        let stack = try Stack(text: "any required one\nany required two", source: "test", directories: .none)
+        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+            guard let module = modules.first(where: { $0.name == line.module }) else {
+                throw TokenKeepError(.invalid, "no module", isAbsence: true)
+            }
+            return module
+        }
+        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+        let reconciler = try #require(Reconciler(dispatcher, vault: vault))
+        #expect(try reconciler.clear(name, ifVersion: nil, call))
+        #expect(modules.map { $0.isCleared.withLock { $0 } } == [true, true])
+    }
+
     /// What is out of reach is owed the removal whatever its line says: a cleared item must not rise.
     @Test(arguments: ["required", "optional", "[default=ignore]", "[default=die]"])
     func whatIsOutOfReachIsOwedTheRemoval(control: String) throws {
@@ -308,7 +365,7 @@ import TokenKeepVault
     }
 }
 
-/// A connection whose caller gives up when the service does not answer a write.
+/// A connection whose caller gives up when the service does not answer.
 private struct CutConnection: Module {
     let base: ScriptedConnection
     let isSent: Bool
@@ -318,10 +375,16 @@ private struct CutConnection: Module {
     var acceptsDebts: Bool { true }
     var mayAnswer: Bool { base.mayAnswer }
 
-    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try cutting { () throws(TokenKeepError) in try base.load(name, call) }
+    }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try cutting { () throws(TokenKeepError) in try base.save(request, call) }
+    }
+
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try cutting { () throws(TokenKeepError) in try base.saveAtOnce(request, call) }
     }
 
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
@@ -345,6 +408,37 @@ private struct CutConnection: Module {
             throw cut
         }
     }
+}
+
+/// A place whose item can be cleared, and nothing else; a call that is over does nothing.
+private final class ClearedPlace: Module {
+    let name: String
+    let acceptsDebts: Bool
+    let isCleared = Guarded(false)
+    private let afterward: @Sendable () -> Void
+
+    init(_ name: String, acceptsDebts: Bool = false, afterward: @escaping @Sendable () -> Void = {}) {
+        self.name = name
+        self.acceptsDebts = acceptsDebts
+        self.afterward = afterward
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        throw TokenKeepError(.notFound, "nothing is loaded")
+    }
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        throw TokenKeepError(.unsupported, "nothing is saved")
+    }
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        guard !call.deadline.hasPassed else { throw call.deadline.failure("too late") }
+        isCleared.withLock { $0 = true }
+        afterward()
+        return true
+    }
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        ItemListing()
+    }
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
 }
 
 /// A connection to a service that lets nobody clear.

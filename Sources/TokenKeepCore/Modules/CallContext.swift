@@ -20,6 +20,11 @@ public struct CallContext: Sendable {
         return call
     }
 
+    /// The same, and nothing but the deadline ends it: for what must not be left half done.
+    public var withoutCancellation: CallContext {
+        CallContext(deadline: deadline.withoutCancellation, promptsAllowed: promptsAllowed)
+    }
+
     /// The same, but over at `earlier` if that comes first. What cancels it stays.
     public func until(_ earlier: Deadline) -> CallContext {
         var call = CallContext(deadline: deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)

@@ -15,20 +15,32 @@ final class BusWatch: Sendable {
     /// nothing of a secret that is set, nor of what is deleted.
     static let itemsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
-    private static let itemSignals: Set<String> = ["ItemCreated", "ItemChanged", "ItemDeleted"]
+    /// The rule that makes the bus tell what the service says of its collections: one that is opened shows other items.
+    static let collectionsRule =
+        "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Service'"
+    static let rules: Set<String> = [ownerRule, itemsRule, collectionsRule]
+
+    private static let changes: Set<String> = [
+        "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
+    ]
+    /// Who says these says whatever concerns a known item.
+    private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {
         var used: String?
         var announced: String?
         /// Whether the one in use is known to say when an item is made or changed.
         var tells = false
-        /// How often it said so.
+        /// What it was heard to say.
+        var heard: Set<String> = []
+        /// How often any of them said that something changed: it never goes back.
         var itemChanges: UInt64 = 0
     }
 
     private let breaker: Breaker
     private let owner = Guarded(Owner())
     private let openSession = Guarded<UInt32?>(nil)
+    private let standing = Guarded<Set<String>>([])
 
     /// The serial of the last message that asked for a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
@@ -40,20 +52,30 @@ final class BusWatch: Sendable {
         self.observers = observers
     }
 
+    /// The rules that the bus has not accepted yet.
+    var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0 }) }
+
+    /// Notes that the bus has accepted a rule: each time it is given it again it keeps it once more.
+    func noteStanding(_ rule: String) { standing.withLock { _ = $0.insert(rule) } }
+
     /// Notes the owner that the connection talks to from now on.
     ///
     /// - Parameter tells: whether it is known to say when an item is made or changed.
     func use(owner name: String, tells: Bool) {
         owner.withLock {
+            if $0.used != name { $0.heard = [] }
             $0.used = name
             $0.tells = tells
-            $0.itemChanges = 0
         }
     }
 
-    /// How often the service in use said that an item was made or changed; nil as long as it never did and is not known to:
-    /// it may be one that says nothing. What it said before it answered a question is counted when the answer is here.
-    var itemChanges: UInt64? { owner.withLock { $0.tells || $0.itemChanges > 0 ? $0.itemChanges : nil } }
+    /// How often the service said that something was made or changed; nil as long as it is not known to say so: it may be
+    /// one that says nothing, or not everything. What it said before it answered a question is counted when the answer is
+    /// here.
+    var itemChanges: UInt64? {
+        guard missingRules.isEmpty else { return nil }
+        return owner.withLock { $0.tells || $0.heard.isSuperset(of: BusWatch.proof) ? $0.itemChanges : nil }
+    }
 
     /// Whether the bus has announced another owner than the one in use.
     var ownerHasChanged: Bool {
@@ -83,7 +105,7 @@ final class BusWatch: Sendable {
         if serial != 0 { return breaker.heard(serial) }
         guard let member = glib.pointee.g_dbus_message_get_member(message).map({ String(cString: $0) }) else { return }
         guard let sender = glib.pointee.g_dbus_message_get_sender(message).map({ String(cString: $0) }) else { return }
-        if BusWatch.itemSignals.contains(member) { return seeItemChange(from: sender) }
+        if BusWatch.changes.contains(member) { return seeChange(member, from: sender) }
         guard member == "NameOwnerChanged", sender == "org.freedesktop.DBus",
             let body = glib.pointee.g_dbus_message_get_body(message).flatMap({
                 Variant(taking: glib.pointee.g_variant_ref($0))
@@ -94,10 +116,11 @@ final class BusWatch: Sendable {
         observers.tell()
     }
 
-    private func seeItemChange(from sender: String) {
+    private func seeChange(_ member: String, from sender: String) {
         let isOurs = owner.withLock { owner in
             guard sender == owner.used else { return false }
             owner.itemChanges += 1
+            owner.heard.insert(member)
             return true
         }
         if isOurs { observers.tell() }

@@ -21,7 +21,7 @@ final class ServiceLink: @unchecked Sendable {
 
     var isLost: Bool { connection.isLost }
 
-    /// How often the service said that an item was made or changed; nil as long as it never did.
+    /// See ``BusWatch/itemChanges``.
     var itemChanges: UInt64? { connection.watch.itemChanges }
 
     /// Whether the service, which tells of such things, told of no item that was made or changed since this one was read:

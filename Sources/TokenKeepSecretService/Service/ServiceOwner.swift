@@ -19,10 +19,11 @@ enum ServiceOwner {
         let getOwners = [telling, BusWatch.serviceName].map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
-        let addMatches = [BusWatch.ownerRule, BusWatch.itemsRule].map {
-            ask("AddMatch", .tuple([.string($0)]), answerType: "()")
-        }
-        if let owner = owner(try connection.exchange(addMatches + getOwners, until: deadline)) { return owner }
+        let rules = connection.watch.missingRules.sorted()
+        let addMatches = rules.map { ask("AddMatch", .tuple([.string($0)]), answerType: "()") }
+        let replies = try connection.exchange(addMatches + getOwners, until: deadline)
+        for (rule, reply) in zip(rules, replies) where reply.isAnswer { connection.watch.noteStanding(rule) }
+        if let owner = owner(replies) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
         let started = try connection.exchange(start, until: deadline)

@@ -51,6 +51,8 @@ struct Dispatcher: Sendable {
             do throws(TokenKeepError) {
                 // The place that has it judges again, in one step with its removal.
                 let version = place.module.name == holder ? version : nil
+                // Half of a clear must not stand.
+                let call = wasThere ? call.withoutCancellation : call
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
             } catch {

@@ -135,17 +135,20 @@ private struct ClearVisit {
         _ trace: StackTraceHandler?
     ) throws(TokenKeepError) {
         guard !module.holdsRecords else { return }  // what it holds is the record
+        let mayOwe = module.acceptsDebts && !isRecorded
+        // Half of a clear must not stand: where nothing can be owed, the rest is done though the call was cancelled.
+        let call = !mayOwe && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere
         } catch {
-            guard module.acceptsDebts, !isRecorded, isOwed(error, call) else { throw error }
+            guard mayOwe, isOwed(error, call) else { throw error }
             trace?(.aside(.clear, name, module, error.status, "it is owed the removal"))
             if error.status == .cancelled { cut = error }
             if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
         }
     }
 
-    /// Half of a clear must not stand: once something is gone, or may be, the rest is owed.
+    /// Once something is gone, or may be, the rest is owed.
     private func isOwed(_ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .cancelled else { return Reconciler.canBeOwed(error) }
         return call.deadline.isCancelled && (!error.changedNothing || wasThere || !missed.isEmpty)

@@ -77,7 +77,11 @@ struct DebtorModule: RememberingModule {
         do throws(TokenKeepError) {
             _ = try base.load(name, share(of: call))
         } catch {
-            guard !error.isAbsence else { throw error }
+            guard !error.isAbsence, error.status != .cancelled else {
+                var error = error
+                error.changedNothing = true
+                throw error
+            }
         }
         // A vault that cannot be written keeps no marker; the item is saved all the same.
         try? vault.markUsed(self.name, machine: machine, call)

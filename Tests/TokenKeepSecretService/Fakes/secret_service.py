@@ -7,6 +7,7 @@ locked        whether the collection is locked: then nothing is found in it (fal
 encrypted     whether it knows encrypted sessions (false): else plain ones alone
 damage        what is wrong with secrets of an encrypted session: session | parameters | truncated | padding | empty | garbage
 signals       whether it tells of items that are made or changed (false); Configure tells of every item then
+tellsOf       what Configure tells of the collection besides, as a signal's name ("")
 alias         another name that it has on the bus from its start ("")
 prompt        accept | dismiss | never: what becomes of a prompt that is shown
 createPrompts whether CreateItem asks first (false)
@@ -45,6 +46,7 @@ state = {
     "encrypted": False,
     "damage": "",
     "signals": False,
+    "tellsOf": "",
     "alias": "",
 }
 session_key = [b""]
@@ -60,14 +62,20 @@ def configure(text):
     state.update(json.loads(text))
     for path in state["items"]:
         tell("ItemChanged", path)
+    if state["tellsOf"]:
+        signal(SERVICE, "org.freedesktop.Secret.Service", state["tellsOf"], SERVICE + "/collection/c")
 
 
 def tell(member, path):
     """As gnome-keyring does: neither of a secret that is set nor of what is deleted."""
     if state["signals"]:
-        message = dbus.lowlevel.SignalMessage(SERVICE + "/collection/c", "org.freedesktop.Secret.Collection", member)
-        message.append(dbus.ObjectPath(path), signature="o")
-        connection.send_message(message)
+        signal(SERVICE + "/collection/c", "org.freedesktop.Secret.Collection", member, path)
+
+
+def signal(sender, interface, member, path):
+    message = dbus.lowlevel.SignalMessage(sender, interface, member)
+    message.append(dbus.ObjectPath(path), signature="o")
+    connection.send_message(message)
 
 
 def read_alias(name):
