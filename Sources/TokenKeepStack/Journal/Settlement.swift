@@ -93,8 +93,8 @@ struct Settlement {
     func outdated(in modules: Set<String>) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         return record.debts.compactMap { debt in
-            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer, let theirs = try? module.load(name, call),
-                isKnown(theirs, to: debt, ours)
+            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer,
+                let theirs = try? module.load(name, call), isKnown(theirs, to: debt, ours)
             else { return nil }
             return (module, theirs.details.version)
         }
