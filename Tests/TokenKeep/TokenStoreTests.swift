@@ -55,7 +55,8 @@ import TokenKeep
             for _ in 0..<moments { await Task.yield() }
             task.cancel()
             await #expect(throws: TokenKeepError(.cancelled, "")) { try await task.value }
-            #expect(ContinuousClock.now - start < .seconds(2))
+            // Long before the store's timeout; how long the tests' own threads are kept waiting cannot be told.
+            #expect(ContinuousClock.now - start < .seconds(25))
         }
         keyring?.freeze(false)
         holder?.release()

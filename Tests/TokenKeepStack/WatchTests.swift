@@ -31,18 +31,27 @@ import TokenKeepStack
         #expect(try watch.all() == [])
     }
 
+    /// The watches of a process share what wakes them: what other tests do may make this one readable for a moment.
+    private func becomesQuiet(_ watch: StoreWatch) throws -> Bool {
+        let deadline = Deadline(milliseconds: 10_000)
+        while watch.isReadable, !deadline.hasPassed {
+            guard try watch.next() == nil else { return false }
+        }
+        return !watch.isReadable
+    }
+
     @Test func isReadableWhileThereIsSomethingToTell() throws {
         let watch = try StoreWatch(open())
         let other = try open()
         #expect(try watch.all() == [])
-        #expect(!watch.isReadable)
+        #expect(try becomesQuiet(watch))
         try other.put("1", "ann")
         try other.put("1", "bob")
         #expect(watch.isReadable)
         #expect(try watch.next() == .saved(name("ann")))
         #expect(watch.isReadable)
         #expect(try watch.next() == .saved(name("bob")))
-        #expect(!watch.isReadable)
+        #expect(try becomesQuiet(watch))
         #expect(fcntl(watch.descriptor, F_GETFD) & FD_CLOEXEC != 0)
     }
 
