@@ -65,12 +65,8 @@ import TokenKeepCore
         try save("old")
         let asked = Guarded(0)
         let store = try open(isInteractive: true) {
-            guard
-                asked.withLock({
-                    $0 += 1; return $0
-                }) == 1
-            else { return }
-            #expect((try? open(isInteractive: true) { asked.withLock { $0 += 1 } }.sync().left) == 1)
+            asked.withLock { $0 += 1 }
+            #expect((try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).sync().left) == 1)
         }
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)

@@ -36,7 +36,8 @@ import TokenKeepStack
         let watch = try StoreWatch(open())
         let store = try open()
         #expect(try store.list().items.map(\.module) == ["vault"])
-        _ = try store.load(service: "example.com", account: "ann")
+        _ = try store.load(service: "example.com", account: "ann")  // settles, where a busy machine lets it in time
+        #expect(try store.sync().left == 0)
         #expect(try store.list().items.map(\.module) == ["secret-service"])
         #expect(try watch.all() == [])
     }
@@ -79,7 +80,7 @@ import TokenKeepStack
         var changes: [ItemChange] = []
         while !mover.hasEnded { changes += try watch.all() }
         changes += try watch.all()
-        #expect(try mover.finish() == nil)
+        if let error = try mover.finish() { Issue.record("\(error)") }
         #expect(
             changes.allSatisfy { change in
                 if case .cleared = change { return false }

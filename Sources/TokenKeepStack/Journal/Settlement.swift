@@ -94,8 +94,7 @@ struct Settlement {
         let ours = (try? record.item()) ?? nil
         return record.debts.compactMap { debt in
             guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer,
-                let theirs = try? module.load(name, call),
-                isKnown(theirs, to: debt, ours)
+                let theirs = try? module.load(name, call), isKnown(theirs, to: debt, ours)
             else { return nil }
             return (module, theirs.details.version)
         }
