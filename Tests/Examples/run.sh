@@ -179,6 +179,12 @@ END
 prints "tokenkeep module check environment.sh" checked environment.sh <<'END'
 3 passed, 0 failed, 14 skipped
 END
+# Whoever is killed in the midst of a request has saved nothing: the pipe's end is no empty line.
+half_a_request() {
+    printf 'tokenkeep=1\noperation=save\nnamespace=\nservice=YQ==\naccount=\nsecret+=aGFsZg==\n' |
+        "$examples/plugin/pass.py"
+}
+prints "pass.py does nothing for half a request" half_a_request </dev/null
 if command -v pass >/dev/null && command -v gpg >/dev/null; then
     in_the_password_store() {
         export GNUPGHOME="$work/gpg" PASSWORD_STORE_DIR="$work/password-store"

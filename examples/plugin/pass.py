@@ -38,10 +38,11 @@ class Request:
 
     def __init__(self, stream):
         self.fields = {}
-        for line in iter(stream.readline, b""):
+        for line in iter(stream.readline, b"\n"):
+            if not line.endswith(b"\n"):
+                # The caller has gone in the midst of it: half a secret must not take the place of a whole one.
+                raise EOFError
             key, _, value = line.rstrip(b"\n").partition(b"=")
-            if not key:
-                break
             key = key.decode("ascii")
             if key in TEXTS or key.startswith("attribute."):
                 value = base64.b64decode(value, validate=True)
@@ -237,7 +238,10 @@ def answered(request):
 
 def main():
     while True:
-        request = Request(sys.stdin.buffer)
+        try:
+            request = Request(sys.stdin.buffer)
+        except EOFError:
+            return
         if "tokenkeep" not in request.fields:
             return
         lines = ["tokenkeep=1", "keep=yes", *answered(request), "", ""]

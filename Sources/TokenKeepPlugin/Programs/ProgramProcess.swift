@@ -76,7 +76,7 @@ final class ProgramProcess {
         throw ended()
     }
 
-    /// Closes its input and waits for its end; one that does not come is killed.
+    /// Closes its input, which got a whole request, and waits for its end; one that does not come is killed.
     func end(patience milliseconds: UInt32) {
         guard !hasEnded else { return }
         closeEnds()
@@ -90,8 +90,9 @@ final class ProgramProcess {
     /// Kills it, with its process group.
     func kill() {
         guard !hasEnded else { return }
-        closeEnds()
+        // Before its input ends: half a request could be taken for a whole one.
         tokenkeep_program_kill(program.process)
+        closeEnds()
         hasEnded = true
     }
 
