@@ -3,9 +3,9 @@ import TokenKeepCore
 /// One call of a module, and what the module told of it. It lives until the module returns, however long its caller is
 /// gone by then.
 final class PluginCall: Sendable {
-    /// What a module may give in answer.
+    /// What a module may give in answer. A removal and a handle are no items, but each has failures of its own.
     enum Expected {
-        case nothing, item, list
+        case nothing, item, list, removal, handle
     }
 
     private struct Told {
@@ -81,14 +81,25 @@ final class PluginCall: Sendable {
         let (fault, text, items) = told.withLock { ($0.fault, $0.error, $0.items) }
         if let fault { throw fault }
         guard status == .ok else {
-            throw TokenKeepError(status, text ?? "the module says \(status.name), and not why")
+            throw TokenKeepError(
+                try PluginCall.meaning(of: status, expected), text ?? "the module says \(status.name), and not why")
         }
         switch expected {
-        case .nothing: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
+        case .nothing, .removal, .handle: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
         case .item: guard items.count == 1 else { throw .foreign("OK and \(items.count) items for one") }
         case .list: break
         }
         return items
+    }
+
+    /// NOT_FOUND is believed only of an item that was asked for: elsewhere it would make an outage look like absence.
+    private static func meaning(of status: Status, _ expected: Expected) throws(TokenKeepError) -> Status {
+        guard status == .notFound else { return status }
+        switch expected {
+        case .item, .removal: return .notFound
+        case .handle: return .unavailable
+        case .nothing, .list: throw .foreign("NOT_FOUND where nothing can be missing")
+        }
     }
 }
 

@@ -218,6 +218,18 @@ import TokenKeepCore
         #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
     }
 
+    /// NOT_FOUND says something of an item, and nothing else.
+    @Test func onlyAnItemIsNotFound() throws {
+        let module = answering("tokenkeep=1\nstatus=not_found\n\n")
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
+        #expect(try !module.clear(name(), ifVersion: nil, call))
+        #expect(throws: TokenKeepError(.corrupt, "")) {
+            try module.save(SaveRequest(name: name(), secret: SecretBytes("x")), call)
+        }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.list(namespace: "", service: nil, call) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.prepare(call) }
+    }
+
     @Test func whatItSaysIsTold() throws {
         let error = try failure(answering("tokenkeep=1\nstatus=locked\nmessage=\(encoded("ask\nlater"))\n\n"))
         #expect(error?.status == .locked)

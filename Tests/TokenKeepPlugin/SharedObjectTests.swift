@@ -154,6 +154,10 @@ import TokenKeepVault
         #expect(error?.message == "it does not open")
     }
 
+    @Test func aModuleWithoutItsPlaceIsOutOfReachNotWithoutItems() throws {
+        #expect(try failure(module(Self.good.get().path, ["fault=no-handle"]))?.status == .unavailable)
+    }
+
     @Test func itTellsOfChanges() throws {
         let module = try module(Self.good.get().path)
         let told = Guarded(0)

@@ -122,7 +122,8 @@ typedef struct tokenkeep_host {
  * What a module offers. init finds it zeroed but for struct_size, the size of the host's table; it fills what
  * it has and writes its own size. Every function returns a tokenkeep_status of these: OK, NOT_FOUND, LOCKED,
  * UNAVAILABLE, TIMED_OUT, CANCELLED, DENIED, POLICY, CORRUPT, UNSUPPORTED, IO, BUSY; open also INVALID, where
- * it is not to be used with its arguments. Anything else is taken for CORRUPT.
+ * it is not to be used with its arguments. NOT_FOUND is load's and clear's alone. Anything else is taken for
+ * CORRUPT.
  */
 typedef struct tokenkeep_module {
     size_t struct_size;    /* sizeof(tokenkeep_module) of the module */

@@ -29,7 +29,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     }
 
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
-        _ = try ask("clear", .nothing, call) { (request) throws(TokenKeepError) in try request.add(name) }
+        _ = try ask("clear", .removal, call) { (request) throws(TokenKeepError) in try request.add(name) }
     }
 
     func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {

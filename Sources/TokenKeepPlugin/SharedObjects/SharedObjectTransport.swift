@@ -19,7 +19,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         self.teller = teller
         self.handle = handle
         _ = try call.items(
-            after: SharedObjectTransport.status(status, opening: true), expecting: .nothing)
+            after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
     }
 
     var capabilities: PluginCapabilities {
@@ -44,7 +44,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     }
 
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
-        _ = try ask(object.table.clear, .nothing, call) { clear, call in
+        _ = try ask(object.table.clear, .removal, call) { clear, call in
             name.withCStrings { clear(handle, $0, $1, $2, call) }
         }
     }

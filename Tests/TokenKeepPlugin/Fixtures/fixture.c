@@ -48,6 +48,10 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
         free(self);
         return TOKENKEEP_INVALID;
     }
+    if (self->fault != NULL && strcmp(self->fault, "no-handle") == 0) {
+        free(self);
+        return TOKENKEEP_NOT_FOUND;
+    }
     self->changed_data = options->changed_data;
     *result = self;
     return TOKENKEEP_OK;
