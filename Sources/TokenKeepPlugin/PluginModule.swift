@@ -189,9 +189,12 @@ package final class PluginModule: Module {
             return TokenKeepError(.notFound, "no item \(item)", module: name)
         }
         // What only gives items and may be missing has none where it is. (The owing stack judges the others.)
-        if error.isAbsence, !setting.acceptsDebts {
+        if error.isAbsence, setting.mayBeMissing, !setting.acceptsDebts {
             return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
         }
-        return error.inModule(name)
+        // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
+        return TokenKeepError(
+            error.status, error.message, module: name, hint: error.hint,
+            isAbsence: error.isAbsence && setting.mayBeMissing)
     }
 }

@@ -11,16 +11,10 @@ final class PluginSession: @unchecked Sendable {
         _ setting: PluginModule.Setting, _ call: PluginCall, changed: @escaping @Sendable () -> Void
     ) throws(TokenKeepError) -> any PluginTransport {
         if let transport { return transport }
-        do throws(TokenKeepError) {
-            let made = try open(
-                setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
-            transport = made
-            return made
-        } catch {
-            // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
-            throw TokenKeepError(
-                error.status, error.message, module: error.module, hint: error.hint, isAbsence: setting.mayBeMissing)
-        }
+        let made = try open(
+            setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
+        transport = made
+        return made
     }
 
     private func open(

@@ -159,6 +159,22 @@ import TokenKeepCore
         #expect(try failure(module)?.message.contains("may write") == true)
     }
 
+    /// What a link points to is what is checked and started, and it is checked at each start.
+    @Test func aLinkIsFollowedOnce() throws {
+        let module = module(
+            Self.readRequest
+                + "printf 'tokenkeep=1\\nstatus=ok\\nsecret+=%s\\n\\n' $(printf %s \"$0\" | base64 -w 0)\n")
+        let link = directory.path + "/link"
+        symlink(directory.path + "/module", link)
+        let linked = PluginModule(
+            PluginModule.Setting(file: ModuleFile(path: link)), arena: SecretArena(),
+            versionKey: { () throws(TokenKeepError) in try ItemVersionKey.random() })
+        #expect(try module.load(name(), call).secret.utf8String == directory.path + "/module")
+        #expect(try linked.load(name(), call).secret.utf8String == directory.path + "/module")
+        chmod(directory.path + "/module", 0o777)
+        #expect(try failure(linked)?.message.contains("may write") == true)
+    }
+
     /// It is killed with what it started, and then left alone for a while.
     @Test func aProgramThatHangsIsKilledWithItsGroup() throws {
         let pipe = directory.path + "/pipe"

@@ -6,7 +6,7 @@ import TokenKeepCore
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
-    private var hasEnded = false
+    private var hasEnded = true  // until it was started
 
     /// Whether a request can be tried again: the program had ended before anything of it was read.
     private(set) var saidNothing = true
@@ -14,14 +14,13 @@ final class ProgramProcess {
     /// Starts the program.
     init(_ file: ModuleFile, variables: [String], showsErrors: Bool) throws(TokenKeepError) {
         self.file = file
+        let path = try file.program()
         var environment = ProgramEnvironment.entries(variables).map { strdup($0) }
         defer { for entry in environment { free(entry) } }
         environment.append(nil)
-        let error = tokenkeep_program_start(file.path, environment, showsErrors ? 1 : 0, &program)
-        guard error == 0 else {
-            hasEnded = true
-            throw file.refused(ModuleFile.words(error))
-        }
+        let error = tokenkeep_program_start(path, environment, showsErrors ? 1 : 0, &program)
+        guard error == 0 else { throw file.refused(ModuleFile.words(error), isAbsence: false) }
+        hasEnded = false
     }
 
     deinit { kill() }
@@ -41,7 +40,7 @@ final class ProgramProcess {
             let left = deadline.remainingMilliseconds
             guard left > 0 else { throw late }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
-                throw file.refused(ModuleFile.words(errno))
+                throw file.refused(ModuleFile.words(errno), isAbsence: false)
             }
             if waits[1].revents != 0 { try send(request, &unsent) }
             if waits[0].revents != 0 {

@@ -11,7 +11,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private(set) var capabilities: PluginCapabilities = []
 
     init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
-        try file.check()
+        try file.check()  // and again where it is started
         let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
         self.file = file
         self.variables = variables
