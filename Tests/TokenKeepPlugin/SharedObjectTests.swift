@@ -160,6 +160,19 @@ import TokenKeepVault
         #expect(error?.isAbsence == false)
     }
 
+    /// A handle that was opened with a wrong answer is closed: its closing tells of a change.
+    @Test func whatOpensWronglyIsClosed() throws {
+        let module = try module(Self.good.get().path, ["fault=opens-with-item"])
+        let told = Guarded(0)
+        module.whenChanged {
+            told.withLock {
+                $0 += 1; return true
+            }
+        }
+        #expect(try failure(module)?.status == .corrupt)
+        #expect(told.withLock { $0 } == 1)
+    }
+
     @Test func itTellsOfChanges() throws {
         let module = try module(Self.good.get().path)
         let told = Guarded(0)

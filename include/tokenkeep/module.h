@@ -112,7 +112,8 @@ typedef struct tokenkeep_host {
     void (*answer)(tokenkeep_call *call, const tokenkeep_module_item *item);
     /* Says something to a person who asks how the module is; the first line is where the items are. */
     void (*note)(tokenkeep_call *call, const char *text);
-    /* Somebody else may have changed items. From any thread, until close is called; data is changed_data. */
+    /* Somebody else may have changed items. From any thread, until close returns, or open where it fails;
+     * data is changed_data. */
     void (*changed)(void *data);
     /* An extension by its name, or NULL. This host has none. */
     const void *(*extension)(const char *name);

@@ -18,8 +18,14 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         self.object = object
         self.teller = teller
         self.handle = handle
-        _ = try call.items(
-            after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
+        do throws(TokenKeepError) {
+            _ = try call.items(
+                after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
+        } catch {
+            // What it opened and we do not use: its threads may call the teller until it is closed.
+            if status == TOKENKEEP_OK { close() }
+            throw error
+        }
     }
 
     var capabilities: PluginCapabilities {

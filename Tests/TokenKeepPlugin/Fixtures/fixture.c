@@ -54,6 +54,8 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
     }
     self->changed_data = options->changed_data;
     *result = self;
+    if (self->fault != NULL && strcmp(self->fault, "opens-with-item") == 0)
+        host->answer(call, NULL);
     return TOKENKEEP_OK;
 }
 
@@ -72,6 +74,8 @@ static void drop(stored *one) {
 
 static void close_handle(void *data) {
     handle *self = data;
+    if (self->fault != NULL && strcmp(self->fault, "opens-with-item") == 0)
+        host->changed(self->changed_data);
     while (self->first != NULL) {
         stored *one = self->first;
         self->first = one->next;
