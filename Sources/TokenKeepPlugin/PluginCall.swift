@@ -38,7 +38,10 @@ final class PluginCall: Sendable {
     func end() { told.withLock { $0.isOver = true } }
 
     /// Begins another step of the same call.
-    func begin() {
+    ///
+    /// - Throws: ``Status/timedOut`` where the caller has gone: what was given up is not begun.
+    func begin() throws(TokenKeepError) {
+        guard !isOver else { throw .late }
         told.withLock { told in
             told = Told(isOver: told.isOver, secret: told.secret)
         }
@@ -104,6 +107,8 @@ final class PluginCall: Sendable {
 }
 
 extension TokenKeepError {
+    static let late = TokenKeepError(.timedOut, "the module did not answer in time")
+
     /// A module's answer that is none.
     static func foreign(_ words: String) -> TokenKeepError {
         TokenKeepError(.corrupt, "the module answered with \(words)")

@@ -84,7 +84,6 @@ package final class PluginModule: Module {
             try request.check(present: present?.details)
             var details = request.details(replacing: present?.details, module: module, now: now)
             details.version = key.version(of: details, secret: request.secret)
-            guard !call.isOver else { throw PluginModule.late }
             call.entrust(request.secret)
             try transport.save(TokenItem(details: details, secret: request.secret), call)
             return details.version
@@ -99,7 +98,6 @@ package final class PluginModule: Module {
             if let version, let key {
                 let present = try PluginModule.present(name, transport, call, module, key)
                 try SaveRequest.check(version: version, of: name, present: present?.details)
-                guard !call.isOver else { throw PluginModule.late }
             }
             do throws(TokenKeepError) {
                 try transport.clear(name, call)
@@ -144,8 +142,6 @@ package final class PluginModule: Module {
             return transport.capabilities
         }
     }
-
-    private static let late = TokenKeepError(.timedOut, "the module did not answer in time")
 
     private static func versioned(_ item: TokenItem, _ key: ItemVersionKey) -> TokenItem {
         var details = item.details

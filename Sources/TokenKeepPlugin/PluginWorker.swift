@@ -131,7 +131,7 @@ final class PluginWorker: Sendable {
             } else {
                 jobs.removeAll { $0 === job }
             }
-            throw TokenKeepError(.timedOut, "the module did not answer in time")
+            throw .late
         }
 
         /// Whether it is done; the mutex is held.

@@ -38,7 +38,7 @@ final class ProgramProcess {
                 pollfd(fd: unsent > 0 ? program.input : -1, events: Int16(POLLOUT), revents: 0),
             ]
             let left = deadline.remainingMilliseconds
-            guard left > 0 else { throw late }
+            guard left > 0 else { throw .late }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
                 throw file.refused(ModuleFile.words(errno), isAbsence: false)
             }
@@ -99,8 +99,6 @@ final class ProgramProcess {
         close(program.input)
         close(program.output)
     }
-
-    private var late: TokenKeepError { TokenKeepError(.timedOut, "the module did not answer in time") }
 
     private func ended() -> TokenKeepError {
         var status: Int32 = 0

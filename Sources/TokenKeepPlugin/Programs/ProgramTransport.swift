@@ -64,6 +64,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ add: (ProgramRequest) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) -> [ForeignItem] {
+        try call.begin()
         let request = try ProgramRequest(operation, options, call)
         try add(request)
         try request.end()
@@ -83,7 +84,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private func ask(
         _ process: ProgramProcess, _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
     ) throws(TokenKeepError) -> [ForeignItem] {
-        call.begin()
+        try call.begin()
         let answer = ProgramAnswer(call)
         // What does not answer, or not well, is killed where this throws: nobody else has it.
         try process.exchange(request, answer, until: call.deadline)
