@@ -212,6 +212,28 @@ import TokenKeepCore
         #expect(answers[0].first != answers[2].first)
     }
 
+    /// What it says unasked is no answer to the next request.
+    @Test func aProgramThatIsOutOfStepIsStartedAnew() throws {
+        let (pipe, done) = (directory.path + "/pipe", directory.path + "/done")
+        mkfifo(pipe, 0o600)
+        let module = module(
+            """
+            answer() { printf 'tokenkeep=1\\nkeep=yes\\nstatus=ok\\nsecret+=%s\\n\\n' "$(printf %s "$1" | base64)"; }
+            while IFS= read -r line && [ -n "$line" ]; do :; done
+            if [ -e '\(done)' ]; then answer second; exit 0; fi
+            answer first
+            read -r line <'\(pipe)'
+            answer stale
+            : >'\(done)'
+            while IFS= read -r line && [ -n "$line" ]; do :; done
+            """)
+        #expect(try module.load(name(), call).secret.utf8String == "first")
+        close(open(pipe, O_WRONLY))
+        let end = Deadline(milliseconds: 10_000)
+        while access(done, F_OK) != 0, !end.hasPassed { sched_yield() }
+        #expect(try module.load(name(), call).secret.utf8String == "second")
+    }
+
     @Test func itsEnvironmentIsClean() throws {
         setenv("TOKENKEEP_TEST_GIVEN", "given", 1)
         setenv("TOKENKEEP_TEST_KEPT_BACK", "kept back", 1)

@@ -11,6 +11,9 @@ final class ProgramProcess {
     /// Whether a request can be tried again: the program had ended before anything of it was read.
     private(set) var saidNothing = true
 
+    /// Whether the whole of the last request went to it: what is left of one would be the next one's beginning.
+    private(set) var tookRequest = false
+
     /// Starts the program.
     init(_ file: ModuleFile, variables: [String], showsErrors: Bool) throws(TokenKeepError) {
         self.file = file
@@ -29,7 +32,7 @@ final class ProgramProcess {
     ///
     /// - Throws: ``Status/timedOut``, ``Status/unavailable`` where it ended without an answer, ``Status/corrupt``.
     func exchange(_ request: ProgramRequest, _ answer: ProgramAnswer, until deadline: Deadline) throws(TokenKeepError) {
-        saidNothing = true
+        (saidNothing, tookRequest) = (true, false)
         let unread = try WipingBuffer(capacity: 4096)
         var (unsent, total) = (request.buffer.count, 0)
         while !answer.isWhole {
@@ -51,6 +54,12 @@ final class ProgramProcess {
         }
     }
 
+    /// Whether it waits for a request: it has neither ended nor said something that nobody asked for.
+    var isWaiting: Bool {
+        var output = pollfd(fd: program.output, events: Int16(POLLIN), revents: 0)
+        return !hasEnded && poll(&output, 1, 0) == 0
+    }
+
     /// Where the program reads no further, its answer is what counts.
     private func send(_ request: ProgramRequest, _ unsent: inout Int) throws(TokenKeepError) {
         let bytes = request.buffer.bytes.suffix(unsent)
@@ -58,6 +67,7 @@ final class ProgramProcess {
         let written = write(program.input, UnsafeRawBufferPointer(rebasing: bytes).baseAddress, bytes.count)
         if written >= 0 {
             unsent -= written
+            tookRequest = unsent == 0
         } else if errno != EAGAIN, errno != EINTR {
             unsent = 0
         }

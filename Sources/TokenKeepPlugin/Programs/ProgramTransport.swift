@@ -70,6 +70,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         try request.end()
         if let process = kept {
             kept = nil
+            // One that is out of step would answer this request with what it has said before.
+            guard process.isWaiting else { return try askAnew(request, expected, call) }
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
             } catch {
@@ -77,8 +79,15 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
                 guard error.status == .unavailable, process.saidNothing else { throw error }
             }
         }
-        let process = try ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors)
-        return try ask(process, request, expected, call)
+        return try askAnew(request, expected, call)
+    }
+
+    private func askAnew(
+        _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
+    ) throws(TokenKeepError) -> [ForeignItem] {
+        try ask(
+            ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors), request, expected,
+            call)
     }
 
     private func ask(
@@ -89,13 +98,23 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         // What does not answer, or not well, is killed where this throws: nobody else has it.
         try process.exchange(request, answer, until: call.deadline)
         capabilities.formUnion(answer.capabilities)
-        if answer.keepsRunning {
-            kept = process
-        } else {
+        if !answer.keepsRunning {
             // The answer is here: the caller must get it in time, however long the program takes to end.
             process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
-        return try answer.items(expecting: expected)
+        do throws(TokenKeepError) {
+            let items = try answer.items(expecting: expected)
+            keep(process, answer)
+            return items
+        } catch {
+            // A failure is an answer too; what answers wrongly is not believed to be in step.
+            if error.status != .corrupt { keep(process, answer) }
+            throw error
+        }
+    }
+
+    private func keep(_ process: ProgramProcess, _ answer: ProgramAnswer) {
+        if answer.keepsRunning, process.tookRequest { kept = process }
     }
 
     /// A program's own words may hold anything: they are seen only by who asks for them.
