@@ -68,10 +68,10 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         let request = try ProgramRequest(operation, options, call)
         try add(request)
         try request.end()
-        if let process = kept {
-            kept = nil
-            // One that is out of step would answer this request with what it has said before.
-            guard process.isWaiting else { return try askAnew(request, expected, call) }
+        let before = kept
+        kept = nil
+        // One that is out of step would answer this request with what it has said before.
+        if let process = before, process.isWaiting {
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
             } catch {
@@ -79,15 +79,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
                 guard error.status == .unavailable, process.saidNothing else { throw error }
             }
         }
-        return try askAnew(request, expected, call)
-    }
-
-    private func askAnew(
-        _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
-    ) throws(TokenKeepError) -> [ForeignItem] {
-        try ask(
-            ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors), request, expected,
-            call)
+        let process = try ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors)
+        return try ask(process, request, expected, call)
     }
 
     private func ask(
