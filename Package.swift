@@ -60,10 +60,12 @@ let package = Package(
         .target(
             name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepStack"],
             swiftSettings: strict),
+        // What every module must do: for the program and the tests, not for the library.
+        .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepStack", "CSystemShims",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepStack", "TokenKeepConformance", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -87,7 +89,10 @@ let package = Package(
             path: "Tests/TokenKeepSecretService", exclude: ["Fakes"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepPluginTests",
-            dependencies: ["TokenKeepPlugin", "TokenKeepStack", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
+            dependencies: [
+                "TokenKeepPlugin", "TokenKeepConformance", "TokenKeepStack", "TokenKeepVault", "TokenKeepCore",
+                "TestSupport",
+            ],
             path: "Tests/TokenKeepPlugin", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepStackTests",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import TokenKeepConformance
 import TokenKeepCore
 import TokenKeepPlugin
 import TokenKeepStack

@@ -252,7 +252,8 @@ import TokenKeepCore
         }
         #expect(lines.contains("TOKENKEEP_TEST_GIVEN=given"))
         #expect(lines.contains("/"))
-        #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 5)  // the three, ls's own and a pipe of the shell's
+        // The three, ls's own and a pipe of the shell's.
+        #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 5)
         #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
     }
 

@@ -276,6 +276,26 @@ import TokenKeepVault
         #expect(try Store(configuration).list().items.isEmpty)  // the fixture keeps items for each handle
     }
 
+    /// With a `-` before it, a line whose module cannot be loaded is passed over; without, it is an outage.
+    @Test(arguments: ["any", "load"], [true, false])
+    func aModuleThatCannotBeLoadedIsPassedOverWhereTheStackSaysSo(operation: String, mayBeMissing: Bool) throws {
+        let directory = TemporaryDirectory()
+        directory.write(Array("no object".utf8), to: "broken.so")
+        let line = "\(mayBeMissing ? "-" : "")\(operation) sufficient \(directory.path)/broken.so"
+        directory.write(Array("\(line)\nany required vault\n".utf8), to: "stack.d/default.conf")
+        var configuration = StoreConfiguration()
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
+        let store = try Store(configuration)
+        let expected: Status = mayBeMissing ? .notFound : .unavailable
+        #expect(throws: TokenKeepError(expected, "")) { try store.load(service: "example.com", account: "bob") }
+        _ = try store.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")))
+        #expect(try store.load(service: "example.com", account: "ann").secret.utf8String == "s3cr3t")
+        #expect((try store.list().problem != nil) == (operation == "any" && !mayBeMissing))
+        try store.clear(service: "example.com", account: "ann")
+        #expect(throws: TokenKeepError(expected, "")) { try store.load(service: "example.com", account: "bob") }
+    }
+
     @Test func aStackNamesModulesByTheirNamesAndTheSystemsByTheirPaths() throws {
         let built = try Self.good.get()
         func problem(_ text: String, directories: StackDirectories = .none) -> TokenKeepError? {
