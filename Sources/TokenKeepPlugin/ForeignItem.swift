@@ -77,12 +77,23 @@ struct ForeignItem: Sendable {
 enum ForeignText {
     private static let mostBytes = 512
 
-    /// Whether a text holds a secret. Of less than four bytes any text may.
-    static func holds(_ text: String, _ secret: SecretBytes) -> Bool {
-        let text = Array(text.utf8)
-        guard (4...max(4, text.count)).contains(secret.count), secret.count <= text.count else { return false }
+    /// Whether a text holds a secret, or 15 bytes of one: every such run covers one of its blocks of eight. Of less than
+    /// four bytes any text may.
+    static func holds(_ text: UnsafeRawBufferPointer, _ secret: SecretBytes) -> Bool {
+        let block = MemoryLayout<UInt64>.size
         return secret.withUnsafeBytes { secret in
-            (0...text.count - secret.count).contains { text[$0..<$0 + secret.count].elementsEqual(secret) }
+            guard secret.count >= 4, text.count >= min(secret.count, block) else { return false }
+            guard secret.count >= 2 * block else {
+                return text.count >= secret.count
+                    && (0...text.count - secret.count).contains {
+                        text[$0..<$0 + secret.count].elementsEqual(secret)
+                    }
+            }
+            let runs = Set(
+                (0...text.count - block).map { text.loadUnaligned(fromByteOffset: $0, as: UInt64.self) })
+            return stride(from: 0, through: secret.count - block, by: block).contains {
+                runs.contains(secret.loadUnaligned(fromByteOffset: $0, as: UInt64.self))
+            }
         }
     }
 

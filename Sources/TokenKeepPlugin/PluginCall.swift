@@ -50,9 +50,12 @@ final class PluginCall: Sendable {
     /// Notes the secret that the module gets: no text of its may hold it.
     func entrust(_ secret: SecretBytes) { told.withLock { $0.secret = secret } }
 
-    func set(error text: String) {
+    /// Takes why the call fails, as the module's memory or answer has it, unless that holds a secret of this call.
+    func set(error text: UnsafeRawBufferPointer) {
         told.withLock { told in
-            told.error = told.secret.map { ForeignText.holds(text, $0) } == true ? PluginCall.withheld : text
+            let secrets = [told.secret] + told.items.map(\.secret)
+            let isSecret = secrets.contains { secret in secret.map { ForeignText.holds(text, $0) } == true }
+            told.error = isSecret ? PluginCall.withheld : ForeignText.line(String(decoding: text, as: UTF8.self))
         }
     }
 

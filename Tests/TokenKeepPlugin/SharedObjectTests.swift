@@ -236,15 +236,18 @@ import TokenKeepVault
         #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
     }
 
-    @Test func noWordsHoldTheSecret() throws {
+    @Test(
+        arguments: ["short", String(repeating: ".", count: 496)],
+        ["s3cr3t", "0123456789abcdef-0123456789abcdef-and-more"])
+    func noWordsHoldTheSecret(label: String, secret: String) throws {
         let module = try module(Self.good.get().path, ["fault=quotes"])
         do throws(TokenKeepError) {
             _ = try module.save(
-                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes("s3cr3t")), call)
+                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes(secret), label: label), call)
             Issue.record("it saves")
         } catch {
             #expect(error.status == .io)
-            #expect(!error.message.contains("s3cr3t"), "\(error.message)")
+            #expect(!error.message.contains(secret.prefix(4)), "\(error.message)")
         }
     }
 

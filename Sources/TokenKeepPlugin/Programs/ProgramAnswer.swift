@@ -72,7 +72,10 @@ final class ProgramAnswer {
     private func take(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
         switch key {
         case "status": status = try ProgramAnswer.status(value)
-        case "message": call.set(error: try line(value))
+        case "message":
+            let text = try WipingBuffer(capacity: value.count)
+            try ProgramAnswer.decode(value, into: text)
+            call.set(error: text.bytes)
         case "note": call.note(try line(value))
         case "keep": keepsRunning = value.elementsEqual("yes".utf8)
         case "capability": note(capability: value)

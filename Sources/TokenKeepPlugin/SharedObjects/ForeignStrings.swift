@@ -11,6 +11,11 @@ enum ForeignStrings {
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
+    /// A line as the module has it, and beyond what is shown of it: where a secret is cut, its beginning is left.
+    static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text, count: strnlen(text, 1024))
+    }
+
     /// A text that may have `limit` bytes; nil for NULL. One byte further nothing is read.
     static func text(
         _ text: UnsafePointer<CChar>?, _ field: String, atMost limit: Int

@@ -183,8 +183,8 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     if (host->is_over(call))
         return TOKENKEEP_TIMED_OUT;
     if (self->fault != NULL) { /* quotes */
-        char text[100];
-        snprintf(text, sizeof text, "cannot keep %.40s", (const char *)item->secret);
+        char text[1100];       /* behind a label that may be so long that the host's cut divides the secret */
+        snprintf(text, sizeof text, "cannot keep %.500s%.40s", item->label, (const char *)item->secret);
         host->set_error(call, text);
         return TOKENKEEP_IO;
     }
