@@ -83,7 +83,9 @@ package final class PluginModule: Module {
             let present = try PluginModule.present(request.name, transport, call, module, key)
             try request.check(present: present?.details)
             var details = request.details(replacing: present?.details, module: module, now: now)
-            details.version = key.version(of: details, secret: request.secret)
+            let keepsMetadata = try transport.keepsMetadata(call)
+            if !keepsMetadata { try PluginModule.checkPlain(details) }
+            details.version = key.version(of: keepsMetadata ? details : details.plain, secret: request.secret)
             call.entrust(request.secret)
             try transport.save(TokenItem(details: details, secret: request.secret), call)
             return details.version
@@ -143,6 +145,15 @@ package final class PluginModule: Module {
         }
     }
 
+    /// A level or flags that are lost are none: a module that keeps secrets alone takes items without them.
+    private static func checkPlain(_ details: ItemDetails) throws(TokenKeepError) {
+        guard details.accessLevel == details.plain.accessLevel, details.flags == details.plain.flags else {
+            throw TokenKeepError(
+                .policy, "the module keeps neither levels nor flags",
+                hint: "name it in lines for load, or leave the level open")
+        }
+    }
+
     private static func versioned(_ item: TokenItem, _ key: ItemVersionKey) -> TokenItem {
         var details = item.details
         details.version = key.version(of: details, secret: item.secret)
@@ -193,4 +204,9 @@ package final class PluginModule: Module {
             error.status, error.message, module: name, hint: error.hint,
             isAbsence: error.isAbsence && setting.mayBeMissing)
     }
+}
+
+extension ItemDetails {
+    /// What comes back from a module that keeps secrets alone.
+    fileprivate var plain: ItemDetails { ItemDetails(name: name, label: name.defaultLabel, module: module) }
 }

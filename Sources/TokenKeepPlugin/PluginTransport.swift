@@ -13,6 +13,9 @@ protocol PluginTransport: Sendable {
     /// What the module says that it can do, as far as it said so.
     var capabilities: PluginCapabilities { get }
 
+    /// Whether metadata comes back as it was saved; asks the module where it did not say so yet.
+    func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool
+
     /// The item, as the module gave it.
     ///
     /// - Throws: ``Status/notFound``, and what else the module says.

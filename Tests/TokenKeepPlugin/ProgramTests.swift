@@ -72,6 +72,7 @@ import TokenKeepCore
             while IFS= read -r line && [ -n "$line" ]; do echo "$line" >>'\(log)'; done
             case $(sed -n 's/^operation=//p' '\(log)' | tail -1) in
             load) printf 'tokenkeep=1\\nstatus=not_found\\n\\n' ;;
+            report) printf 'tokenkeep=1\\nstatus=ok\\ncapability=keeps-metadata\\n\\n' ;;
             *) printf 'tokenkeep=1\\nstatus=ok\\n\\n' ;;
             esac
             """, ["prefix=a b"])

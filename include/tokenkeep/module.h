@@ -58,7 +58,8 @@ extern "C" {
 #define TOKENKEEP_MODULE_ENFORCES_OTHER_MACHINE 4  /* nor can a copy on another machine be read */
 #define TOKENKEEP_MODULE_ENFORCES_SCREEN_LOCK   8  /* items cannot be read while the screen is locked */
 #define TOKENKEEP_MODULE_ENFORCES_PRESENCE      16 /* the user is asked at each use */
-/* Label, attributes, level, flags and times come back as they were saved. Without it only the secret does. */
+/* Label, attributes, level, flags and times come back as they were saved. Without it only the secret does,
+ * and an item with a level or flags is never given to save. */
 #define TOKENKEEP_MODULE_KEEPS_METADATA 32
 /* The module calls host->changed when somebody else changed its items. */
 #define TOKENKEEP_MODULE_WATCHES 64

@@ -9,6 +9,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private let variables: [String]
     private var kept: ProgramProcess?
     private(set) var capabilities: PluginCapabilities = []
+    private var hasReported = false
 
     init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
         try file.check()  // and again where it is started
@@ -16,6 +17,11 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         self.file = file
         self.variables = variables
         self.options = PluginOptions(name: options.name, arguments: arguments, changed: options.changed)
+    }
+
+    func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool {
+        if !hasReported { _ = try report(call) }
+        return capabilities.contains(.keepsMetadata)
     }
 
     func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
@@ -52,6 +58,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         } catch {
             guard error.status == .unsupported else { throw error }
         }
+        hasReported = true
         return call.notes
     }
 

@@ -35,6 +35,8 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         return capabilities
     }
 
+    func keepsMetadata(_ call: PluginCall) -> Bool { capabilities.contains(.keepsMetadata) }
+
     func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
         let items = try ask(object.table.load, .item, call) { load, call in
             name.withCStrings { load(handle, $0, $1, $2, call) }
