@@ -10,6 +10,7 @@ final class PluginCall: Sendable {
 
     private struct Told {
         var isOver = false
+        var expected = Expected.handle
         var secret: SecretBytes?
         var error: String?
         var notes: [String] = []
@@ -40,10 +41,10 @@ final class PluginCall: Sendable {
     /// Begins another step of the same call.
     ///
     /// - Throws: ``Status/timedOut`` where the caller has gone: what was given up is not begun.
-    func begin() throws(TokenKeepError) {
+    func begin(_ expected: Expected) throws(TokenKeepError) {
         guard !isOver else { throw .late }
         told.withLock { told in
-            told = Told(isOver: told.isOver, secret: told.secret)
+            told = Told(isOver: told.isOver, expected: expected, secret: told.secret)
         }
     }
 
@@ -65,13 +66,15 @@ final class PluginCall: Sendable {
         told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
     }
 
-    /// Takes an item, or why it is none.
-    func answer(_ read: () throws(TokenKeepError) -> ForeignItem) {
-        guard told.withLock({ $0.fault == nil && $0.items.count < PluginCall.mostItems }) else {
-            return told.withLock { $0.fault = $0.fault ?? .foreign("more than \(PluginCall.mostItems) items") }
+    /// Takes an item, or why it is none. `read` is told whether its secret is wanted.
+    func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> ForeignItem) {
+        let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
+        let most = expected == .list ? PluginCall.mostItems : 1
+        guard !isFaulty, count < most else {
+            return told.withLock { $0.fault = $0.fault ?? .foreign("more than \(most) items") }
         }
         do throws(TokenKeepError) {
-            let item = try read()
+            let item = try read(expected == .item)
             told.withLock { $0.items.append(item) }
         } catch {
             told.withLock { $0.fault = error }

@@ -134,6 +134,11 @@ import TokenKeepCore
         #expect(error.status == .corrupt, "\(error)")
     }
 
+    @Test func aListWithASecretIsCorrupt() throws {
+        let module = answering("tokenkeep=1\nstatus=ok\nitem=\nservice=YQ==\nsecret+=eA==\n\n")
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.list(namespace: "", service: nil, call) }
+    }
+
     @Test func aLineThatNeverEndsIsCorrupt() throws {
         #expect(try failure(module("exec tr '\\0' x </dev/zero\n"))?.status == .corrupt)
     }

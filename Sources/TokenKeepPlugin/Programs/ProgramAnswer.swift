@@ -11,6 +11,7 @@ final class ProgramAnswer {
     private enum Stage { case version, fields, whole }
     private var stage = Stage.version
     private let call: PluginCall
+    private let expected: PluginCall.Expected
     private var status: Status?
     private var item: ForeignItem?
     private var secret: WipingBuffer?
@@ -19,7 +20,10 @@ final class ProgramAnswer {
     /// What the program says that it can do.
     private(set) var capabilities: PluginCapabilities = []
 
-    init(_ call: PluginCall) { self.call = call }
+    init(_ call: PluginCall, _ expected: PluginCall.Expected) {
+        self.call = call
+        self.expected = expected
+    }
 
     /// Whether the empty line at the end came.
     var isWhole: Bool { stage == .whole }
@@ -43,9 +47,9 @@ final class ProgramAnswer {
     }
 
     /// What it came to.
-    func items(expecting expected: PluginCall.Expected) throws(TokenKeepError) -> [ForeignItem] {
+    func items() throws(TokenKeepError) -> [ForeignItem] {
         guard let status else { throw .foreign("no status") }
-        if let item, expected == .item, status == .ok { call.answer { item } }
+        if let item, expected == .item, status == .ok { call.answer { (_) in item } }
         return try call.items(after: status, expecting: expected)
     }
 
@@ -112,6 +116,7 @@ final class ProgramAnswer {
     }
 
     private func take(secret value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        guard expected == .item else { throw .foreign("a secret that nobody asked for") }
         let secret: WipingBuffer
         if let begun = self.secret { secret = begun } else { secret = try WipingBuffer(capacity: 256) }
         self.secret = secret
@@ -125,7 +130,7 @@ final class ProgramAnswer {
         if let secret { item?.secret = try SecretBytes(copying: secret.bytes, in: call.arena) }
         secret = nil
         guard isList, let item else { return }
-        call.answer { item }
+        call.answer { (_) in item }
         self.item = nil
     }
 

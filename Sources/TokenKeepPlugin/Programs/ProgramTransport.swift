@@ -71,7 +71,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ add: (ProgramRequest) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) -> [ForeignItem] {
-        try call.begin()
+        try call.begin(expected)
         let request = try ProgramRequest(operation, options, call)
         try add(request)
         try request.end()
@@ -93,8 +93,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private func ask(
         _ process: ProgramProcess, _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
     ) throws(TokenKeepError) -> [ForeignItem] {
-        try call.begin()
-        let answer = ProgramAnswer(call)
+        try call.begin(expected)
+        let answer = ProgramAnswer(call, expected)
         // What does not answer, or not well, is killed where this throws: nobody else has it.
         try process.exchange(request, answer, until: call.deadline)
         capabilities.formUnion(answer.capabilities)
@@ -103,7 +103,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
             process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
         do throws(TokenKeepError) {
-            let items = try answer.items(expecting: expected)
+            let items = try answer.items()
             keep(process, answer)
             return items
         } catch {

@@ -47,7 +47,7 @@ enum ForeignStrings {
 extension ForeignItem {
     /// Copies what a module's structure points to.
     init(
-        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?
+        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?, withSecret: Bool
     ) throws(TokenKeepError) {
         guard let pointer else { throw .foreign("NULL for an item") }
         var item = tokenkeep_module_item()
@@ -65,8 +65,10 @@ extension ForeignItem {
         guard (0...Limits.secret).contains(item.secret_length) else {
             throw .foreign("a secret longer than \(Limits.secret) bytes")
         }
-        secret = try SecretBytes(
-            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+        if withSecret {
+            secret = try SecretBytes(
+                copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+        }
         accessLevel = item.accessibility
         flags = item.flags
         createdAt = item.created_at

@@ -45,7 +45,9 @@ enum HostTable {
         }
         table.answer = { pointer, item in
             guard let call = HostTable.call(pointer) else { return }
-            call.answer { () throws(TokenKeepError) in try ForeignItem(item, in: call.arena) }
+            call.answer { (withSecret) throws(TokenKeepError) in
+                try ForeignItem(item, in: call.arena, withSecret: withSecret)
+            }
         }
         table.changed = { data in
             guard let data else { return }

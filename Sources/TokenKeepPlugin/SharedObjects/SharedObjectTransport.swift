@@ -88,7 +88,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         _ body: (Function, OpaquePointer) -> tokenkeep_status
     ) throws(TokenKeepError) -> [ForeignItem] {
         guard let function else { throw TokenKeepError(.unsupported, "the module has no such operation") }
-        try call.begin()
+        try call.begin(expected)
         let status = HostTable.lend(call) { body(function, $0) }
         return try call.items(after: SharedObjectTransport.status(status), expecting: expected)
     }
