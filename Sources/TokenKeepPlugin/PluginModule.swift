@@ -22,6 +22,8 @@ package final class PluginModule: Module {
         package var mayBeMissing = false
         /// Whether what it misses may be owed to it.
         package var acceptsDebts = true
+        /// After how long without a call a program that stays is told to end.
+        package var idleMilliseconds: UInt32 = 5000
         /// The time that a save notes.
         package var clock: @Sendable () -> UnixTime = { .now }
 
@@ -37,7 +39,7 @@ package final class PluginModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let worker: PluginWorker
     private let observers = ChangeObservers()
-    private let session = PluginSession()
+    private let session: PluginSession
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500
 
@@ -50,8 +52,13 @@ package final class PluginModule: Module {
         self.arena = arena
         self.versionKey = versionKey
         // A program that did not answer is killed: that it can be started again says nothing.
+        let isProgram = setting.file.kind == .program
+        let session = PluginSession()
         worker = PluginWorker(
-            restMilliseconds: setting.file.kind == .program ? PluginModule.restMilliseconds : 0)
+            restMilliseconds: isProgram ? PluginModule.restMilliseconds : 0,
+            idleMilliseconds: isProgram ? setting.idleMilliseconds : 0
+        ) { session.rest() }
+        self.session = session
     }
 
     deinit {

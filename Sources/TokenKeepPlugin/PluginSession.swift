@@ -26,6 +26,9 @@ final class PluginSession: @unchecked Sendable {
         }
     }
 
+    /// Ends what need not stay while nothing is asked.
+    func rest() { transport?.rest() }
+
     /// Ends what was opened.
     func close() {
         transport?.close()

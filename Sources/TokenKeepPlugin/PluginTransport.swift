@@ -36,6 +36,9 @@ protocol PluginTransport: Sendable {
     /// How the module is, in lines.
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String]
 
+    /// Ends what the next call can start anew.
+    func rest()
+
     /// Ends the module's part of it.
     func close()
 }

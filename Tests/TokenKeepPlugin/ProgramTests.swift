@@ -12,11 +12,14 @@ import TokenKeepCore
     private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
 
     /// A module whose program is a shell script.
-    private func module(_ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n") -> PluginModule {
+    private func module(
+        _ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n", idle: UInt32 = 5000
+    ) -> PluginModule {
         directory.write(Array((shebang + script).utf8), to: "module", mode: 0o700)
         var setting = PluginModule.Setting(file: ModuleFile(path: directory.path + "/module"))
         setting.arguments = arguments
         setting.timeoutMilliseconds = 20_000
+        setting.idleMilliseconds = idle
         let key = Result { try ItemVersionKey.random() }
         return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in
             do { return try key.get() } catch { throw TokenKeepError(.internal, "no key") }
@@ -238,6 +241,28 @@ import TokenKeepCore
         let end = Deadline(milliseconds: 10_000)
         while access(done, F_OK) != 0, !end.hasPassed { sched_yield() }
         #expect(try module.load(name(), call).secret.utf8String == "second")
+    }
+
+    /// A host that waits for all its children must not wait for ever.
+    @Test func aProgramThatStaysEndsWhenNothingIsAsked() throws {
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = module(
+            """
+            exec 3>'\(pipe)'
+            while :; do
+                while IFS= read -r line || exit 0; do [ -n "$line" ] || break; done
+                printf 'tokenkeep=1\\nkeep=yes\\nstatus=ok\\nsecret+=eA==\\n\\n'
+            done
+            """, idle: 50)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        for _ in 0..<2 {
+            #expect(try module.load(name(), call).secret.utf8String == "x")
+            var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&wait, 1, 10_000) == 1)
+            #expect(Int32(wait.revents) & POLLHUP != 0)
+        }
     }
 
     @Test func itsEnvironmentIsClean() throws {

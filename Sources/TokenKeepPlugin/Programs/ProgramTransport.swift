@@ -62,10 +62,13 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         return call.notes
     }
 
-    func close() {
+    /// A program that stays is a child of this process: whoever waits for all his children waits for it too.
+    func rest() {
         kept?.end(patience: 200)
         kept = nil
     }
+
+    func close() { rest() }
 
     private func ask(
         _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,

@@ -77,6 +77,8 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         return call.notes
     }
 
+    func rest() {}
+
     func close() {
         object.table.close?(handle)
         withExtendedLifetime(teller) {}
