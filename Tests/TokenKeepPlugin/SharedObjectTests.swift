@@ -131,6 +131,19 @@ import TokenKeepVault
         #expect(try new.list(namespace: "", service: nil, call).items.isEmpty)
     }
 
+    /// A host that closes all descriptors, as daemons do, closes ours: the next object must not take its name.
+    @Test func twoObjectsAreTwoModulesAfterDescriptorsWereClosed() throws {
+        let builtOld = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "closed")
+        let builtNew = try BuiltModule(Self.fixture, name: "closed")
+        let (old, new) = try (module(builtOld.path), module(builtNew.path))
+        _ = try failure(old)
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            if target == builtOld.path, let descriptor = Int32(name) { close(descriptor) }
+        }
+        #expect(try new.list(namespace: "", service: nil, call).items.isEmpty)
+    }
+
     @Test(arguments: [
         "status", "conflict", "nothing", "twice", "null", "small", "huge", "label", "utf8", "control", "secret",
         "length", "level", "memory", "flags", "time", "attributes", "many", "upper", "nameless", "other",
