@@ -166,6 +166,9 @@ import TokenKeepCore
         chmod(directory.path + "/module", 0o700)
         chmod(directory.path, 0o777)
         #expect(try failure(module)?.message.contains("may write") == true)
+        // A group that root gave a directory to is root's decision; another user's is refused.
+        chmod(directory.path, 0o770)
+        #expect(try failure(module)?.message.contains("may write") == (geteuid() != 0))
     }
 
     /// What a link points to is what is checked and started, and it is checked at each start.

@@ -102,8 +102,10 @@ package struct ModuleFile: Sendable {
             guard tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0 else {
                 throw refused(ModuleFile.words(errno))
             }
-            // In a directory with the sticky bit nobody replaces what is another's.
-            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0)
+            // In a directory with the sticky bit nobody replaces what is another's. To which group root gives
+            // a directory, as Debian gives /usr/local/lib to staff, is root's own decision.
+            let isRootsGroup = status.st_uid == 0 && status.st_mode & S_IWOTH == 0
+            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0 || isRootsGroup)
         }
     }
 
