@@ -11,7 +11,8 @@
  * ring= keeps the items of one purpose apart from others; without it there is one common ring.
  *
  * The kernel grants a user some 20 000 bytes for all keys, those that unlock disks and vaults among them:
- * this module takes 8192 at most and is UNAVAILABLE then.
+ * this module takes 8192 at most and is UNAVAILABLE then. So it is where a seccomp filter (Docker's) blocks
+ * keys.
  */
 #include <tokenkeep/module.h>
 

@@ -2,13 +2,14 @@
 """A module that keeps items in the password store of passwordstore.org, through the program pass.
 
     # operation   control       module    arguments
-    any           sufficient    pass.py   prefix=tokens env=PASSWORD_STORE_DIR env=GNUPGHOME
+    any           sufficient    pass.py   prefix=tokens env=PASSWORD_STORE_DIR env=GNUPGHOME env=GPG_TTY env=DISPLAY
 
 An item is the entry PREFIX/NAMESPACE/SERVICE/ACCOUNT; the prefix is "tokenkeep" unless the line says another, and an empty
 namespace or account is a %. Its first line is the secret, so that `pass tokenkeep/%/example.com/ann` prints it, and the
 lines below are "key: value". A secret that is no line of text stands there in base64.
 
-Whether gpg may ask for a passphrase is the caller's word (prompt=yes); otherwise a locked key is LOCKED.
+Whether gpg may ask for a passphrase is the caller's word (prompt=yes); otherwise a locked key is LOCKED. gpg's own
+pinentry asks: it needs GPG_TTY (GPG_TTY=$(tty) in the shell's profile) or a display.
 It stays for the next request: starting Python takes longer than most of what it does.
 """
 

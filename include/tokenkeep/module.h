@@ -17,13 +17,15 @@
  *
  * THREADS. All functions of one handle are called one after the other, on one thread that the host started
  * for it and on which every signal is blocked but those of faults. Different handles are used at the same
- * time. The init function is called once in a process. Do not call setlocale, chdir, setuid or signal, nor
- * change the environment: the process is somebody else's.
+ * time. The init function is called once in a process. Constructors must not wait for anything: they run
+ * under the lock of the dynamic loader. Do not call setlocale, chdir, setuid or signal, nor change the
+ * environment: the process is somebody else's.
  *
  * DEADLINES. The caller waits until the call's deadline and no longer. A function that is not back by then
- * goes on alone; what it answers is dropped, and until it returns every other call fails as UNAVAILABLE.
- * Before anything that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells
- * how long a wait may be.
+ * goes on alone; what it answers is dropped, and until it returns every new call fails as UNAVAILABLE. Calls
+ * that waited for their turn end with their own deadline, as TIMED_OUT, and are never begun. Before anything
+ * that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells how long a wait
+ * may be.
  *
  * FORK. A child of fork() opens handles of its own. A handle of the parent is never used there.
  *
@@ -97,7 +99,7 @@ typedef struct tokenkeep_module_options {
 /* What the host offers. It lives as long as the process; any thread may call its functions. */
 typedef struct tokenkeep_host {
     size_t struct_size; /* of the host's table */
-    /* Zeroed memory, locked and between guard pages; NULL where there is none. */
+    /* Zeroed memory between guard pages, locked where the kernel allows; NULL where there is none. */
     void *(*alloc)(size_t size);
     /* Wipes and takes back what alloc gave, and nothing else. NULL is allowed. */
     void (*free)(void *memory);
