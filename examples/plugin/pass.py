@@ -94,7 +94,8 @@ class PasswordStore:
         return os.path.isfile(os.path.join(self.root, entry + ".gpg"))
 
     def run(self, *arguments, given=b""):
-        environment = dict(os.environ)
+        # gpg says in words alone why it fails: they must be those that are looked for.
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         if self.request.word("prompt") != b"yes":
             environment["PASSWORD_STORE_GPG_OPTS"] = "--pinentry-mode error"
         left = self.request.end - time.monotonic()
