@@ -94,7 +94,10 @@ enum ConformanceCases {
         },
         .init(name: "the longest names are kept") { subject in
             let long = String(repeating: "n", count: Limits.service)
-            let names = try [subject.name(long, long), subject.name(long, String(long.dropLast()) + "m")]
+            let dots = String(repeating: ".", count: Limits.service)
+            let names = try [
+                subject.name(long, long), subject.name(long, String(long.dropLast()) + "m"), subject.name(dots, dots),
+            ]
             for (index, name) in names.enumerated() { try subject.save(name, [UInt8(index)]) }
             for (index, name) in names.enumerated() {
                 try subject.require(try subject.load(name) == [UInt8(index)], "item \(index) is another")

@@ -62,9 +62,10 @@ class Request:
 
 def encoded(part):
     """A part of a name as the name of a file, or of directories and a file."""
-    text = urllib.parse.quote(part, safe=" @+=,:()").replace("~", "%7E").replace(".", "%2E", part.startswith("."))
+    text = urllib.parse.quote(part, safe=" @+=,:()").replace("~", "%7E")
     pieces = [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)] or ["%"]
-    return "~/".join(pieces)
+    # A piece may be "..", or the name of a file that is pass's own.
+    return "~/".join(piece.replace(".", "%2E", piece.startswith(".")) for piece in pieces)
 
 
 def decoded(text):
