@@ -70,7 +70,10 @@ import TokenKeepVault
         let path = BuiltModule.root + "/examples/plugin/environment.sh"
         let module = try ModuleCatalog.module(
             path,
-            arguments: ["env=TOKENKEEP_TEST_TOKEN", "github.com/ci=TOKENKEEP_TEST_TOKEN", "env=CREDENTIALS_DIRECTORY"]
+            arguments: [
+                "env=TOKENKEEP_TEST_TOKEN", "github.com/ci=TOKENKEEP_TEST_TOKEN", "a%2Fb/c=TOKENKEEP_TEST_TOKEN",
+                "env=CREDENTIALS_DIRECTORY",
+            ]
         ).module
         #expect(check(module, keepsMetadata: false).count == 15)
         func load(_ service: String, _ account: String) throws -> String? {
@@ -79,8 +82,12 @@ import TokenKeepVault
             ).secret.utf8String
         }
         #expect(try load("github.com", "ci") == "a token\n")
+        #expect(try load("a/b", "c") == "a token\n")
         #expect(try load("example.com", "") == "s3cr3t")
-        for (service, account) in [("github.com", ""), ("example.com", "ann"), ("HOME", ""), ("..", ""), ("../x", "")] {
+        for (service, account) in [
+            ("github.com", ""), ("a", "b/c"), ("a/b/c", ""), ("github.com/ci", ""), ("example.com", "ann"),
+            ("HOME", ""), ("..", ""), ("../x", ""),
+        ] {
             #expect(throws: TokenKeepError(.notFound, "")) { try load(service, account) }
         }
     }
