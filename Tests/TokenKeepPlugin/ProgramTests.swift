@@ -129,6 +129,10 @@ import TokenKeepCore
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=CgpYCg==\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nflags=-1\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nexpires_at=x\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.UP=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret=eA==\n\n", "tokenkeep=1\nstatus=not_found\nstatus=ok\nsecret+=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=eA==\nlabel=eQ==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.a=eA==\nattribute.a=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\ncapability=Not a word\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nservice=eA==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\n\nmore\n",
         "tokenkeep=1\nstatus=ok\nitem=\nsecret+=eA==\nitem=\nsecret+=eA==\n\n",
     ])

@@ -74,6 +74,7 @@ final class ProgramAnswer {
     }
 
     private func take(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        if ["status", "message", "keep"].contains(key) { try once(key, &said) }
         switch key {
         case "status": status = try ProgramAnswer.status(value)
         case "message":
@@ -82,19 +83,33 @@ final class ProgramAnswer {
             call.set(error: text.bytes)
         case "note": call.note(try line(value))
         case "keep": keepsRunning = value.elementsEqual("yes".utf8)
-        case "capability": note(capability: value)
+        case "capability": try note(capability: value)
         case "item":
             try endItem()
             item = ForeignItem()
-            isList = true
-        case "secret", "secret+": try take(secret: value)
+            (isList, described) = (true, [])
+        case "secret+": try take(secret: value)
         default: try take(field: key, value)
         }
     }
 
     private var isList = false
+    private var said: Set<String> = []
+    private var described: Set<String> = []
+
+    private func once(_ key: String, _ keys: inout Set<String>) throws(TokenKeepError) {
+        guard keys.insert(key).inserted else { throw .foreign("two lines of \(key)") }
+    }
+
+    /// What describes an item, but for its attributes.
+    private static let fields: Set<String> = [
+        "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
+    ]
 
     private func take(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        // What else there is, is of a later version.
+        guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
+        try once(key, &described)
         var item = self.item ?? ForeignItem()
         switch key {
         case "namespace": item.namespace = try text(value, Limits.namespace)
@@ -106,11 +121,10 @@ final class ProgramAnswer {
         case "created_at": item.createdAt = try ProgramAnswer.number(value)
         case "modified_at": item.modifiedAt = try ProgramAnswer.number(value)
         case "expires_at": item.expiresAt = try ProgramAnswer.number(value)
-        case _ where key.hasPrefix("attribute."):
+        default:
             guard item.attributes.count < Limits.attributeCount else { throw .foreign("too many attributes") }
             item.attributes.append(
                 (String(key.dropFirst("attribute.".count)), try text(value, Limits.attributeValue)))
-        default: return  // of a later version
         }
         self.item = item
     }
@@ -134,9 +148,15 @@ final class ProgramAnswer {
         self.item = nil
     }
 
-    private func note(capability value: UnsafeRawBufferPointer) {
+    private func note(capability value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        guard value.count <= 64, value.allSatisfy(ItemAttributes.isNameByte) else {
+            throw .foreign("a capability that is no word")
+        }
         let word = String(decoding: value, as: UTF8.self)
-        for known in PluginCapabilities.words where known.word == word { capabilities.insert(known.capability) }
+        guard let known = PluginCapabilities.words.first(where: { $0.word == word }) else {
+            return call.note("it says of itself what is not known here: \(word)")
+        }
+        capabilities.insert(known.capability)
     }
 
     private static func status(_ value: UnsafeRawBufferPointer) throws(TokenKeepError) -> Status {
