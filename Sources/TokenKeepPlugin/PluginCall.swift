@@ -14,7 +14,7 @@ final class PluginCall: Sendable {
         var secret: SecretBytes?
         var error: String?
         var notes: [String] = []
-        var items: [ForeignItem] = []
+        var items: [AnsweredItem] = []
         var fault: TokenKeepError?
     }
 
@@ -67,7 +67,7 @@ final class PluginCall: Sendable {
     }
 
     /// Takes an item, or why it is none. `read` is told whether its secret is wanted.
-    func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> ForeignItem) {
+    func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> AnsweredItem) {
         let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
         let most = expected == .list ? PluginCall.mostItems : 1
         guard !isFaulty, count < most else {
@@ -86,7 +86,7 @@ final class PluginCall: Sendable {
     /// What the module answered with its status.
     ///
     /// - Throws: the status where it is a failure, ``Status/corrupt`` where the answer is none.
-    func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [ForeignItem] {
+    func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [AnsweredItem] {
         let (fault, text, items) = told.withLock { ($0.fault, $0.error, $0.items) }
         if let fault { throw fault }
         guard status == .ok else {

@@ -39,7 +39,7 @@ package final class PluginModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let worker: PluginWorker
     private let observers = ChangeObservers()
-    private let session: PluginSession
+    private let handle: PluginHandle
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500
 
@@ -53,17 +53,17 @@ package final class PluginModule: Module {
         self.versionKey = versionKey
         // A program that did not answer is killed: that it can be started again says nothing.
         let isProgram = setting.file.kind == .program
-        let session = PluginSession()
+        let handle = PluginHandle()
         worker = PluginWorker(
             restMilliseconds: isProgram ? PluginModule.restMilliseconds : 0,
             idleMilliseconds: isProgram ? setting.idleMilliseconds : 0
-        ) { session.rest() }
-        self.session = session
+        ) { handle.rest() }
+        self.handle = handle
     }
 
     deinit {
-        let session = session
-        worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { session.close() }
+        let handle = handle
+        worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { handle.close() }
     }
 
     package var name: String { setting.name }
@@ -186,10 +186,10 @@ package final class PluginModule: Module {
         // A person takes longer than any module.
         let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
         let pluginCall = PluginCall(budget, arena: arena)
-        let (session, setting, observers) = (session, setting, observers)
+        let (handle, setting, observers) = (handle, setting, observers)
         do throws(TokenKeepError) {
             return try worker.run(pluginCall) { () throws(TokenKeepError) in
-                let transport = try session.transport(setting, pluginCall) { observers.tell() }
+                let transport = try handle.transport(setting, pluginCall) { observers.tell() }
                 return try body(transport, pluginCall)
             }
         } catch {

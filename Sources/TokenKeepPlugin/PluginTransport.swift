@@ -19,7 +19,7 @@ protocol PluginTransport: Sendable {
     /// The item, as the module gave it.
     ///
     /// - Throws: ``Status/notFound``, and what else the module says.
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem
 
     /// Keeps the item.
     func save(_ item: TokenItem, _ call: PluginCall) throws(TokenKeepError)
@@ -28,7 +28,7 @@ protocol PluginTransport: Sendable {
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError)
 
     /// The items of a namespace and, where given, a service.
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem]
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem]
 
     /// Does what needs the user.
     func prepare(_ call: PluginCall) throws(TokenKeepError)

@@ -52,8 +52,8 @@ import TokenKeepVault
         (["INIT_NAME=something_else"], "it has no function tokenkeep_module_init_1"),
         (["NO_LOAD"], "its table lacks open or load"),
         (["NO_CLEAR"], "one of save and clear without the other"),
-        (["TOO_SMALL"], "a struct_size that is none: 3"),
-        (["TOO_LARGE"], "a struct_size that is none"),
+        (["TOO_SMALL"], "an impossible struct_size: 3"),
+        (["TOO_LARGE"], "an impossible struct_size"),
     ])
     func whatCannotBeUsedIsRefusedInOneLine(definitions: [String], words: String) throws {
         let built = try BuiltModule(Self.fixture, name: "refused", defining: definitions)

@@ -13,7 +13,7 @@ final class ProgramAnswer {
     private let call: PluginCall
     private let expected: PluginCall.Expected
     private var status: Status?
-    private var item: ForeignItem?
+    private var item: AnsweredItem?
     private var secret: WipingBuffer?
     /// Whether the program waits for another request.
     private(set) var keepsRunning = false
@@ -47,7 +47,7 @@ final class ProgramAnswer {
     }
 
     /// What it came to.
-    func items() throws(TokenKeepError) -> [ForeignItem] {
+    func items() throws(TokenKeepError) -> [AnsweredItem] {
         guard let status else { throw .foreign("no status") }
         if let item, expected == .item, status == .ok { call.answer { (_) in item } }
         return try call.items(after: status, expecting: expected)
@@ -86,7 +86,7 @@ final class ProgramAnswer {
         case "capability": try note(capability: value)
         case "item":
             try endItem()
-            item = ForeignItem()
+            item = AnsweredItem()
             (isList, described) = (true, [])
         case "secret+": try take(secret: value)
         default: try take(field: key, value)
@@ -110,7 +110,7 @@ final class ProgramAnswer {
         // What else there is, is of a later version.
         guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
         try once(key, &described)
-        var item = self.item ?? ForeignItem()
+        var item = self.item ?? AnsweredItem()
         switch key {
         case "namespace": item.namespace = try text(value, Limits.namespace)
         case "service": item.service = try text(value, Limits.service)
@@ -136,7 +136,7 @@ final class ProgramAnswer {
         self.secret = secret
         try ProgramAnswer.decode(value, into: secret)
         guard secret.count <= Limits.secret else { throw .foreign("a secret longer than \(Limits.secret) bytes") }
-        item = item ?? ForeignItem()
+        item = item ?? AnsweredItem()
     }
 
     /// Gives the item that the lines described so far.

@@ -24,7 +24,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         return capabilities.contains(.keepsMetadata)
     }
 
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem {
         let items = try ask("load", .item, call) { (request) throws(TokenKeepError) in try request.add(name) }
         guard let item = items.first else { throw .foreign("no item") }
         return item
@@ -38,7 +38,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         _ = try ask("clear", .removal, call) { (request) throws(TokenKeepError) in try request.add(name) }
     }
 
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem] {
         try ask("list", .list, call) { (request) throws(TokenKeepError) in
             try request.add(namespace: namespace, service: service)
         }
@@ -73,7 +73,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private func ask(
         _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ add: (ProgramRequest) throws(TokenKeepError) -> Void
-    ) throws(TokenKeepError) -> [ForeignItem] {
+    ) throws(TokenKeepError) -> [AnsweredItem] {
         try call.begin(expected)
         let request = try ProgramRequest(operation, options, call)
         try add(request)
@@ -95,7 +95,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
 
     private func ask(
         _ process: ProgramProcess, _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
-    ) throws(TokenKeepError) -> [ForeignItem] {
+    ) throws(TokenKeepError) -> [AnsweredItem] {
         try call.begin(expected)
         let answer = ProgramAnswer(call, expected)
         // What does not answer, or not well, is killed where this throws: nobody else has it.

@@ -44,7 +44,7 @@ enum ForeignStrings {
     }
 }
 
-extension ForeignItem {
+extension AnsweredItem {
     /// Copies what a module's structure points to.
     init(
         _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?, withSecret: Bool
@@ -54,7 +54,7 @@ extension ForeignItem {
         let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
         let least = 56  // up to the secret's length
         guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
-            throw .foreign("an item whose struct_size is none: \(size)")
+            throw .foreign("an item with an impossible struct_size: \(size)")
         }
         namespace = try ForeignStrings.text(item.name_space, "namespace", atMost: Limits.namespace)
         service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)

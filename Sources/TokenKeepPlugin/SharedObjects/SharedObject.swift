@@ -108,7 +108,7 @@ final class SharedObject: @unchecked Sendable {
         let size = room.load(as: Int.self)
         let least = 48  // up to load
         guard ForeignStrings.copy(room, size: size, least: least, into: &table) else {
-            throw file.refused("its table has a struct_size that is none: \(size)")
+            throw file.refused("its table has an impossible struct_size: \(size)")
         }
         guard answer == TOKENKEEP_OK else {
             let reason = ForeignStrings.line(table.refusal) ?? "it refuses with status \(answer), and does not say why"

@@ -37,7 +37,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
 
     func keepsMetadata(_ call: PluginCall) -> Bool { capabilities.contains(.keepsMetadata) }
 
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem {
         let items = try ask(object.table.load, .item, call) { load, call in
             name.withCStrings { load(handle, $0, $1, $2, call) }
         }
@@ -57,7 +57,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         }
     }
 
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem] {
         try ask(object.table.list, .list, call) { list, call in
             namespace.withCString { namespace in
                 guard let service else { return list(handle, namespace, nil, call) }
@@ -88,7 +88,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     private func ask<Function>(
         _ function: Function?, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ body: (Function, OpaquePointer) -> tokenkeep_status
-    ) throws(TokenKeepError) -> [ForeignItem] {
+    ) throws(TokenKeepError) -> [AnsweredItem] {
         guard let function else { throw TokenKeepError(.unsupported, "the module has no such operation") }
         try call.begin(expected)
         let status = HostTable.lend(call) { body(function, $0) }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// An item as a module gave it: nothing of it is believed yet but that its texts are UTF-8.
-struct ForeignItem: Sendable {
+struct AnsweredItem: Sendable {
     var namespace: String?
     var service: String?
     var account: String?
@@ -37,13 +37,13 @@ struct ForeignItem: Sendable {
     }
 
     private func name() throws(TokenKeepError) -> ItemName {
-        try ForeignItem.within { () throws(TokenKeepError) in
+        try AnsweredItem.within { () throws(TokenKeepError) in
             try ItemName(namespace: namespace ?? "", service: service ?? "", account: account ?? "")
         }
     }
 
     private func details(of name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
-        let attributes = try ForeignItem.within { () throws(TokenKeepError) in
+        let attributes = try AnsweredItem.within { () throws(TokenKeepError) in
             try Limits.check(label ?? "", field: "label", atMost: Limits.label)
             return try ItemAttributes(self.attributes)
         }
@@ -53,8 +53,8 @@ struct ForeignItem: Sendable {
         guard ItemFlags.known.isSuperset(of: flags) else { throw .foreign("flags that are none: \(self.flags)") }
         return ItemDetails(
             name: name, label: label ?? name.defaultLabel, attributes: attributes, accessLevel: level, flags: flags,
-            createdAt: try ForeignItem.time(createdAt), modifiedAt: try ForeignItem.time(modifiedAt),
-            expiresAt: try ForeignItem.time(expiresAt), module: module)
+            createdAt: try AnsweredItem.time(createdAt), modifiedAt: try AnsweredItem.time(modifiedAt),
+            expiresAt: try AnsweredItem.time(expiresAt), module: module)
     }
 
     private static func time(_ seconds: Int64) throws(TokenKeepError) -> UnixTime? {

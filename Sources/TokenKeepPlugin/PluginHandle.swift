@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// A module's transport, made when it is first needed; used on the module's thread alone.
-final class PluginSession: @unchecked Sendable {
+final class PluginHandle: @unchecked Sendable {
     private var transport: (any PluginTransport)?
 
     /// The transport, opened where it is not.
