@@ -53,7 +53,7 @@ import TokenKeepCore
         #expect(try fake.client.load("example.com", "ann", prompts: true) == "x")
     }
 
-    @Test func aAnsweredItemDoesNotMaskALockedOne() throws {
+    @Test func aForeignItemDoesNotMaskALockedOne() throws {
         let foreign = ["service": "example.com", "username": "ann"]
         let fake = try FakeService(
             "{\(items(FakeService.item("1", FakeService.ours(), secret: "ours", isLocked: true), FakeService.item("2", foreign, secret: "theirs")))}"
@@ -75,7 +75,7 @@ import TokenKeepCore
         }
     }
 
-    @Test func aAnsweredItemNeedsNoDefaultCollection() throws {
+    @Test func aForeignItemNeedsNoDefaultCollection() throws {
         let foreign = ["service": "example.com", "username": "ann"]
         let fake = try FakeService(
             "{\"default\": false, \(items(FakeService.item("1", foreign, secret: "theirs")))}")

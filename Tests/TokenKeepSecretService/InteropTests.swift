@@ -49,7 +49,7 @@ import TokenKeepCore
         #expect(try lookup("service", "example.com", "username", "ann") == "")
     }
 
-    @Test func aAnsweredItemKeepsWhatASaveBrings() throws {
+    @Test func aForeignItemKeepsWhatASaveBrings() throws {
         try store("old", "service", "example.com", "username", "ann", "application", "Python keyring library")
         let request = try SaveRequest(
             name: client.name("example.com", "ann"), secret: SecretBytes("new"), accessLevel: .whenUnlocked,
@@ -65,7 +65,7 @@ import TokenKeepCore
         #expect(try client.item("example.com", "ann").details.attributes == .none)
     }
 
-    @Test func aAnsweredItemHoldsLinesEncodedAndItsTwinsStay() throws {
+    @Test func aForeignItemHoldsLinesEncodedAndItsTwinsStay() throws {
         try store("other", "service", "example.com", "username", "ann", "target", "default")
         try store("old", "service", "example.com", "username", "ann", "application", "app")
         try client.save("example.com", "ann", "two\nlines")
