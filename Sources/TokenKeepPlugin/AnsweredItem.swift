@@ -77,8 +77,8 @@ struct AnsweredItem: Sendable {
 enum ForeignText {
     private static let mostBytes = 512
 
-    /// Whether a text holds a secret, or 15 bytes of one: every such run covers one of its blocks of eight. Of less than
-    /// four bytes any text may.
+    /// Whether a text holds a secret, or 15 bytes of one: every such run covers one of its blocks of eight. A secret of
+    /// less than four bytes may be in any text.
     static func holds(_ text: UnsafeRawBufferPointer, _ secret: SecretBytes) -> Bool {
         let block = MemoryLayout<UInt64>.size
         return secret.withUnsafeBytes { secret in
