@@ -60,25 +60,36 @@ extension AnsweredItem {
         service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)
         account = try ForeignStrings.text(item.account, "account", atMost: Limits.account)
         label = try ForeignStrings.text(item.label, "label", atMost: Limits.label)
-        guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
-        // A size_t comes as an Int: what is too large may be negative.
-        guard (0...Limits.secret).contains(item.secret_length) else {
-            throw .foreign("a secret longer than \(Limits.secret) bytes")
-        }
-        if withSecret {
-            secret = try SecretBytes(
-                copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
-        }
+        if withSecret { secret = try AnsweredItem.secret(of: item, in: arena) }
         accessLevel = item.accessibility
         flags = item.flags
         createdAt = item.created_at
         modifiedAt = item.modified_at
         expiresAt = item.expires_at
+        attributes = try AnsweredItem.attributes(of: item)
+    }
+
+    private static func secret(
+        of item: tokenkeep_module_item, in arena: SecretArena?
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
+        // A size_t comes as an Int: what is too large may be negative.
+        guard (0...Limits.secret).contains(item.secret_length) else {
+            throw .foreign("a secret longer than \(Limits.secret) bytes")
+        }
+        return try SecretBytes(
+            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+    }
+
+    private static func attributes(
+        of item: tokenkeep_module_item
+    ) throws(TokenKeepError) -> [(name: String, value: String)] {
         guard (0...Limits.attributeCount).contains(item.attribute_count),
             item.attributes != nil || item.attribute_count == 0
         else {
             throw .foreign("attributes that are none")
         }
+        var attributes: [(name: String, value: String)] = []
         for index in 0..<item.attribute_count {
             guard let attribute = item.attributes?[index],
                 let name = try ForeignStrings.text(attribute.name, "attribute", atMost: Limits.attributeName),
@@ -86,5 +97,6 @@ extension AnsweredItem {
             else { throw .foreign("an attribute without a name or value") }
             attributes.append((name, value))
         }
+        return attributes
     }
 }
