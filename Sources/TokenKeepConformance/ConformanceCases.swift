@@ -47,13 +47,14 @@ enum ConformanceCases {
         .init(name: "metadata comes back") { subject in
             let name = try subject.name("metadata", "ann")
             let attributes = try ItemAttributes([("client", "näme"), ("b.c-d_9", "")])
+            guard subject.keepsMetadata else {
+                try refusesLevels(subject, name)
+                throw Conformance.Finding.notApplicable("it does not say that it keeps metadata")
+            }
             try subject.save(
                 SaveRequest(
                     name: name, secret: SecretBytes("x"), accessLevel: .whenUnlocked, label: "a läbel = 1",
                     attributes: attributes, expiresAt: UnixTime(2_000_000_000)))
-            guard subject.keepsMetadata else {
-                throw Conformance.Finding.notApplicable("it does not say that it keeps metadata")
-            }
             guard let found = try subject.item(name)?.details else {
                 throw Conformance.Finding.fault("it is not there")
             }
@@ -64,6 +65,14 @@ enum ConformanceCases {
             try subject.require(found.version != 0, "it has no version")
         },
     ]
+
+    /// A level that would be lost is refused, and says so.
+    private static func refusesLevels(_ subject: ConformanceSubject, _ name: ItemName) throws {
+        try subject.save(name, [1])
+        try subject.require(.policy, "saving a level that it does not keep") {
+            try subject.save(SaveRequest(name: name, secret: SecretBytes("x"), accessLevel: .whenUnlocked))
+        }
+    }
 
     private static func roundTrip(_ subject: ConformanceSubject, _ secret: [UInt8]) throws {
         let name = try subject.name("example.com", "ann")
@@ -85,7 +94,10 @@ enum ConformanceCases {
         },
         .init(name: "the longest names are kept") { subject in
             let long = String(repeating: "n", count: Limits.service)
-            let names = try [subject.name(long, long), subject.name(long, String(long.dropLast()) + "m")]
+            let dots = String(repeating: ".", count: Limits.service)
+            let names = try [
+                subject.name(long, long), subject.name(long, String(long.dropLast()) + "m"), subject.name(dots, dots),
+            ]
             for (index, name) in names.enumerated() { try subject.save(name, [UInt8(index)]) }
             for (index, name) in names.enumerated() {
                 try subject.require(try subject.load(name) == [UInt8(index)], "item \(index) is another")
@@ -131,6 +143,13 @@ enum ConformanceCases {
             try subject.require(try subject.load(name) == [2, 2, 2], "the older secret came back")
             try subject.require(first != second, "its version is the same")
             try subject.require(try subject.save(name, [1]) == first, "the same item has another version")
+        },
+        .init(name: "a save tells the version of what comes back") { subject in
+            let name = try subject.name("version")
+            let request = try SaveRequest(
+                name: name, secret: SecretBytes("x"), label: "a label", attributes: ItemAttributes([("client", "x")]))
+            let version = try subject.save(request)
+            try subject.require(try subject.item(name)?.details.version == version, "a load tells another version")
         },
         .init(name: "a clear removes, and tells whether there was something") { subject in
             let name = try subject.name("cleared")

@@ -3,17 +3,18 @@ import TokenKeepCore
 /// One call of a module, and what the module told of it. It lives until the module returns, however long its caller is
 /// gone by then.
 final class PluginCall: Sendable {
-    /// What a module may give in answer.
+    /// What a module may give in answer. A removal and a handle are no items, but each has failures of its own.
     enum Expected {
-        case nothing, item, list
+        case nothing, item, list, removal, handle
     }
 
     private struct Told {
         var isOver = false
+        var expected = Expected.handle
         var secret: SecretBytes?
         var error: String?
         var notes: [String] = []
-        var items: [ForeignItem] = []
+        var items: [AnsweredItem] = []
         var fault: TokenKeepError?
     }
 
@@ -38,18 +39,24 @@ final class PluginCall: Sendable {
     func end() { told.withLock { $0.isOver = true } }
 
     /// Begins another step of the same call.
-    func begin() {
+    ///
+    /// - Throws: ``Status/timedOut`` where the caller has gone: what was given up is not begun.
+    func begin(_ expected: Expected) throws(TokenKeepError) {
+        guard !isOver else { throw .late }
         told.withLock { told in
-            told = Told(isOver: told.isOver, secret: told.secret)
+            told = Told(isOver: told.isOver, expected: expected, secret: told.secret)
         }
     }
 
     /// Notes the secret that the module gets: no text of its may hold it.
     func entrust(_ secret: SecretBytes) { told.withLock { $0.secret = secret } }
 
-    func set(error text: String) {
+    /// Takes why the call fails, as the module's memory or answer has it, unless that holds a secret of this call.
+    func set(error text: UnsafeRawBufferPointer) {
         told.withLock { told in
-            told.error = told.secret.map { ForeignText.holds(text, $0) } == true ? PluginCall.withheld : text
+            let secrets = [told.secret] + told.items.map(\.secret)
+            let isSecret = secrets.contains { secret in secret.map { ForeignText.holds(text, $0) } == true }
+            told.error = isSecret ? PluginCall.withheld : ForeignText.line(String(decoding: text, as: UTF8.self))
         }
     }
 
@@ -59,13 +66,15 @@ final class PluginCall: Sendable {
         told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
     }
 
-    /// Takes an item, or why it is none.
-    func answer(_ read: () throws(TokenKeepError) -> ForeignItem) {
-        guard told.withLock({ $0.fault == nil && $0.items.count < PluginCall.mostItems }) else {
-            return told.withLock { $0.fault = $0.fault ?? .foreign("more than \(PluginCall.mostItems) items") }
+    /// Takes an item, or why it is none. `read` is told whether its secret is wanted.
+    func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> AnsweredItem) {
+        let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
+        let most = expected == .list ? PluginCall.mostItems : 1
+        guard !isFaulty, count < most else {
+            return told.withLock { $0.fault = $0.fault ?? .foreign("more than \(most) items") }
         }
         do throws(TokenKeepError) {
-            let item = try read()
+            let item = try read(expected == .item)
             told.withLock { $0.items.append(item) }
         } catch {
             told.withLock { $0.fault = error }
@@ -77,22 +86,35 @@ final class PluginCall: Sendable {
     /// What the module answered with its status.
     ///
     /// - Throws: the status where it is a failure, ``Status/corrupt`` where the answer is none.
-    func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [ForeignItem] {
+    func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [AnsweredItem] {
         let (fault, text, items) = told.withLock { ($0.fault, $0.error, $0.items) }
         if let fault { throw fault }
         guard status == .ok else {
-            throw TokenKeepError(status, text ?? "the module says \(status.name), and not why")
+            throw TokenKeepError(
+                try PluginCall.meaning(of: status, expected), text ?? "the module says \(status.name), and not why")
         }
         switch expected {
-        case .nothing: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
+        case .nothing, .removal, .handle: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
         case .item: guard items.count == 1 else { throw .foreign("OK and \(items.count) items for one") }
         case .list: break
         }
         return items
     }
+
+    /// NOT_FOUND is believed only of an item that was asked for: elsewhere it would make an outage look like absence.
+    private static func meaning(of status: Status, _ expected: Expected) throws(TokenKeepError) -> Status {
+        guard status == .notFound else { return status }
+        switch expected {
+        case .item, .removal: return .notFound
+        case .handle: return .unavailable
+        case .nothing, .list: throw .foreign("NOT_FOUND where nothing can be missing")
+        }
+    }
 }
 
 extension TokenKeepError {
+    static let late = TokenKeepError(.timedOut, "the module did not answer in time")
+
     /// A module's answer that is none.
     static func foreign(_ words: String) -> TokenKeepError {
         TokenKeepError(.corrupt, "the module answered with \(words)")

@@ -22,6 +22,8 @@ package final class PluginModule: Module {
         package var mayBeMissing = false
         /// Whether what it misses may be owed to it.
         package var acceptsDebts = true
+        /// After how long without a call a program that stays is told to end.
+        package var idleMilliseconds: UInt32 = 5000
         /// The time that a save notes.
         package var clock: @Sendable () -> UnixTime = { .now }
 
@@ -37,7 +39,7 @@ package final class PluginModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let worker: PluginWorker
     private let observers = ChangeObservers()
-    private let session = PluginSession()
+    private let handle: PluginHandle
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500
 
@@ -50,13 +52,18 @@ package final class PluginModule: Module {
         self.arena = arena
         self.versionKey = versionKey
         // A program that did not answer is killed: that it can be started again says nothing.
+        let isProgram = setting.file.kind == .program
+        let handle = PluginHandle()
         worker = PluginWorker(
-            restMilliseconds: setting.file.kind == .program ? PluginModule.restMilliseconds : 0)
+            restMilliseconds: isProgram ? PluginModule.restMilliseconds : 0,
+            idleMilliseconds: isProgram ? setting.idleMilliseconds : 0
+        ) { handle.rest() }
+        self.handle = handle
     }
 
     deinit {
-        let session = session
-        worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { session.close() }
+        let handle = handle
+        worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { handle.close() }
     }
 
     package var name: String { setting.name }
@@ -83,8 +90,9 @@ package final class PluginModule: Module {
             let present = try PluginModule.present(request.name, transport, call, module, key)
             try request.check(present: present?.details)
             var details = request.details(replacing: present?.details, module: module, now: now)
-            details.version = key.version(of: details, secret: request.secret)
-            guard !call.isOver else { throw PluginModule.late }
+            let keepsMetadata = try transport.keepsMetadata(call)
+            if !keepsMetadata { try PluginModule.checkPlain(details) }
+            details.version = key.version(of: keepsMetadata ? details : details.plain, secret: request.secret)
             call.entrust(request.secret)
             try transport.save(TokenItem(details: details, secret: request.secret), call)
             return details.version
@@ -99,7 +107,6 @@ package final class PluginModule: Module {
             if let version, let key {
                 let present = try PluginModule.present(name, transport, call, module, key)
                 try SaveRequest.check(version: version, of: name, present: present?.details)
-                guard !call.isOver else { throw PluginModule.late }
             }
             do throws(TokenKeepError) {
                 try transport.clear(name, call)
@@ -145,7 +152,14 @@ package final class PluginModule: Module {
         }
     }
 
-    private static let late = TokenKeepError(.timedOut, "the module did not answer in time")
+    /// A level or flags that are lost are none: a module that keeps secrets alone takes items without them.
+    private static func checkPlain(_ details: ItemDetails) throws(TokenKeepError) {
+        guard details.accessLevel == details.plain.accessLevel, details.flags == details.plain.flags else {
+            throw TokenKeepError(
+                .policy, "the module keeps neither levels nor flags",
+                hint: "name it in lines for load, or leave the level open")
+        }
+    }
 
     private static func versioned(_ item: TokenItem, _ key: ItemVersionKey) -> TokenItem {
         var details = item.details
@@ -172,10 +186,10 @@ package final class PluginModule: Module {
         // A person takes longer than any module.
         let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
         let pluginCall = PluginCall(budget, arena: arena)
-        let (session, setting, observers) = (session, setting, observers)
+        let (handle, setting, observers) = (handle, setting, observers)
         do throws(TokenKeepError) {
             return try worker.run(pluginCall) { () throws(TokenKeepError) in
-                let transport = try session.transport(setting, pluginCall) { observers.tell() }
+                let transport = try handle.transport(setting, pluginCall) { observers.tell() }
                 return try body(transport, pluginCall)
             }
         } catch {
@@ -189,9 +203,17 @@ package final class PluginModule: Module {
             return TokenKeepError(.notFound, "no item \(item)", module: name)
         }
         // What only gives items and may be missing has none where it is. (The owing stack judges the others.)
-        if error.isAbsence, !setting.acceptsDebts {
+        if error.isAbsence, setting.mayBeMissing, !setting.acceptsDebts {
             return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
         }
-        return error.inModule(name)
+        // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
+        return TokenKeepError(
+            error.status, error.message, module: name, hint: error.hint,
+            isAbsence: error.isAbsence && setting.mayBeMissing)
     }
+}
+
+extension ItemDetails {
+    /// What comes back from a module that keeps secrets alone.
+    fileprivate var plain: ItemDetails { ItemDetails(name: name, label: name.defaultLabel, module: module) }
 }

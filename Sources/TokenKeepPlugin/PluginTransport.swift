@@ -13,10 +13,13 @@ protocol PluginTransport: Sendable {
     /// What the module says that it can do, as far as it said so.
     var capabilities: PluginCapabilities { get }
 
+    /// Whether metadata comes back as it was saved; asks the module where it did not say so yet.
+    func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool
+
     /// The item, as the module gave it.
     ///
     /// - Throws: ``Status/notFound``, and what else the module says.
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem
 
     /// Keeps the item.
     func save(_ item: TokenItem, _ call: PluginCall) throws(TokenKeepError)
@@ -25,13 +28,16 @@ protocol PluginTransport: Sendable {
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError)
 
     /// The items of a namespace and, where given, a service.
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem]
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem]
 
     /// Does what needs the user.
     func prepare(_ call: PluginCall) throws(TokenKeepError)
 
     /// How the module is, in lines.
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String]
+
+    /// Ends what the next call can start anew.
+    func rest()
 
     /// Ends the module's part of it.
     func close()

@@ -9,8 +9,12 @@ import TokenKeepCore
 final class PluginWorker: Sendable {
     private let shared: Shared
 
-    /// - Parameter rest: for how many milliseconds nothing is asked after a deadline passed without an answer.
-    init(restMilliseconds rest: UInt32) { shared = Shared(rest: rest) }
+    /// - Parameters:
+    ///   - rest: for how many milliseconds nothing is asked after a deadline passed without an answer.
+    ///   - idle: after how many milliseconds without a call `whenIdle` is run on the thread; 0: never.
+    init(restMilliseconds rest: UInt32, idleMilliseconds idle: UInt32, whenIdle: @escaping @Sendable () -> Void) {
+        shared = Shared(rest: rest, idle: idle, whenIdle)
+    }
 
     /// False while the module is known not to answer.
     var mayAnswer: Bool { shared.isUsable && !shared.isLeftAlone }
@@ -58,18 +62,22 @@ final class PluginWorker: Sendable {
         private let jobDone = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
         private let owner = Atomic<Int32>(0)
         private let rest: UInt32
+        private let idle: UInt32
+        private let whenIdle: @Sendable () -> Void
         private var jobs: [Job] = []
         private var abandoned: Job?
         private var leftAloneUntil: Deadline?
         private var hasEnded = false
 
-        init(rest: UInt32) {
+        init(rest: UInt32, idle: UInt32, _ whenIdle: @escaping @Sendable () -> Void) {
             self.rest = rest
+            self.idle = idle
+            self.whenIdle = whenIdle
             pthread_mutex_init(mutex, nil)
             var attributes = pthread_condattr_t()
             pthread_condattr_init(&attributes)
             pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-            pthread_cond_init(jobArrived, nil)
+            pthread_cond_init(jobArrived, &attributes)
             pthread_cond_init(jobDone, &attributes)
             pthread_condattr_destroy(&attributes)
         }
@@ -131,7 +139,7 @@ final class PluginWorker: Sendable {
             } else {
                 jobs.removeAll { $0 === job }
             }
-            throw TokenKeepError(.timedOut, "the module did not answer in time")
+            throw .late
         }
 
         /// Whether it is done; the mutex is held.
@@ -139,14 +147,19 @@ final class PluginWorker: Sendable {
             while job.state != .done {
                 let left = deadline.remainingMilliseconds
                 guard left > 0 else { return false }
-                var moment = timespec()
-                clock_gettime(CLOCK_MONOTONIC, &moment)
-                let nanoseconds = moment.tv_nsec + Int(left % 1000) * 1_000_000
-                moment.tv_sec += Int(left / 1000) + nanoseconds / 1_000_000_000
-                moment.tv_nsec = nanoseconds % 1_000_000_000
+                var moment = Shared.moment(in: left)
                 pthread_cond_timedwait(jobDone, mutex, &moment)
             }
             return true
+        }
+
+        private static func moment(in milliseconds: UInt32) -> timespec {
+            var moment = timespec()
+            clock_gettime(CLOCK_MONOTONIC, &moment)
+            let nanoseconds = moment.tv_nsec + Int(milliseconds % 1000) * 1_000_000
+            moment.tv_sec += Int(milliseconds / 1000) + nanoseconds / 1_000_000_000
+            moment.tv_nsec = nanoseconds % 1_000_000_000
+            return moment
         }
 
         /// Starts the thread where there is none; the mutex is held.
@@ -178,12 +191,14 @@ final class PluginWorker: Sendable {
         }
 
         private func work() {
+            var isIdle = true
             pthread_mutex_lock(mutex)
             while true {
                 while jobs.isEmpty {
                     if hasEnded { return _ = pthread_mutex_unlock(mutex) }
-                    pthread_cond_wait(jobArrived, mutex)
+                    awaitJob(&isIdle)
                 }
+                isIdle = false
                 let job = jobs.removeFirst()
                 job.state = .running
                 pthread_mutex_unlock(mutex)
@@ -193,6 +208,17 @@ final class PluginWorker: Sendable {
                 if abandoned === job { abandoned = nil }
                 pthread_cond_broadcast(jobDone)
             }
+        }
+
+        /// Waits for a job, for the first time after the last one only so long; the mutex is held.
+        private func awaitJob(_ isIdle: inout Bool) {
+            guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
+            var moment = Shared.moment(in: idle)
+            guard pthread_cond_timedwait(jobArrived, mutex, &moment) == ETIMEDOUT, jobs.isEmpty else { return }
+            isIdle = true
+            pthread_mutex_unlock(mutex)
+            whenIdle()
+            pthread_mutex_lock(mutex)
         }
 
         func end(_ patience: Deadline, _ body: @escaping @Sendable () -> Void) {

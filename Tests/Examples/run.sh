@@ -152,7 +152,7 @@ token
 END
 checked() { "$prefix/bin/tokenkeep" module check "$@" | grep -vE '^(ok|skip|it says)\b'; }
 prints "tokenkeep module check keyctl" checked keyctl "ring=tokenkeep-examples-$$" <<'END'
-17 passed, 0 failed, 0 skipped
+18 passed, 0 failed, 0 skipped
 END
 sed -n '/^```c$/,/^```$/p' "$examples/../docs/modules.md" | sed '/^```/d' >"$work/one.c"
 # shellcheck disable=SC2046
@@ -163,7 +163,7 @@ prints "the module of docs/modules.md" from_one <<'END'
 s3cr3t
 END
 prints "tokenkeep module check one" checked one <<'END'
-3 passed, 0 failed, 14 skipped
+3 passed, 0 failed, 15 skipped
 END
 from_the_environment() {
     mkdir "$work/credentials" && printf 'a credential' >"$work/credentials/example.com"
@@ -177,8 +177,14 @@ a variable
 a credential
 END
 prints "tokenkeep module check environment.sh" checked environment.sh <<'END'
-3 passed, 0 failed, 14 skipped
+3 passed, 0 failed, 15 skipped
 END
+# Whoever is killed in the midst of a request has saved nothing: the pipe's end is no empty line.
+half_a_request() {
+    printf 'tokenkeep=1\noperation=save\nnamespace=\nservice=YQ==\naccount=\nsecret+=aGFsZg==\n' |
+        "$examples/plugin/pass.py"
+}
+prints "pass.py does nothing for half a request" half_a_request </dev/null
 if command -v pass >/dev/null && command -v gpg >/dev/null; then
     in_the_password_store() {
         export GNUPGHOME="$work/gpg" PASSWORD_STORE_DIR="$work/password-store"

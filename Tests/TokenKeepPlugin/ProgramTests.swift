@@ -12,11 +12,14 @@ import TokenKeepCore
     private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
 
     /// A module whose program is a shell script.
-    private func module(_ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n") -> PluginModule {
+    private func module(
+        _ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n", idle: UInt32 = 5000
+    ) -> PluginModule {
         directory.write(Array((shebang + script).utf8), to: "module", mode: 0o700)
         var setting = PluginModule.Setting(file: ModuleFile(path: directory.path + "/module"))
         setting.arguments = arguments
         setting.timeoutMilliseconds = 20_000
+        setting.idleMilliseconds = idle
         let key = Result { try ItemVersionKey.random() }
         return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in
             do { return try key.get() } catch { throw TokenKeepError(.internal, "no key") }
@@ -72,6 +75,7 @@ import TokenKeepCore
             while IFS= read -r line && [ -n "$line" ]; do echo "$line" >>'\(log)'; done
             case $(sed -n 's/^operation=//p' '\(log)' | tail -1) in
             load) printf 'tokenkeep=1\\nstatus=not_found\\n\\n' ;;
+            report) printf 'tokenkeep=1\\nstatus=ok\\ncapability=keeps-metadata\\n\\n' ;;
             *) printf 'tokenkeep=1\\nstatus=ok\\n\\n' ;;
             esac
             """, ["prefix=a b"])
@@ -125,12 +129,21 @@ import TokenKeepCore
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=CgpYCg==\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nflags=-1\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\nexpires_at=x\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.UP=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret=eA==\n\n", "tokenkeep=1\nstatus=not_found\nstatus=ok\nsecret+=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nlabel=eA==\nlabel=eQ==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\nattribute.a=eA==\nattribute.a=eA==\n\n",
+        "tokenkeep=1\nstatus=ok\nsecret+=eA==\ncapability=Not a word\n\n",
         "tokenkeep=1\nstatus=ok\nsecret+=eA==\nservice=eA==\n\n", "tokenkeep=1\nstatus=ok\nsecret+=eA==\n\nmore\n",
         "tokenkeep=1\nstatus=ok\nitem=\nsecret+=eA==\nitem=\nsecret+=eA==\n\n",
     ])
     func aWrongAnswerIsCorrupt(lines: String) throws {
         let error = try #require(try failure(answering(lines.isEmpty ? "\n" : lines)))
         #expect(error.status == .corrupt, "\(error)")
+    }
+
+    @Test func aListWithASecretIsCorrupt() throws {
+        let module = answering("tokenkeep=1\nstatus=ok\nitem=\nservice=YQ==\nsecret+=eA==\n\n")
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.list(namespace: "", service: nil, call) }
     }
 
     @Test func aLineThatNeverEndsIsCorrupt() throws {
@@ -157,6 +170,25 @@ import TokenKeepCore
         chmod(directory.path + "/module", 0o700)
         chmod(directory.path, 0o777)
         #expect(try failure(module)?.message.contains("may write") == true)
+        // A group that root gave a directory to is root's decision; another user's is refused.
+        chmod(directory.path, 0o770)
+        #expect(try failure(module)?.message.contains("may write") == (geteuid() != 0))
+    }
+
+    /// What a link points to is what is checked and started, and it is checked at each start.
+    @Test func aLinkIsFollowedOnce() throws {
+        let module = module(
+            Self.readRequest
+                + "printf 'tokenkeep=1\\nstatus=ok\\nsecret+=%s\\n\\n' $(printf %s \"$0\" | base64 -w 0)\n")
+        let link = directory.path + "/link"
+        symlink(directory.path + "/module", link)
+        let linked = PluginModule(
+            PluginModule.Setting(file: ModuleFile(path: link)), arena: SecretArena(),
+            versionKey: { () throws(TokenKeepError) in try ItemVersionKey.random() })
+        #expect(try module.load(name(), call).secret.utf8String == directory.path + "/module")
+        #expect(try linked.load(name(), call).secret.utf8String == directory.path + "/module")
+        chmod(directory.path + "/module", 0o777)
+        #expect(try failure(linked)?.message.contains("may write") == true)
     }
 
     /// It is killed with what it started, and then left alone for a while.
@@ -196,6 +228,50 @@ import TokenKeepCore
         #expect(answers[0].first != answers[2].first)
     }
 
+    /// What it says unasked is no answer to the next request.
+    @Test func aProgramThatIsOutOfStepIsStartedAnew() throws {
+        let (pipe, done) = (directory.path + "/pipe", directory.path + "/done")
+        mkfifo(pipe, 0o600)
+        let module = module(
+            """
+            answer() { printf 'tokenkeep=1\\nkeep=yes\\nstatus=ok\\nsecret+=%s\\n\\n' "$(printf %s "$1" | base64)"; }
+            while IFS= read -r line && [ -n "$line" ]; do :; done
+            if [ -e '\(done)' ]; then answer second; exit 0; fi
+            answer first
+            read -r line <'\(pipe)'
+            answer stale
+            : >'\(done)'
+            while IFS= read -r line && [ -n "$line" ]; do :; done
+            """)
+        #expect(try module.load(name(), call).secret.utf8String == "first")
+        close(open(pipe, O_WRONLY))
+        let end = Deadline(milliseconds: 10_000)
+        while access(done, F_OK) != 0, !end.hasPassed { sched_yield() }
+        #expect(try module.load(name(), call).secret.utf8String == "second")
+    }
+
+    /// A host that waits for all its children must not wait for ever.
+    @Test func aProgramThatStaysEndsWhenNothingIsAsked() throws {
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = module(
+            """
+            exec 3>'\(pipe)'
+            while :; do
+                while IFS= read -r line || exit 0; do [ -n "$line" ] || break; done
+                printf 'tokenkeep=1\\nkeep=yes\\nstatus=ok\\nsecret+=eA==\\n\\n'
+            done
+            """, idle: 50)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        for _ in 0..<2 {
+            #expect(try module.load(name(), call).secret.utf8String == "x")
+            var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&wait, 1, 10_000) == 1)
+            #expect(Int32(wait.revents) & POLLHUP != 0)
+        }
+    }
+
     @Test func itsEnvironmentIsClean() throws {
         setenv("TOKENKEEP_TEST_GIVEN", "given", 1)
         setenv("TOKENKEEP_TEST_KEPT_BACK", "kept back", 1)
@@ -217,6 +293,18 @@ import TokenKeepCore
         // The three, ls's own and a pipe of the shell's.
         #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 5)
         #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
+    }
+
+    /// NOT_FOUND says something of an item, and nothing else.
+    @Test func onlyAnItemIsNotFound() throws {
+        let module = answering("tokenkeep=1\nstatus=not_found\n\n")
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
+        #expect(try !module.clear(name(), ifVersion: nil, call))
+        #expect(throws: TokenKeepError(.corrupt, "")) {
+            try module.save(SaveRequest(name: name(), secret: SecretBytes("x")), call)
+        }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.list(namespace: "", service: nil, call) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module.prepare(call) }
     }
 
     @Test func whatItSaysIsTold() throws {

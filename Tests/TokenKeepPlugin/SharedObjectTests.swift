@@ -52,8 +52,8 @@ import TokenKeepVault
         (["INIT_NAME=something_else"], "it has no function tokenkeep_module_init_1"),
         (["NO_LOAD"], "its table lacks open or load"),
         (["NO_CLEAR"], "one of save and clear without the other"),
-        (["TOO_SMALL"], "a struct_size that is none: 3"),
-        (["TOO_LARGE"], "a struct_size that is none"),
+        (["TOO_SMALL"], "an impossible struct_size: 3"),
+        (["TOO_LARGE"], "an impossible struct_size"),
     ])
     func whatCannotBeUsedIsRefusedInOneLine(definitions: [String], words: String) throws {
         let built = try BuiltModule(Self.fixture, name: "refused", defining: definitions)
@@ -131,6 +131,19 @@ import TokenKeepVault
         #expect(try new.list(namespace: "", service: nil, call).items.isEmpty)
     }
 
+    /// A host that closes all descriptors, as daemons do, closes ours: the next object must not take its name.
+    @Test func twoObjectsAreTwoModulesAfterDescriptorsWereClosed() throws {
+        let builtOld = try BuiltModule("Tests/TokenKeepPlugin/Fixtures/old.c", name: "closed")
+        let builtNew = try BuiltModule(Self.fixture, name: "closed")
+        let (old, new) = try (module(builtOld.path), module(builtNew.path))
+        _ = try failure(old)
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            if target == builtOld.path, let descriptor = Int32(name) { close(descriptor) }
+        }
+        #expect(try new.list(namespace: "", service: nil, call).items.isEmpty)
+    }
+
     @Test(arguments: [
         "status", "conflict", "nothing", "twice", "null", "small", "huge", "label", "utf8", "control", "secret",
         "length", "level", "memory", "flags", "time", "attributes", "many", "upper", "nameless", "other",
@@ -152,6 +165,25 @@ import TokenKeepVault
         let error = try failure(module(Self.good.get().path, ["fault=open"]))
         #expect(error?.status == .invalid)
         #expect(error?.message == "it does not open")
+    }
+
+    @Test func aModuleWithoutItsPlaceIsOutOfReachNotWithoutItems() throws {
+        let error = try failure(module(Self.good.get().path, ["fault=no-handle"], mayBeMissing: true))
+        #expect(error?.status == .unavailable)
+        #expect(error?.isAbsence == false)
+    }
+
+    /// A handle that was opened with a wrong answer is closed: its closing tells of a change.
+    @Test func whatOpensWronglyIsClosed() throws {
+        let module = try module(Self.good.get().path, ["fault=opens-with-item"])
+        let told = Guarded(0)
+        module.whenChanged {
+            told.withLock {
+                $0 += 1; return true
+            }
+        }
+        #expect(try failure(module)?.status == .corrupt)
+        #expect(told.withLock { $0 } == 1)
     }
 
     @Test func itTellsOfChanges() throws {
@@ -217,15 +249,18 @@ import TokenKeepVault
         #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
     }
 
-    @Test func noWordsHoldTheSecret() throws {
+    @Test(
+        arguments: ["short", String(repeating: ".", count: 496)],
+        ["s3cr3t", "0123456789abcdef-0123456789abcdef-and-more"])
+    func noWordsHoldTheSecret(label: String, secret: String) throws {
         let module = try module(Self.good.get().path, ["fault=quotes"])
         do throws(TokenKeepError) {
             _ = try module.save(
-                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes("s3cr3t")), call)
+                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes(secret), label: label), call)
             Issue.record("it saves")
         } catch {
             #expect(error.status == .io)
-            #expect(!error.message.contains("s3cr3t"), "\(error.message)")
+            #expect(!error.message.contains(secret.prefix(4)), "\(error.message)")
         }
     }
 

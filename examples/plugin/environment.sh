@@ -5,7 +5,8 @@
 #     load          sufficient    environment.sh   env=GITHUB_TOKEN github.com/ci=GITHUB_TOKEN
 #     load          sufficient    environment.sh
 #
-# SERVICE/ACCOUNT=NAME, or SERVICE=NAME for the empty account, says where a token is: in the variable NAME, which env=
+# SERVICE/ACCOUNT=NAME, or SERVICE=NAME for the empty account, says where a token is (a / and a % within one of them are
+# written %2F and %25): in the variable NAME, which env=
 # must name too, else in the file NAME of $CREDENTIALS_DIRECTORY. Without such an argument the token of a service with
 # the empty account is the file with the service's name. All of it is in the common namespace. With the argument
 # env=CREDENTIALS_DIRECTORY the module sees the directory that systemd made for the service (LoadCredential=).
@@ -38,11 +39,14 @@ while IFS= read -r line && [ -n "$line" ]; do
     esac
 done
 
+encoded() { printf %s "$1" | sed 's/%/%25/g; s,/,%2F,g'; }
+
 # Where the token is: by the line's arguments, else by the service's name.
 place() {
+    wanted=$(encoded "$service")${account:+/$(encoded "$account")}
     for argument in $arguments; do
         argument=$(decoded "$argument")
-        if [ "${argument%=*}" = "$service/$account" ] || { [ -z "$account" ] && [ "${argument%=*}" = "$service" ]; }; then
+        if [ "${argument%=*}" = "$wanted" ]; then
             printf %s "${argument##*=}"
             return
         fi

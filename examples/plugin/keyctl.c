@@ -11,7 +11,8 @@
  * ring= keeps the items of one purpose apart from others; without it there is one common ring.
  *
  * The kernel grants a user some 20 000 bytes for all keys, those that unlock disks and vaults among them:
- * this module takes 8192 at most and is UNAVAILABLE then.
+ * this module takes 8192 at most and is UNAVAILABLE then. So it is where a seccomp filter (Docker's) blocks
+ * keys.
  */
 #include <tokenkeep/module.h>
 
@@ -46,24 +47,23 @@ static int means_no_key(int error) {
 /* What an errno of the kernel's key service means. */
 static tokenkeep_status failure(tokenkeep_call *call, const char *what, int error) {
     char text[160];
-    if (means_no_key(error))
-        return TOKENKEEP_NOT_FOUND;
     snprintf(text, sizeof text, "the kernel's keyring %s: %s", what, strerror(error));
     host->set_error(call, text);
     if (error == EACCES)
         return TOKENKEEP_DENIED;
     int is_outage = error == EDQUOT || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
-    return is_outage ? TOKENKEEP_UNAVAILABLE : TOKENKEEP_IO;
+    return is_outage || means_no_key(error) ? TOKENKEEP_UNAVAILABLE : TOKENKEEP_IO;
+}
+
+/* The same where the key of an item was asked for: only there does a missing key mean a missing item. */
+static tokenkeep_status key_failure(tokenkeep_call *call, const char *what, int error) {
+    return means_no_key(error) ? TOKENKEEP_NOT_FOUND : failure(call, what, error);
 }
 
 /* The persistent keyring. It is linked into the keyring of this thread, which gives the right to use it here
  * and to no program that is started from here; and each use puts off its end. */
 static long persistent_ring(void) {
-    long ring =
-        keyctl(KEYCTL_GET_PERSISTENT, (unsigned long)-1, (unsigned long)KEY_SPEC_THREAD_KEYRING, 0, 0);
-    if (ring < 0 && means_no_key(errno))
-        errno = EOPNOTSUPP; /* no ring is no empty ring */
-    return ring;
+    return keyctl(KEYCTL_GET_PERSISTENT, (unsigned long)-1, (unsigned long)KEY_SPEC_THREAD_KEYRING, 0, 0);
 }
 
 static tokenkeep_status open_handle(const tokenkeep_module_options *options, void **result,
@@ -201,7 +201,7 @@ static tokenkeep_status answer(tokenkeep_call *call, long key, const char *name_
     long length = keyctl(KEYCTL_READ, (unsigned long)key, (unsigned long)payload, MAX_PAYLOAD, 0);
     tokenkeep_status status = TOKENKEEP_OK;
     if (length < 0) {
-        status = failure(call, "cannot be read", errno);
+        status = key_failure(call, "cannot be read", errno);
     } else {
         tokenkeep_module_item item = {0};
         tokenkeep_attribute attributes[TOKENKEEP_MAX_ATTRIBUTES];
@@ -236,7 +236,7 @@ static tokenkeep_status load(void *data, const char *name_space, const char *ser
         return failure(call, "cannot be had", errno);
     long key = find(data, ring, name_space, service, account);
     if (key < 0)
-        return failure(call, "cannot be searched", errno);
+        return key_failure(call, "cannot be searched", errno);
     return answer(call, key, name_space, service, account, 1);
 }
 
@@ -327,13 +327,13 @@ static tokenkeep_status clear(void *data, const char *name_space, const char *se
         return failure(call, "cannot be had", errno);
     long key = find(data, ring, name_space, service, account);
     if (key < 0)
-        return failure(call, "cannot be searched", errno);
+        return key_failure(call, "cannot be searched", errno);
     if (host->is_over(call))
         return TOKENKEEP_TIMED_OUT;
     /* Revoked first: whoever has it open gets no more of it. */
     keyctl(KEYCTL_REVOKE, (unsigned long)key, 0, 0, 0);
     if (keyctl(KEYCTL_UNLINK, (unsigned long)key, (unsigned long)ring, 0, 0) < 0)
-        return failure(call, "keeps a key", errno);
+        return key_failure(call, "keeps a key", errno);
     return TOKENKEEP_OK;
 }
 

@@ -2,13 +2,14 @@
 """A module that keeps items in the password store of passwordstore.org, through the program pass.
 
     # operation   control       module    arguments
-    any           sufficient    pass.py   prefix=tokens env=PASSWORD_STORE_DIR env=GNUPGHOME
+    any           sufficient    pass.py   prefix=tokens env=PASSWORD_STORE_DIR env=GNUPGHOME env=GPG_TTY env=DISPLAY
 
 An item is the entry PREFIX/NAMESPACE/SERVICE/ACCOUNT; the prefix is "tokenkeep" unless the line says another, and an empty
 namespace or account is a %. Its first line is the secret, so that `pass tokenkeep/%/example.com/ann` prints it, and the
 lines below are "key: value". A secret that is no line of text stands there in base64.
 
-Whether gpg may ask for a passphrase is the caller's word (prompt=yes); otherwise a locked key is LOCKED.
+Whether gpg may ask for a passphrase is the caller's word (prompt=yes); otherwise a locked key is LOCKED. gpg's own
+pinentry asks: it needs GPG_TTY (GPG_TTY=$(tty) in the shell's profile) or a display.
 It stays for the next request: starting Python takes longer than most of what it does.
 """
 
@@ -38,10 +39,11 @@ class Request:
 
     def __init__(self, stream):
         self.fields = {}
-        for line in iter(stream.readline, b""):
+        for line in iter(stream.readline, b"\n"):
+            if not line.endswith(b"\n"):
+                # The caller has gone in the midst of it: half a secret must not take the place of a whole one.
+                raise EOFError
             key, _, value = line.rstrip(b"\n").partition(b"=")
-            if not key:
-                break
             key = key.decode("ascii")
             if key in TEXTS or key.startswith("attribute."):
                 value = base64.b64decode(value, validate=True)
@@ -60,9 +62,10 @@ class Request:
 
 def encoded(part):
     """A part of a name as the name of a file, or of directories and a file."""
-    text = urllib.parse.quote(part, safe=" @+=,:()").replace("~", "%7E").replace(".", "%2E", part.startswith("."))
+    text = urllib.parse.quote(part, safe=" @+=,:()").replace("~", "%7E")
     pieces = [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)] or ["%"]
-    return "~/".join(pieces)
+    # A piece may be "..", or the name of a file that is pass's own.
+    return "~/".join(piece.replace(".", "%2E", piece.startswith(".")) for piece in pieces)
 
 
 def decoded(text):
@@ -92,7 +95,8 @@ class PasswordStore:
         return os.path.isfile(os.path.join(self.root, entry + ".gpg"))
 
     def run(self, *arguments, given=b""):
-        environment = dict(os.environ)
+        # gpg says in words alone why it fails: they must be those that are looked for.
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         if self.request.word("prompt") != b"yes":
             environment["PASSWORD_STORE_GPG_OPTS"] = "--pinentry-mode error"
         left = self.request.end - time.monotonic()
@@ -237,7 +241,10 @@ def answered(request):
 
 def main():
     while True:
-        request = Request(sys.stdin.buffer)
+        try:
+            request = Request(sys.stdin.buffer)
+        except EOFError:
+            return
         if "tokenkeep" not in request.fields:
             return
         lines = ["tokenkeep=1", "keep=yes", *answered(request), "", ""]

@@ -17,13 +17,15 @@
  *
  * THREADS. All functions of one handle are called one after the other, on one thread that the host started
  * for it and on which every signal is blocked but those of faults. Different handles are used at the same
- * time. The init function is called once in a process. Do not call setlocale, chdir, setuid or signal, nor
- * change the environment: the process is somebody else's.
+ * time. The init function is called once in a process. Constructors must not wait for anything: they run
+ * under the lock of the dynamic loader. Do not call setlocale, chdir, setuid or signal, nor change the
+ * environment: the process is somebody else's.
  *
  * DEADLINES. The caller waits until the call's deadline and no longer. A function that is not back by then
- * goes on alone; what it answers is dropped, and until it returns every other call fails as UNAVAILABLE.
- * Before anything that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells
- * how long a wait may be.
+ * goes on alone; what it answers is dropped, and until it returns every new call fails as UNAVAILABLE. Calls
+ * that waited for their turn end with their own deadline, as TIMED_OUT, and are never begun. Before anything
+ * that others see, ask host->is_over: what was given up must not be sent. remaining_ms tells how long a wait
+ * may be.
  *
  * FORK. A child of fork() opens handles of its own. A handle of the parent is never used there.
  *
@@ -58,7 +60,8 @@ extern "C" {
 #define TOKENKEEP_MODULE_ENFORCES_OTHER_MACHINE 4  /* nor can a copy on another machine be read */
 #define TOKENKEEP_MODULE_ENFORCES_SCREEN_LOCK   8  /* items cannot be read while the screen is locked */
 #define TOKENKEEP_MODULE_ENFORCES_PRESENCE      16 /* the user is asked at each use */
-/* Label, attributes, level, flags and times come back as they were saved. Without it only the secret does. */
+/* Label, attributes, level, flags and times come back as they were saved. Without it only the secret does,
+ * and an item with a level or flags is never given to save. */
 #define TOKENKEEP_MODULE_KEEPS_METADATA 32
 /* The module calls host->changed when somebody else changed its items. */
 #define TOKENKEEP_MODULE_WATCHES 64
@@ -96,7 +99,7 @@ typedef struct tokenkeep_module_options {
 /* What the host offers. It lives as long as the process; any thread may call its functions. */
 typedef struct tokenkeep_host {
     size_t struct_size; /* of the host's table */
-    /* Zeroed memory, locked and between guard pages; NULL where there is none. */
+    /* Zeroed memory between guard pages, locked where the kernel allows; NULL where there is none. */
     void *(*alloc)(size_t size);
     /* Wipes and takes back what alloc gave, and nothing else. NULL is allowed. */
     void (*free)(void *memory);
@@ -112,7 +115,8 @@ typedef struct tokenkeep_host {
     void (*answer)(tokenkeep_call *call, const tokenkeep_module_item *item);
     /* Says something to a person who asks how the module is; the first line is where the items are. */
     void (*note)(tokenkeep_call *call, const char *text);
-    /* Somebody else may have changed items. From any thread, until close is called; data is changed_data. */
+    /* Somebody else may have changed items. From any thread, until close returns, or open where it fails;
+     * data is changed_data. */
     void (*changed)(void *data);
     /* An extension by its name, or NULL. This host has none. */
     const void *(*extension)(const char *name);
@@ -122,7 +126,8 @@ typedef struct tokenkeep_host {
  * What a module offers. init finds it zeroed but for struct_size, the size of the host's table; it fills what
  * it has and writes its own size. Every function returns a tokenkeep_status of these: OK, NOT_FOUND, LOCKED,
  * UNAVAILABLE, TIMED_OUT, CANCELLED, DENIED, POLICY, CORRUPT, UNSUPPORTED, IO, BUSY; open also INVALID, where
- * it is not to be used with its arguments. Anything else is taken for CORRUPT.
+ * it is not to be used with its arguments. NOT_FOUND is load's and clear's alone. Anything else is taken for
+ * CORRUPT.
  */
 typedef struct tokenkeep_module {
     size_t struct_size;    /* sizeof(tokenkeep_module) of the module */

@@ -49,18 +49,20 @@ package struct ModuleFile: Sendable {
     ///
     /// - Throws: ``Status/unavailable``, as an absence where there is no such file.
     package func check() throws(TokenKeepError) {
-        let descriptor = try open()
-        close(descriptor)
-        if kind == .program { try checkProgram() }
+        if kind == .program { _ = try program() } else { close(try open()) }
     }
 
     /// Opens the file for reading and checks what was opened.
     ///
     /// - Returns: a descriptor, which is the caller's.
-    func open() throws(TokenKeepError) -> Int32 {
+    func open() throws(TokenKeepError) -> Int32 { try open(path) }
+
+    private func open(_ path: String) throws(TokenKeepError) -> Int32 {
         // O_NONBLOCK: a pipe in the file's place must not hold us up.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
-        guard descriptor >= 0 else { throw refused(ModuleFile.words(errno), isAbsence: errno == ENOENT) }
+        guard descriptor >= 0 else {
+            throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
+        }
         do throws(TokenKeepError) {
             var status = stat()
             guard tokenkeep_fstat(descriptor, &status) == 0 else { throw refused(ModuleFile.words(errno)) }
@@ -73,12 +75,26 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// A program is run by its path: nobody else may put another one there.
-    func checkProgram() throws(TokenKeepError) {
-        guard access(path, X_OK) == 0 else { throw refused("it is not executable", hint: "chmod +x \(path)") }
-        guard let resolved = realpath(path, nil) else { throw refused(ModuleFile.words(errno)) }
-        defer { free(resolved) }
-        var parts = String(cString: resolved).split(separator: "/")
+    /// The path by which the program is to be run: without links, and nobody else may put another one there. What was
+    /// checked may change: whoever starts the program asks anew.
+    ///
+    /// - Throws: ``Status/unavailable``, where it may not be run.
+    func program() throws(TokenKeepError) -> String {
+        guard let real = realpath(path, nil) else {
+            throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
+        }
+        defer { free(real) }
+        guard let resolved = String(validatingCString: real) else { throw refused("its path is not UTF-8") }
+        close(try open(resolved))
+        guard faccessat(AT_FDCWD, resolved, X_OK, AT_EACCESS) == 0 else {
+            throw refused("it is not executable", hint: "chmod +x \(resolved)")
+        }
+        try checkDirectories(of: resolved)
+        return resolved
+    }
+
+    private func checkDirectories(of resolved: String) throws(TokenKeepError) {
+        var parts = resolved.split(separator: "/")
         while !parts.isEmpty {
             parts.removeLast()
             let directory = "/" + parts.joined(separator: "/")
@@ -86,8 +102,10 @@ package struct ModuleFile: Sendable {
             guard tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0 else {
                 throw refused(ModuleFile.words(errno))
             }
-            // In a directory with the sticky bit nobody replaces what is another's.
-            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0)
+            // In a directory with the sticky bit nobody replaces what is another's. To which group root gives
+            // a directory, as Debian gives /usr/local/lib to staff, is root's own decision.
+            let isRootsGroup = status.st_uid == 0 && status.st_mode & S_IWOTH == 0
+            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0 || isRootsGroup)
         }
     }
 
@@ -102,13 +120,16 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// Why the module cannot be used.
-    func refused(_ words: String, hint: String? = nil, isAbsence: Bool = false) -> TokenKeepError {
+    /// Why the module cannot be used: an absence, unless the reason may be gone by the next call.
+    func refused(_ words: String, hint: String? = nil, isAbsence: Bool = true) -> TokenKeepError {
         TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
     }
 
     /// Whether the program has more rights than its caller, who then may not bring code into it.
     static var isPrivileged: Bool { tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() }
+
+    /// Whether an error says something of the file, and not of what the process or the machine lacks right now.
+    private static func isOfTheFile(_ error: Int32) -> Bool { ![EMFILE, ENFILE, ENOMEM, EINTR, EIO].contains(error) }
 
     static func words(_ error: Int32) -> String { strerror(error).map { String(cString: $0) } ?? "error \(error)" }
 }

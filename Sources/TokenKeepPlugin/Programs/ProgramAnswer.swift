@@ -11,15 +11,19 @@ final class ProgramAnswer {
     private enum Stage { case version, fields, whole }
     private var stage = Stage.version
     private let call: PluginCall
+    private let expected: PluginCall.Expected
     private var status: Status?
-    private var item: ForeignItem?
+    private var item: AnsweredItem?
     private var secret: WipingBuffer?
     /// Whether the program waits for another request.
     private(set) var keepsRunning = false
     /// What the program says that it can do.
     private(set) var capabilities: PluginCapabilities = []
 
-    init(_ call: PluginCall) { self.call = call }
+    init(_ call: PluginCall, _ expected: PluginCall.Expected) {
+        self.call = call
+        self.expected = expected
+    }
 
     /// Whether the empty line at the end came.
     var isWhole: Bool { stage == .whole }
@@ -43,9 +47,9 @@ final class ProgramAnswer {
     }
 
     /// What it came to.
-    func items(expecting expected: PluginCall.Expected) throws(TokenKeepError) -> [ForeignItem] {
+    func items() throws(TokenKeepError) -> [AnsweredItem] {
         guard let status else { throw .foreign("no status") }
-        if let item, expected == .item, status == .ok { call.answer { item } }
+        if let item, expected == .item, status == .ok { call.answer { (_) in item } }
         return try call.items(after: status, expecting: expected)
     }
 
@@ -70,25 +74,43 @@ final class ProgramAnswer {
     }
 
     private func take(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        if ["status", "message", "keep"].contains(key) { try once(key, &said) }
         switch key {
         case "status": status = try ProgramAnswer.status(value)
-        case "message": call.set(error: try line(value))
+        case "message":
+            let text = try WipingBuffer(capacity: value.count)
+            try ProgramAnswer.decode(value, into: text)
+            call.set(error: text.bytes)
         case "note": call.note(try line(value))
         case "keep": keepsRunning = value.elementsEqual("yes".utf8)
-        case "capability": note(capability: value)
+        case "capability": try note(capability: value)
         case "item":
             try endItem()
-            item = ForeignItem()
-            isList = true
-        case "secret", "secret+": try take(secret: value)
+            item = AnsweredItem()
+            (isList, described) = (true, [])
+        case "secret+": try take(secret: value)
         default: try take(field: key, value)
         }
     }
 
     private var isList = false
+    private var said: Set<String> = []
+    private var described: Set<String> = []
+
+    private func once(_ key: String, _ keys: inout Set<String>) throws(TokenKeepError) {
+        guard keys.insert(key).inserted else { throw .foreign("two lines of \(key)") }
+    }
+
+    /// What describes an item, but for its attributes.
+    private static let fields: Set<String> = [
+        "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
+    ]
 
     private func take(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
-        var item = self.item ?? ForeignItem()
+        // What else there is, is of a later version.
+        guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
+        try once(key, &described)
+        var item = self.item ?? AnsweredItem()
         switch key {
         case "namespace": item.namespace = try text(value, Limits.namespace)
         case "service": item.service = try text(value, Limits.service)
@@ -99,22 +121,22 @@ final class ProgramAnswer {
         case "created_at": item.createdAt = try ProgramAnswer.number(value)
         case "modified_at": item.modifiedAt = try ProgramAnswer.number(value)
         case "expires_at": item.expiresAt = try ProgramAnswer.number(value)
-        case _ where key.hasPrefix("attribute."):
+        default:
             guard item.attributes.count < Limits.attributeCount else { throw .foreign("too many attributes") }
             item.attributes.append(
                 (String(key.dropFirst("attribute.".count)), try text(value, Limits.attributeValue)))
-        default: return  // of a later version
         }
         self.item = item
     }
 
     private func take(secret value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        guard expected == .item else { throw .foreign("a secret that nobody asked for") }
         let secret: WipingBuffer
         if let begun = self.secret { secret = begun } else { secret = try WipingBuffer(capacity: 256) }
         self.secret = secret
         try ProgramAnswer.decode(value, into: secret)
         guard secret.count <= Limits.secret else { throw .foreign("a secret longer than \(Limits.secret) bytes") }
-        item = item ?? ForeignItem()
+        item = item ?? AnsweredItem()
     }
 
     /// Gives the item that the lines described so far.
@@ -122,13 +144,19 @@ final class ProgramAnswer {
         if let secret { item?.secret = try SecretBytes(copying: secret.bytes, in: call.arena) }
         secret = nil
         guard isList, let item else { return }
-        call.answer { item }
+        call.answer { (_) in item }
         self.item = nil
     }
 
-    private func note(capability value: UnsafeRawBufferPointer) {
+    private func note(capability value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        guard value.count <= 64, value.allSatisfy(ItemAttributes.isNameByte) else {
+            throw .foreign("a capability that is no word")
+        }
         let word = String(decoding: value, as: UTF8.self)
-        for known in PluginCapabilities.words where known.word == word { capabilities.insert(known.capability) }
+        guard let known = PluginCapabilities.words.first(where: { $0.word == word }) else {
+            return call.note("it says of itself what is not known here: \(word)")
+        }
+        capabilities.insert(known.capability)
     }
 
     private static func status(_ value: UnsafeRawBufferPointer) throws(TokenKeepError) -> Status {

@@ -6,22 +6,24 @@ import TokenKeepCore
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
-    private var hasEnded = false
+    private var hasEnded = true  // until it was started
 
     /// Whether a request can be tried again: the program had ended before anything of it was read.
     private(set) var saidNothing = true
 
+    /// Whether the whole of the last request went to it: what is left of one would be the next one's beginning.
+    private(set) var tookRequest = false
+
     /// Starts the program.
     init(_ file: ModuleFile, variables: [String], showsErrors: Bool) throws(TokenKeepError) {
         self.file = file
+        let path = try file.program()
         var environment = ProgramEnvironment.entries(variables).map { strdup($0) }
         defer { for entry in environment { free(entry) } }
         environment.append(nil)
-        let error = tokenkeep_program_start(file.path, environment, showsErrors ? 1 : 0, &program)
-        guard error == 0 else {
-            hasEnded = true
-            throw file.refused(ModuleFile.words(error))
-        }
+        let error = tokenkeep_program_start(path, environment, showsErrors ? 1 : 0, &program)
+        guard error == 0 else { throw file.refused(ModuleFile.words(error), isAbsence: false) }
+        hasEnded = false
     }
 
     deinit { kill() }
@@ -30,7 +32,7 @@ final class ProgramProcess {
     ///
     /// - Throws: ``Status/timedOut``, ``Status/unavailable`` where it ended without an answer, ``Status/corrupt``.
     func exchange(_ request: ProgramRequest, _ answer: ProgramAnswer, until deadline: Deadline) throws(TokenKeepError) {
-        saidNothing = true
+        (saidNothing, tookRequest) = (true, false)
         let unread = try WipingBuffer(capacity: 4096)
         var (unsent, total) = (request.buffer.count, 0)
         while !answer.isWhole {
@@ -39,9 +41,9 @@ final class ProgramProcess {
                 pollfd(fd: unsent > 0 ? program.input : -1, events: Int16(POLLOUT), revents: 0),
             ]
             let left = deadline.remainingMilliseconds
-            guard left > 0 else { throw late }
+            guard left > 0 else { throw .late }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
-                throw file.refused(ModuleFile.words(errno))
+                throw file.refused(ModuleFile.words(errno), isAbsence: false)
             }
             if waits[1].revents != 0 { try send(request, &unsent) }
             if waits[0].revents != 0 {
@@ -52,6 +54,12 @@ final class ProgramProcess {
         }
     }
 
+    /// Whether it waits for a request: it has neither ended nor said something that nobody asked for.
+    var isWaiting: Bool {
+        var output = pollfd(fd: program.output, events: Int16(POLLIN), revents: 0)
+        return !hasEnded && poll(&output, 1, 0) == 0
+    }
+
     /// Where the program reads no further, its answer is what counts.
     private func send(_ request: ProgramRequest, _ unsent: inout Int) throws(TokenKeepError) {
         let bytes = request.buffer.bytes.suffix(unsent)
@@ -59,6 +67,7 @@ final class ProgramProcess {
         let written = write(program.input, UnsafeRawBufferPointer(rebasing: bytes).baseAddress, bytes.count)
         if written >= 0 {
             unsent -= written
+            tookRequest = unsent == 0
         } else if errno != EAGAIN, errno != EINTR {
             unsent = 0
         }
@@ -76,7 +85,7 @@ final class ProgramProcess {
         throw ended()
     }
 
-    /// Closes its input and waits for its end; one that does not come is killed.
+    /// Closes its input, which got a whole request, and waits for its end; one that does not come is killed.
     func end(patience milliseconds: UInt32) {
         guard !hasEnded else { return }
         closeEnds()
@@ -90,8 +99,9 @@ final class ProgramProcess {
     /// Kills it, with its process group.
     func kill() {
         guard !hasEnded else { return }
-        closeEnds()
+        // Before its input ends: half a request could be taken for a whole one.
         tokenkeep_program_kill(program.process)
+        closeEnds()
         hasEnded = true
     }
 
@@ -99,8 +109,6 @@ final class ProgramProcess {
         close(program.input)
         close(program.output)
     }
-
-    private var late: TokenKeepError { TokenKeepError(.timedOut, "the module did not answer in time") }
 
     private func ended() -> TokenKeepError {
         var status: Int32 = 0

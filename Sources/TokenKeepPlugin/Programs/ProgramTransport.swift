@@ -9,16 +9,22 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private let variables: [String]
     private var kept: ProgramProcess?
     private(set) var capabilities: PluginCapabilities = []
+    private var hasReported = false
 
     init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
-        try file.check()
+        try file.check()  // and again where it is started
         let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
         self.file = file
         self.variables = variables
         self.options = PluginOptions(name: options.name, arguments: arguments, changed: options.changed)
     }
 
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+    func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool {
+        if !hasReported { _ = try report(call) }
+        return capabilities.contains(.keepsMetadata)
+    }
+
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem {
         let items = try ask("load", .item, call) { (request) throws(TokenKeepError) in try request.add(name) }
         guard let item = items.first else { throw .foreign("no item") }
         return item
@@ -29,10 +35,10 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     }
 
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
-        _ = try ask("clear", .nothing, call) { (request) throws(TokenKeepError) in try request.add(name) }
+        _ = try ask("clear", .removal, call) { (request) throws(TokenKeepError) in try request.add(name) }
     }
 
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem] {
         try ask("list", .list, call) { (request) throws(TokenKeepError) in
             try request.add(namespace: namespace, service: service)
         }
@@ -52,23 +58,30 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         } catch {
             guard error.status == .unsupported else { throw error }
         }
+        hasReported = true
         return call.notes
     }
 
-    func close() {
+    /// A program that stays is a child of this process: whoever waits for all his children waits for it too.
+    func rest() {
         kept?.end(patience: 200)
         kept = nil
     }
 
+    func close() { rest() }
+
     private func ask(
         _ operation: String, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ add: (ProgramRequest) throws(TokenKeepError) -> Void
-    ) throws(TokenKeepError) -> [ForeignItem] {
+    ) throws(TokenKeepError) -> [AnsweredItem] {
+        try call.begin(expected)
         let request = try ProgramRequest(operation, options, call)
         try add(request)
         try request.end()
-        if let process = kept {
-            kept = nil
+        let before = kept
+        kept = nil
+        // One that is out of step would answer this request with what it has said before.
+        if let process = before, process.isWaiting {
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
             } catch {
@@ -82,19 +95,29 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
 
     private func ask(
         _ process: ProgramProcess, _ request: ProgramRequest, _ expected: PluginCall.Expected, _ call: PluginCall
-    ) throws(TokenKeepError) -> [ForeignItem] {
-        call.begin()
-        let answer = ProgramAnswer(call)
+    ) throws(TokenKeepError) -> [AnsweredItem] {
+        try call.begin(expected)
+        let answer = ProgramAnswer(call, expected)
         // What does not answer, or not well, is killed where this throws: nobody else has it.
         try process.exchange(request, answer, until: call.deadline)
         capabilities.formUnion(answer.capabilities)
-        if answer.keepsRunning {
-            kept = process
-        } else {
+        if !answer.keepsRunning {
             // The answer is here: the caller must get it in time, however long the program takes to end.
             process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
-        return try answer.items(expecting: expected)
+        do throws(TokenKeepError) {
+            let items = try answer.items()
+            keep(process, answer)
+            return items
+        } catch {
+            // A failure is an answer too; what answers wrongly is not believed to be in step.
+            if error.status != .corrupt { keep(process, answer) }
+            throw error
+        }
+    }
+
+    private func keep(_ process: ProgramProcess, _ answer: ProgramAnswer) {
+        if answer.keepsRunning, process.tookRequest { kept = process }
     }
 
     /// A program's own words may hold anything: they are seen only by who asks for them.

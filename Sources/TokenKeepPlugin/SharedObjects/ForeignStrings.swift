@@ -11,6 +11,11 @@ enum ForeignStrings {
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
+    /// A line as the module has it, and beyond what is shown of it: where a secret is cut, its beginning is left.
+    static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text, count: strnlen(text, 1024))
+    }
+
     /// A text that may have `limit` bytes; nil for NULL. One byte further nothing is read.
     static func text(
         _ text: UnsafePointer<CChar>?, _ field: String, atMost limit: Int
@@ -39,39 +44,52 @@ enum ForeignStrings {
     }
 }
 
-extension ForeignItem {
+extension AnsweredItem {
     /// Copies what a module's structure points to.
     init(
-        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?
+        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?, withSecret: Bool
     ) throws(TokenKeepError) {
         guard let pointer else { throw .foreign("NULL for an item") }
         var item = tokenkeep_module_item()
         let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
         let least = 56  // up to the secret's length
         guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
-            throw .foreign("an item whose struct_size is none: \(size)")
+            throw .foreign("an item with an impossible struct_size: \(size)")
         }
         namespace = try ForeignStrings.text(item.name_space, "namespace", atMost: Limits.namespace)
         service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)
         account = try ForeignStrings.text(item.account, "account", atMost: Limits.account)
         label = try ForeignStrings.text(item.label, "label", atMost: Limits.label)
-        guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
-        // A size_t comes as an Int: what is too large may be negative.
-        guard (0...Limits.secret).contains(item.secret_length) else {
-            throw .foreign("a secret longer than \(Limits.secret) bytes")
-        }
-        secret = try SecretBytes(
-            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+        if withSecret { secret = try AnsweredItem.secret(of: item, in: arena) }
         accessLevel = item.accessibility
         flags = item.flags
         createdAt = item.created_at
         modifiedAt = item.modified_at
         expiresAt = item.expires_at
+        attributes = try AnsweredItem.attributes(of: item)
+    }
+
+    private static func secret(
+        of item: tokenkeep_module_item, in arena: SecretArena?
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
+        // A size_t comes as an Int: what is too large may be negative.
+        guard (0...Limits.secret).contains(item.secret_length) else {
+            throw .foreign("a secret longer than \(Limits.secret) bytes")
+        }
+        return try SecretBytes(
+            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+    }
+
+    private static func attributes(
+        of item: tokenkeep_module_item
+    ) throws(TokenKeepError) -> [(name: String, value: String)] {
         guard (0...Limits.attributeCount).contains(item.attribute_count),
             item.attributes != nil || item.attribute_count == 0
         else {
             throw .foreign("attributes that are none")
         }
+        var attributes: [(name: String, value: String)] = []
         for index in 0..<item.attribute_count {
             guard let attribute = item.attributes?[index],
                 let name = try ForeignStrings.text(attribute.name, "attribute", atMost: Limits.attributeName),
@@ -79,5 +97,6 @@ extension ForeignItem {
             else { throw .foreign("an attribute without a name or value") }
             attributes.append((name, value))
         }
+        return attributes
     }
 }

@@ -36,8 +36,8 @@ enum HostTable {
         table.is_over = { HostTable.call($0)?.isOver == false ? 0 : 1 }
         table.may_prompt = { HostTable.call($0)?.promptsAllowed == true ? 1 : 0 }
         table.set_error = { pointer, text in
-            guard let call = HostTable.call(pointer), let text = ForeignStrings.line(text) else { return }
-            call.set(error: text)
+            guard let call = HostTable.call(pointer), let text else { return }
+            call.set(error: ForeignStrings.raw(text))
         }
         table.note = { pointer, text in
             guard let call = HostTable.call(pointer), let text = ForeignStrings.line(text) else { return }
@@ -45,7 +45,9 @@ enum HostTable {
         }
         table.answer = { pointer, item in
             guard let call = HostTable.call(pointer) else { return }
-            call.answer { () throws(TokenKeepError) in try ForeignItem(item, in: call.arena) }
+            call.answer { (withSecret) throws(TokenKeepError) in
+                try AnsweredItem(item, in: call.arena, withSecret: withSecret)
+            }
         }
         table.changed = { data in
             guard let data else { return }

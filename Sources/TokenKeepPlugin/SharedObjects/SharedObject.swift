@@ -19,6 +19,7 @@ final class SharedObject: @unchecked Sendable {
     }
 
     private static let entries = Guarded<[Identity: Entry]>([:])
+    private static let names = Guarded<Set<Int32>>([])
     static let symbol = "tokenkeep_module_init_1"
 
     private init(_ table: tokenkeep_module) { self.table = table }
@@ -46,9 +47,11 @@ final class SharedObject: @unchecked Sendable {
             }
             // From here on the descriptor stays open if anything was loaded: glibc takes a name that it knows for the
             // object it knows, and the name is the descriptor's number.
+            let descriptor = try named(descriptor, file)
             guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE))
             else {
                 let words = dlerror().map { String(cString: $0) } ?? "dlopen failed"
+                names.withLock { _ = $0.remove(descriptor) }
                 close(descriptor)
                 throw file.refused(plain(words, descriptor))
             }
@@ -60,6 +63,21 @@ final class SharedObject: @unchecked Sendable {
             }
             state = result
             return try result.get()
+        }
+    }
+
+    /// The same file under a number that was not loaded before: a host may have closed all descriptors, ours with them.
+    private static func named(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> Int32 {
+        try names.withLock { names throws(TokenKeepError) in
+            var number = descriptor
+            if names.contains(descriptor) {
+                number = fcntl(descriptor, F_DUPFD_CLOEXEC, (names.max() ?? 2) + 1)
+                let error = errno
+                close(descriptor)
+                guard number >= 0 else { throw file.refused(ModuleFile.words(error), isAbsence: false) }
+            }
+            names.insert(number)
+            return number
         }
     }
 
@@ -90,7 +108,7 @@ final class SharedObject: @unchecked Sendable {
         let size = room.load(as: Int.self)
         let least = 48  // up to load
         guard ForeignStrings.copy(room, size: size, least: least, into: &table) else {
-            throw file.refused("its table has a struct_size that is none: \(size)")
+            throw file.refused("its table has an impossible struct_size: \(size)")
         }
         guard answer == TOKENKEEP_OK else {
             let reason = ForeignStrings.line(table.refusal) ?? "it refuses with status \(answer), and does not say why"

@@ -18,8 +18,14 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         self.object = object
         self.teller = teller
         self.handle = handle
-        _ = try call.items(
-            after: SharedObjectTransport.status(status, opening: true), expecting: .nothing)
+        do throws(TokenKeepError) {
+            _ = try call.items(
+                after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
+        } catch {
+            // What it opened and we do not use: its threads may call the teller until it is closed.
+            if status == TOKENKEEP_OK { close() }
+            throw error
+        }
     }
 
     var capabilities: PluginCapabilities {
@@ -29,7 +35,9 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         return capabilities
     }
 
-    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> ForeignItem {
+    func keepsMetadata(_ call: PluginCall) -> Bool { capabilities.contains(.keepsMetadata) }
+
+    func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem {
         let items = try ask(object.table.load, .item, call) { load, call in
             name.withCStrings { load(handle, $0, $1, $2, call) }
         }
@@ -44,12 +52,12 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     }
 
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) {
-        _ = try ask(object.table.clear, .nothing, call) { clear, call in
+        _ = try ask(object.table.clear, .removal, call) { clear, call in
             name.withCStrings { clear(handle, $0, $1, $2, call) }
         }
     }
 
-    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [ForeignItem] {
+    func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem] {
         try ask(object.table.list, .list, call) { list, call in
             namespace.withCString { namespace in
                 guard let service else { return list(handle, namespace, nil, call) }
@@ -69,6 +77,8 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         return call.notes
     }
 
+    func rest() {}
+
     func close() {
         object.table.close?(handle)
         withExtendedLifetime(teller) {}
@@ -78,9 +88,9 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     private func ask<Function>(
         _ function: Function?, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ body: (Function, OpaquePointer) -> tokenkeep_status
-    ) throws(TokenKeepError) -> [ForeignItem] {
+    ) throws(TokenKeepError) -> [AnsweredItem] {
         guard let function else { throw TokenKeepError(.unsupported, "the module has no such operation") }
-        call.begin()
+        try call.begin(expected)
         let status = HostTable.lend(call) { body(function, $0) }
         return try call.items(after: SharedObjectTransport.status(status), expecting: expected)
     }

@@ -48,8 +48,14 @@ static tokenkeep_status open_handle(const tokenkeep_module_options *options, voi
         free(self);
         return TOKENKEEP_INVALID;
     }
+    if (self->fault != NULL && strcmp(self->fault, "no-handle") == 0) {
+        free(self);
+        return TOKENKEEP_NOT_FOUND;
+    }
     self->changed_data = options->changed_data;
     *result = self;
+    if (self->fault != NULL && strcmp(self->fault, "opens-with-item") == 0)
+        host->answer(call, NULL);
     return TOKENKEEP_OK;
 }
 
@@ -68,6 +74,8 @@ static void drop(stored *one) {
 
 static void close_handle(void *data) {
     handle *self = data;
+    if (self->fault != NULL && strcmp(self->fault, "opens-with-item") == 0)
+        host->changed(self->changed_data);
     while (self->first != NULL) {
         stored *one = self->first;
         self->first = one->next;
@@ -175,8 +183,8 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     if (host->is_over(call))
         return TOKENKEEP_TIMED_OUT;
     if (self->fault != NULL) { /* quotes */
-        char text[100];
-        snprintf(text, sizeof text, "cannot keep %.40s", (const char *)item->secret);
+        char text[1100];       /* behind a label that may be so long that the host's cut divides the secret */
+        snprintf(text, sizeof text, "cannot keep %.500s%.40s", item->label, (const char *)item->secret);
         host->set_error(call, text);
         return TOKENKEEP_IO;
     }

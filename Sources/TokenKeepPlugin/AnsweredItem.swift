@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// An item as a module gave it: nothing of it is believed yet but that its texts are UTF-8.
-struct ForeignItem: Sendable {
+struct AnsweredItem: Sendable {
     var namespace: String?
     var service: String?
     var account: String?
@@ -37,13 +37,13 @@ struct ForeignItem: Sendable {
     }
 
     private func name() throws(TokenKeepError) -> ItemName {
-        try ForeignItem.within { () throws(TokenKeepError) in
+        try AnsweredItem.within { () throws(TokenKeepError) in
             try ItemName(namespace: namespace ?? "", service: service ?? "", account: account ?? "")
         }
     }
 
     private func details(of name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
-        let attributes = try ForeignItem.within { () throws(TokenKeepError) in
+        let attributes = try AnsweredItem.within { () throws(TokenKeepError) in
             try Limits.check(label ?? "", field: "label", atMost: Limits.label)
             return try ItemAttributes(self.attributes)
         }
@@ -53,8 +53,8 @@ struct ForeignItem: Sendable {
         guard ItemFlags.known.isSuperset(of: flags) else { throw .foreign("flags that are none: \(self.flags)") }
         return ItemDetails(
             name: name, label: label ?? name.defaultLabel, attributes: attributes, accessLevel: level, flags: flags,
-            createdAt: try ForeignItem.time(createdAt), modifiedAt: try ForeignItem.time(modifiedAt),
-            expiresAt: try ForeignItem.time(expiresAt), module: module)
+            createdAt: try AnsweredItem.time(createdAt), modifiedAt: try AnsweredItem.time(modifiedAt),
+            expiresAt: try AnsweredItem.time(expiresAt), module: module)
     }
 
     private static func time(_ seconds: Int64) throws(TokenKeepError) -> UnixTime? {
@@ -77,12 +77,23 @@ struct ForeignItem: Sendable {
 enum ForeignText {
     private static let mostBytes = 512
 
-    /// Whether a text holds a secret. Of less than four bytes any text may.
-    static func holds(_ text: String, _ secret: SecretBytes) -> Bool {
-        let text = Array(text.utf8)
-        guard (4...max(4, text.count)).contains(secret.count), secret.count <= text.count else { return false }
+    /// Whether a text holds a secret, or 15 bytes of one: every such run covers one of its blocks of eight. A secret of
+    /// less than four bytes may be in any text.
+    static func holds(_ text: UnsafeRawBufferPointer, _ secret: SecretBytes) -> Bool {
+        let block = MemoryLayout<UInt64>.size
         return secret.withUnsafeBytes { secret in
-            (0...text.count - secret.count).contains { text[$0..<$0 + secret.count].elementsEqual(secret) }
+            guard secret.count >= 4, text.count >= min(secret.count, block) else { return false }
+            guard secret.count >= 2 * block else {
+                return text.count >= secret.count
+                    && (0...text.count - secret.count).contains {
+                        text[$0..<$0 + secret.count].elementsEqual(secret)
+                    }
+            }
+            let runs = Set(
+                (0...text.count - block).map { text.loadUnaligned(fromByteOffset: $0, as: UInt64.self) })
+            return stride(from: 0, through: secret.count - block, by: block).contains {
+                runs.contains(secret.loadUnaligned(fromByteOffset: $0, as: UInt64.self))
+            }
         }
     }
 

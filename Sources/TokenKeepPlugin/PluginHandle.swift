@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// A module's transport, made when it is first needed; used on the module's thread alone.
-final class PluginSession: @unchecked Sendable {
+final class PluginHandle: @unchecked Sendable {
     private var transport: (any PluginTransport)?
 
     /// The transport, opened where it is not.
@@ -11,16 +11,10 @@ final class PluginSession: @unchecked Sendable {
         _ setting: PluginModule.Setting, _ call: PluginCall, changed: @escaping @Sendable () -> Void
     ) throws(TokenKeepError) -> any PluginTransport {
         if let transport { return transport }
-        do throws(TokenKeepError) {
-            let made = try open(
-                setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
-            transport = made
-            return made
-        } catch {
-            // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
-            throw TokenKeepError(
-                error.status, error.message, module: error.module, hint: error.hint, isAbsence: setting.mayBeMissing)
-        }
+        let made = try open(
+            setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
+        transport = made
+        return made
     }
 
     private func open(
@@ -31,6 +25,9 @@ final class PluginSession: @unchecked Sendable {
         case .program: return try ProgramTransport(file, options)
         }
     }
+
+    /// Ends what need not stay while nothing is asked.
+    func rest() { transport?.rest() }
 
     /// Ends what was opened.
     func close() {
