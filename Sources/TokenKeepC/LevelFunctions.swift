@@ -43,7 +43,7 @@ public func tokenkeep_unlock(
 public func tokenkeep_lock(
     _ handle: OpaquePointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> tokenkeep_status {
-    Boundary.run(error) { () throws(TokenKeepError) in try store(handle).lock() }
+    Boundary.run(error) { () throws(TokenKeepError) in _ = try store(handle).lock() }
 }
 
 /// What is achieved for a level with flags.

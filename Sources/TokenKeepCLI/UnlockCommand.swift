@@ -67,6 +67,7 @@ struct LockCommand: ParsableCommand {
     }
 
     func run() throws {
-        try storeOptions.open().lock(screen ? .screen : .all)
+        guard let reason = try storeOptions.open().lock(screen ? .screen : .all) else { return }
+        Terminal.explain("locked for this program alone; others may have the vault unlocked: \(reason)")
     }
 }

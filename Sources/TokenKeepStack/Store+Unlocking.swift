@@ -32,10 +32,13 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Throws: ``Status/unsupported`` where it has no password.
-    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) {
+    /// - Returns: why it is locked for this program alone, where the kernel's keyring cannot be reached; nil where it is
+    ///   locked for all.
+    /// - Throws: ``Status/unsupported`` where it has no password, ``Status/io`` where a key is left.
+    @discardableResult
+    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) -> String? {
         _ = try begin(.any)
-        try vault.lock(locking)
+        return try vault.lock(locking)
     }
 
     /// The vault, to change its passwords; every call may take as long as it needs.

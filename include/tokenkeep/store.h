@@ -107,7 +107,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenk
                                                                           tokenkeep_error **error);
 
 /* Locks the vault for every process of the user: loads and saves are TOKENKEEP_LOCKED until the next unlock;
- * clearing needs no key. TOKENKEEP_UNSUPPORTED: the vault has no password. */
+ * clearing needs no key. Where the kernel's keyring cannot be reached, it is locked for this program alone.
+ * TOKENKEEP_IO: a key is left. TOKENKEEP_UNSUPPORTED: the vault has no password. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_lock(tokenkeep_store *store,
                                                                         tokenkeep_error **error);
 

@@ -70,7 +70,7 @@ extension Vault {
             records throws(TokenKeepError) in
             try refuseProtected(in: records)
         }
-        try resident.purge(nil, of: header.vaultID)
+        _ = try resident.purge(nil, of: header.vaultID)
     }
 
     /// Makes a recovery code, in place of the one there may be. It is shown once, and opens no item that asks at each use.

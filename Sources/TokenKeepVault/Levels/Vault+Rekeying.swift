@@ -19,7 +19,7 @@ extension Vault {
         }
         let hasPassword = new.contains { $0.purpose == .presence }
         let vaultID = opened.keys.vaultID
-        if hasPassword { for entry in new { resident.keep(entry, of: vaultID) } }
+        if hasPassword { resident.keep(new, of: vaultID) }
         do throws(TokenKeepError) {
             _ = try replaceHeader(of: opened, slots: slots, call, check: check)
         } catch {
