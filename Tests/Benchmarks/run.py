@@ -1,17 +1,19 @@
 #!/usr/bin/python3
-"""Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, the
-Secret Service's beside libsecret's own API. Nothing is asserted.
+"""Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
+password costs, the Secret Service's beside libsecret's own API. Nothing is asserted.
 
 Usage: run.py PREFIX      (the prefix into which the package was installed)
 """
 import shutil
 
+import password_figures
 import service_figures
 import vault_figures
 from harness import WORK
 
 try:
     vault_figures.measure()
+    password_figures.measure()
     service_figures.measure()
 finally:
     shutil.rmtree(WORK, ignore_errors=True)
