@@ -111,6 +111,21 @@ import TokenKeepVault
         #expect(try load() == "other")
     }
 
+    @Test func anInteractiveSaveWithoutTheServiceAsksForThePassword() throws {
+        let questions = Guarded(0)
+        let password = password
+        let store = try world.store(vaultPath: directory.path + "/vault", isConnected: true) {
+            _ throws(TokenKeepError) in
+            questions.withLock { $0 += 1 }
+            return password
+        }
+        world.become(.down)
+        try self.store.lock()
+        #expect(try save("one", in: store).module == "vault")
+        #expect(questions.withLock { $0 } == 1)
+        #expect(try load() == "one")
+    }
+
     /// The least of the places where a save may end.
     @Test func theReportIsThatOfTheStack() throws {
         let plain = try store.protection(of: .afterFirstUnlock)
