@@ -54,6 +54,7 @@ extension Store {
         _ = try begin(.save)
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
+        vault.probeKeyring()
         _ = try vault.exists()  // what is wrong with it is no protection
         return Demands(dispatcher: dispatcher).protection(of: level, flags)
     }

@@ -45,6 +45,10 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("new") }
         let protection = try locked.vault.protection(of: .afterFirstUnlock, [])
         #expect(protection[.diskTheft].strength == .advisory)
+        // What is saved now is sealed under the new keys alone.
+        try locked.unlock()
+        try locked.save("demands", flags: .requireEnforced)
+        try locked.vault.lock()
 
         let other = locked.other()
         let unlocking = try locked.unlock("old", other)

@@ -65,6 +65,7 @@ final class ResidentKeys: Sendable {
                 memory.keys[place] = Held(
                     key: entry.key, deadline: seconds.map { ResidentKeys.secondsSinceBoot() + Int64($0) })
             }
+            if reason == nil { memory.probed = nil }
             if reason != nil || memory.keys.isEmpty { memory.reason = reason }
         }
     }
