@@ -29,6 +29,7 @@ struct UnlockCommand: ParsableCommand {
             try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
+        reportUnreadable(outcome.unreadable)
         if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 

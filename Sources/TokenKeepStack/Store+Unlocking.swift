@@ -7,6 +7,8 @@ public struct UnlockOutcome: Sendable {
     public let reasonForMemory: String?
     /// What keeps an interrupted change of keys from being finished; the vault is unlocked all the same.
     public var problem: TokenKeepError?
+    /// How many records an interrupted change of keys met that no key opens: they stay as they are.
+    public var unreadable = 0
 }
 
 extension Store {
@@ -23,7 +25,7 @@ extension Store {
         var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
         guard unlocking.isRekeying else { return outcome }
         do throws(TokenKeepError) {
-            try vault.finishRekeying(unlocking, call, progress: progress)
+            outcome.unreadable = try vault.finishRekeying(unlocking, call, progress: progress)
         } catch {
             outcome.problem = error
         }

@@ -9,6 +9,8 @@ extension Vault {
         package let presence: PresenceGrant
         /// Whether keys are being replaced, so that records wait to be sealed anew.
         public let isRekeying: Bool
+        /// How many records a change of keys met that no key opens: they stay as they are.
+        public var unreadable = 0
         let entries: [KeyHierarchy.Entry]
     }
 

@@ -19,7 +19,13 @@ extension Vault {
     ///
     /// - Throws: ``Status/timedOut`` where the deadline passes first.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        guard var opened = try open() else { return ItemListing() }
+        guard let opened = try open() else { return ItemListing() }
+        return try allItems(of: opened, call)
+    }
+
+    /// The same of a vault with more keys open.
+    func allItems(of opened: Opened, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        var opened = opened
         let records = try records(of: opened.directory)
         var listing = ItemListing()
         var unreadable = 0
