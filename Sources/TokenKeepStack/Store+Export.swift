@@ -116,7 +116,7 @@ extension Store {
     }
 
     private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
-        guard !details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else { return }
+        guard !details.flags.isDisjoint(with: .demands) else { return }
         try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
     }
 }

@@ -126,6 +126,17 @@ import TokenKeepVault
         #expect(try load() == "one")
     }
 
+    @Test func aDemandOnAMemoryOnlyItemIsKept() throws {
+        try save("one", level: .memoryOnly)
+        #expect(throws: TokenKeepError(.policy, "")) { try save("two", flags: .userPresence) }
+        try save("three", flags: .requireEnforced)
+        for level in [AccessLevel.memoryOnly, .afterFirstUnlock] {
+            #expect(throws: TokenKeepError(.policy, "")) { try save("four", level: level) }
+        }
+        #expect(try load() == "three")
+        #expect(try save("five", level: .afterFirstUnlock, flags: .requireEnforced).module == "vault")
+    }
+
     /// The least of the places where a save may end.
     @Test func theReportIsThatOfTheStack() throws {
         let plain = try store.protection(of: .afterFirstUnlock)

@@ -163,11 +163,9 @@ extension Vault {
         return entries
     }
 
-    private static let beyondKeyfile: ItemFlags = [.requireEnforced, .userPresence]
-
     private func refuseProtected(in records: OwnedDescriptor) throws(TokenKeepError) {
         var count = 0
-        try prefixes(in: records) { if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { count += 1 } }
+        try prefixes(in: records) { if !$0.flags.isDisjoint(with: .demands) { count += 1 } }
         guard count == 0 else {
             throw TokenKeepError(
                 .policy,
@@ -184,7 +182,7 @@ extension Vault {
     ) throws(TokenKeepError) {
         let records = try records(of: opened.directory)
         var protected: Set<[UInt8]> = []
-        try prefixes(in: records) { if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { protected.insert($0.name) } }
+        try prefixes(in: records) { if !$0.flags.isDisjoint(with: .demands) { protected.insert($0.name) } }
         guard !protected.isEmpty else { return }
         let keys = opened.keys.opened(with: entries)
         let listing = try allItems(of: Opened(directory: opened.directory, keys: keys), call)

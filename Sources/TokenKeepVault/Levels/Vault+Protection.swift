@@ -20,14 +20,8 @@ extension Vault {
     ///
     /// - Parameter present: the item that is replaced.
     func checkDemands(of details: ItemDetails, replacing present: ItemDetails?) throws(TokenKeepError) {
-        let demands: ItemFlags = [.requireEnforced, .userPresence]
-        let kept = (present?.flags ?? []).intersection(demands)
-        guard kept.isSubset(of: details.flags) else {
-            throw TokenKeepError(
-                .policy, "\(details.name) is kept under a demand that this save does not make: it would lower it",
-                module: "vault", hint: "make the same demand, or clear the item first")
-        }
-        guard !details.flags.isDisjoint(with: demands) else { return }
+        try details.checkLowersNothing(of: present, module: "vault")
+        guard !details.flags.isDisjoint(with: .demands) else { return }
         try protection(of: details.accessLevel, details.flags, isSaving: true).checkDemands(of: details)
     }
 }
