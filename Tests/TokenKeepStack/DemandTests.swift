@@ -137,6 +137,25 @@ import TokenKeepVault
         #expect(try save("five", level: .afterFirstUnlock, flags: .requireEnforced).module == "vault")
     }
 
+    @Test func aPartialExportLeavesOutWhatIsLockedAndNothingElse() throws {
+        try save("plain")
+        let passphrase = try SecretBytes("p")
+        world.become(.locked)
+        #expect(throws: TokenKeepError(.locked, "")) {
+            try store.export(to: directory.path + "/one", passphrase: passphrase)
+        }
+        let outcome = try store.export(to: directory.path + "/one", passphrase: passphrase, isPartial: true)
+        #expect(outcome.exported == 0 && outcome.lockedPlace != nil)
+        // What is away is not merely locked, though the vault is.
+        world.become(.up)
+        try save("vault", level: .whenUnlocked)
+        try store.lock()
+        world.become(.down)
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try store.export(to: directory.path + "/two", passphrase: passphrase, isPartial: true)
+        }
+    }
+
     /// The least of the places where a save may end.
     @Test func theReportIsThatOfTheStack() throws {
         let plain = try store.protection(of: .afterFirstUnlock)
