@@ -6,7 +6,7 @@ import TokenKeepVault
 @testable import TokenKeepStack
 
 /// Items that ask more than the Secret Service gives, and a vault that is locked while the service is there.
-@Suite struct DemandTests {
+@Suite final class DemandTests: Sendable {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
     private let password: SecretBytes
@@ -18,6 +18,9 @@ import TokenKeepVault
         let (vault, call) = try store.vaultForPasswords()
         _ = try vault.setPassword(password, call)
     }
+
+    /// Its keys must not stay in the kernel: a user may have 200.
+    deinit { try? store.lock() }
 
     private func name(_ account: String = "ann") throws -> ItemName {
         try ItemName(service: "example.com", account: account)
