@@ -61,7 +61,7 @@ public func tokenkeep_protection_for(
     }
 }
 
-/// How well one axis is protected; TOKENKEEP_NONE for NULL and for what is no axis.
+/// How well one axis is protected; TOKENKEEP_PROTECTION_NONE for NULL and for what is no axis.
 @implementation @_cdecl("tokenkeep_protection_axis")
 public func tokenkeep_protection_axis(_ protection: OpaquePointer?, _ axis: UInt32) -> UInt32 {
     borrow(protection, as: ProtectionHandle.self)?.strength(axis) ?? 0

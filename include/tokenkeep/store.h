@@ -118,7 +118,7 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_protection_for(tokenkeep_store *store, uint32_t accessibility, uint32_t flags,
                          tokenkeep_protection **protection, tokenkeep_error **error);
 
-/* How well an axis, TOKENKEEP_AXIS_..., is protected: TOKENKEEP_NONE, _ADVISORY or _ENFORCED. */
+/* How well an axis, TOKENKEEP_AXIS_..., is protected: TOKENKEEP_PROTECTION_NONE, _ADVISORY or _ENFORCED. */
 TOKENKEEP_EXPORT uint32_t tokenkeep_protection_axis(const tokenkeep_protection *protection, uint32_t axis);
 /* By what, or why not, in words; NULL for what is no axis. */
 TOKENKEEP_EXPORT const char *tokenkeep_protection_mechanism(const tokenkeep_protection *protection,
