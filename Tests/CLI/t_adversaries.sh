@@ -77,6 +77,7 @@ for reason in EPERM ENOSYS EACCES; do
         chmod 755 "$TOKENKEEP"
         run load example.com ann
         run unlock --stdin <<<horse
+        run lock
         cell when-unlocked screen-lock)
 done
 (TOKENKEEP="$WORK/tmp/namespace"
