@@ -211,7 +211,8 @@ extension Vault {
         guard case .success(false) = try reader.read(&opened, { _, state throws(FormatFault) in state.debts.isEmpty })
         else { return }
         throw TokenKeepError(
-            .corrupt, "records/\(RecordNames.fileName(name)) cannot be opened, and is owed to a module", module: "vault",
+            .corrupt, "records/\(RecordNames.fileName(name)) cannot be opened, and is owed to a module",
+            module: "vault",
             hint: "clear the item by its name first: tokenkeep clear")
     }
 }

@@ -48,7 +48,8 @@ extension Vault {
         }
         guard !isForeign else {
             throw TokenKeepError(
-                .unsupported, "the vault has keys of a device, or of a kind that this version does not know and cannot replace",
+                .unsupported,
+                "the vault has keys of a device, or of a kind that this version does not know and cannot replace",
                 module: "vault", hint: "use the version of TokenKeep that made them")
         }
     }
