@@ -20,7 +20,7 @@ import TokenKeepVault
     }
 
     /// Its keys must not stay in the kernel: a user may have 200.
-    deinit { try? store.lock() }
+    deinit { _ = try? store.lock() }
 
     private func name(_ account: String = "ann") throws -> ItemName {
         try ItemName(service: "example.com", account: account)

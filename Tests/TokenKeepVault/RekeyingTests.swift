@@ -54,7 +54,6 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unsupported, "")) { try locked.setPassword() }
         locked.directory.write(good, to: name)
         let unlocking = try locked.unlock()
-        let locked = locked
         try locked.vault.finishRekeying(unlocking, locked.call) { done, total in
             guard done == total else { return }
             #expect(throws: Never.self) { try locked.other().finishRekeying(unlocking, locked.call) }
