@@ -15,8 +15,11 @@
  * program that changed its user keeps the session keyring, and would read the key through it. */
 #define USER_ONLY 0x003b0000UL
 
-/* More keys than a user may have. */
-#define MAXIMUM_KEYS 4096
+/* How many keys a user has at most, usually; more are made room for. */
+#define USUAL_KEYS 256
+
+/* Longer than the description of any key of ours: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
+#define LONGEST_DESCRIPTION 512
 
 static long control(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
     return syscall(SYS_keyctl, operation, a, b, c, d);
@@ -25,6 +28,24 @@ static long control(int operation, unsigned long a, unsigned long b, unsigned lo
 static long key_of_user(const char *description) {
     return control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
                    (unsigned long)description, 0);
+}
+
+/* A key's description; 0 where it does not say. */
+static int describe(unsigned long key, char text[LONGEST_DESCRIPTION]) {
+    long length = control(KEYCTL_DESCRIBE, key, (unsigned long)text, LONGEST_DESCRIPTION - 1, 0);
+    if (length <= 0 || length > LONGEST_DESCRIPTION - 1)
+        return 0;
+    text[length] = '\0';
+    return strncmp(text, "user;", 5) == 0;
+}
+
+/* Whether the user made a key of this description, as it is made below. Another user who inherited a session
+ * keyring that the user's is linked into can link keys of his own there: owner and permissions he cannot
+ * forge. */
+static int was_made_here(const char *text) {
+    unsigned int owner, permissions;
+    return sscanf(text, "user;%u;%*u;%x;", &owner, &permissions) == 2 && owner == (unsigned int)geteuid() &&
+           permissions == USER_ONLY;
 }
 
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
@@ -51,15 +72,19 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t length
     long key = key_of_user(description);
     if (key < 0)
         return errno;
+    char text[LONGEST_DESCRIPTION];
+    if (!describe((unsigned long)key, text) || !was_made_here(text))
+        return ENOKEY;
     long count = control(KEYCTL_READ, (unsigned long)key, (unsigned long)payload, length, 0);
     if (count < 0)
         return errno;
     return (size_t)count == length ? 0 : EMSGSIZE;
 }
 
-static int purge(unsigned long key) {
+/* What another user linked in is not there to be revoked: it goes from the keyring, and nothing reads it. */
+static int purge(unsigned long key, int is_own) {
     int error = 0;
-    if (control(KEYCTL_REVOKE, key, 0, 0, 0) < 0 && errno != EKEYREVOKED && errno != EKEYEXPIRED)
+    if (control(KEYCTL_REVOKE, key, 0, 0, 0) < 0 && errno != EKEYREVOKED && errno != EKEYEXPIRED && is_own)
         error = errno;
     if (control(KEYCTL_UNLINK, key, (unsigned long)KEY_SPEC_USER_KEYRING, 0, 0) < 0 && errno != ENOENT &&
         error == 0)
@@ -67,32 +92,43 @@ static int purge(unsigned long key) {
     return error;
 }
 
-/* Whether a key's description, "user;UID;GID;PERMISSIONS;DESCRIPTION", is that of a key of ours. */
-static int begins_with(unsigned long key, const char *prefix) {
-    char text[512];
-    long length = control(KEYCTL_DESCRIBE, key, (unsigned long)text, sizeof text - 1, 0);
-    if (length <= 0 || (size_t)length > sizeof text - 1)
-        return 0;
-    text[length] = '\0';
-    const char *last = strrchr(text, ';');
-    return strncmp(text, "user;", 5) == 0 && last != NULL && strncmp(last + 1, prefix, strlen(prefix)) == 0;
+/* The keys of the user's keyring, to be freed; NULL and errno where they cannot be told. */
+static int32_t *keys_of_user(size_t *count) {
+    size_t room = USUAL_KEYS;
+    for (;;) {
+        int32_t *keys = malloc(room * sizeof *keys);
+        if (keys == NULL)
+            return NULL;
+        long size = control(KEYCTL_READ, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)keys,
+                            room * sizeof *keys, 0);
+        if (size >= 0 && (size_t)size <= room * sizeof *keys) {
+            *count = (size_t)size / sizeof *keys;
+            return keys;
+        }
+        int error = errno;
+        free(keys);
+        errno = error;
+        if (size < 0)
+            return NULL;
+        room = (size_t)size / sizeof *keys + USUAL_KEYS;
+    }
 }
 
-int tokenkeep_keyring_purge(const char *prefix) {
-    int32_t *keys = malloc(MAXIMUM_KEYS * sizeof *keys);
+int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
+    size_t count = 0;
+    int32_t *keys = keys_of_user(&count);
+    *was_read = keys != NULL;
     if (keys == NULL)
-        return ENOMEM;
-    long size = control(KEYCTL_READ, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)keys,
-                        MAXIMUM_KEYS * sizeof *keys, 0);
-    int error = size < 0 ? errno : 0;
-    size_t count = size < 0 ? 0 : (size_t)size / sizeof *keys;
-    if (count > MAXIMUM_KEYS)
-        count = MAXIMUM_KEYS;
+        return errno;
+    int error = 0;
     for (size_t index = 0; index < count; index++) {
-        unsigned long key = (unsigned long)keys[index];
-        if (!begins_with(key, prefix))
+        char text[LONGEST_DESCRIPTION];
+        if (!describe((unsigned long)keys[index], text))
             continue;
-        int failure = purge(key);
+        const char *last = strrchr(text, ';');
+        if (last == NULL || strncmp(last + 1, prefix, strlen(prefix)) != 0)
+            continue;
+        int failure = purge((unsigned long)keys[index], was_made_here(text));
         if (error == 0)
             error = failure;
     }

@@ -13,7 +13,7 @@ extension TokenStore {
     ///
     /// - Throws: ``Status/unsupported`` where it has no password: there is nothing to lock.
     public func lock() async throws(TokenKeepError) {
-        try await run { engine, _ throws(TokenKeepError) in try engine.lock() }
+        try await run { engine, _ throws(TokenKeepError) in _ = try engine.lock() }
     }
 
     /// What is really achieved for items of a level with these flags, in this stack and on this machine, as it is now.

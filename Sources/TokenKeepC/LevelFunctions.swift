@@ -44,7 +44,7 @@ public func tokenkeep_unlock(
 public func tokenkeep_lock(
     _ handle: OpaquePointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> tokenkeep_status {
-    Boundary.run(error) { () throws(TokenKeepError) in try store(handle).lock() }
+    Boundary.run(error) { () throws(TokenKeepError) in _ = try store(handle).lock() }
 }
 
 /// What is achieved for a level with flags.
@@ -62,7 +62,7 @@ public func tokenkeep_protection_for(
     }
 }
 
-/// How well one axis is protected; TOKENKEEP_NONE for NULL and for what is no axis.
+/// How well one axis is protected; TOKENKEEP_PROTECTION_NONE for NULL and for what is no axis.
 @implementation @_cdecl("tokenkeep_protection_axis")
 public func tokenkeep_protection_axis(_ protection: OpaquePointer?, _ axis: UInt32) -> UInt32 {
     borrow(protection, as: ProtectionHandle.self)?.strength(axis) ?? 0

@@ -33,6 +33,7 @@ struct ExportCommand: ParsableCommand {
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.export(to: file, passphrase: passphrase, isPartial: partial) { bar.show(done: $0, of: $1) }
         }
+        if let problem = outcome.lockedPlace { Terminal.warn(problem) }
         let locked = partial ? ", locked \(outcome.locked)" : ""
         try Terminal.write("exported \(outcome.exported), left out \(outcome.leftOut)\(locked)\n")
     }

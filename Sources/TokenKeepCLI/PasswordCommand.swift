@@ -24,8 +24,8 @@ struct PasswordCommand: ParsableCommand {
             commandName: "set",
             abstract: "Give the vault its first password.",
             discussion: """
-                Every record is sealed anew: a backup from before opens nothing that is saved later. After an interruption \
-                tokenkeep unlock goes on. A forgotten password cannot be found out: see tokenkeep recovery create.
+                Every record is sealed anew: a backup from before opens nothing that is saved later. The vault is unlocked \
+                then. After an interruption tokenkeep unlock goes on. A forgotten password cannot be found out: see tokenkeep recovery create.
                 """)
 
         @Flag(help: "Read the password from standard input: one line.")
@@ -50,7 +50,7 @@ struct PasswordCommand: ParsableCommand {
             abstract: "Replace the vault's password.",
             discussion: """
                 With --compromised, for a password that somebody else may know, every record is sealed anew under other \
-                keys and the recovery code ends.
+                keys and the recovery code ends. The vault is unlocked then.
                 """)
 
         @Flag(help: "Replace the keys too.")
@@ -99,9 +99,10 @@ struct PasswordCommand: ParsableCommand {
             let (vault, call) = try storeOptions.open().vaultForPasswords()
             let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
             let bar = ProgressBar()
-            try withBar(bar) { () throws(TokenKeepError) in
+            let unreadable = try withBar(bar) { () throws(TokenKeepError) in
                 try vault.removePassword(password, isDestroying: destroyItems, call) { bar.show(done: $0, of: $1) }
             }
+            reportUnreadable(unreadable)
         }
     }
 }
@@ -112,6 +113,14 @@ func rekeying(
 ) throws(TokenKeepError) {
     let bar = ProgressBar()
     let unlocking = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
+    reportUnreadable(unlocking.unreadable)
     guard let reason = unlocking.reasonForMemory else { return }
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
+}
+
+/// Says what a change of keys had to leave behind.
+func reportUnreadable(_ count: Int) {
+    guard count > 0 else { return }
+    Terminal.explain(
+        "\(count == 1 ? "1 record is" : "\(count) records are") left as found: damaged, no key opens what is in there")
 }

@@ -34,8 +34,14 @@ struct RecoveryCommand: ParsableCommand {
             let (vault, call) = try storeOptions.open().vaultForPasswords()
             let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
             let code = try vault.createRecoveryCode(password: password, call)
-            try code.withUnsafeBytes { try Terminal.write($0) }
-            try Terminal.write("\n")
+            do {
+                try code.withUnsafeBytes { try Terminal.write($0) }
+                try Terminal.write("\n")
+            } catch {
+                throw TokenKeepError(
+                    .io, "the recovery code could not be written, and an earlier one is void",
+                    hint: "make another one: tokenkeep recovery create")
+            }
         }
     }
 
@@ -45,7 +51,8 @@ struct RecoveryCommand: ParsableCommand {
             commandName: "use",
             abstract: "Give the vault a new password by its recovery code.",
             discussion: """
-                The code stays good. Items that ask for the password at each use cannot be recovered: no code opens them.
+                The code stays good. Items that ask for the password at each use cannot be recovered: no code opens them. \
+                The vault is unlocked then.
                 """)
 
         @Flag(help: "Read from standard input: a line with the code, a line with the new password.")

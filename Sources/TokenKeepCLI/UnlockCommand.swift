@@ -29,6 +29,7 @@ struct UnlockCommand: ParsableCommand {
             try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
+        reportUnreadable(outcome.unreadable)
         if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 
@@ -67,6 +68,7 @@ struct LockCommand: ParsableCommand {
     }
 
     func run() throws {
-        try storeOptions.open().lock(screen ? .screen : .all)
+        guard let reason = try storeOptions.open().lock(screen ? .screen : .all) else { return }
+        Terminal.explain("locked for this program alone; others may have the vault unlocked: \(reason)")
     }
 }

@@ -9,6 +9,8 @@ public struct ExportOutcome: Sendable {
     public var leftOut = 0
     /// How many are locked; only where that is allowed.
     public var locked = 0
+    /// Names a place other than the vault that is locked, so that its items are left out uncounted; nil where none is.
+    public var lockedPlace: TokenKeepError?
 }
 
 /// What an import came to.
@@ -68,9 +70,9 @@ extension Store {
     ) throws(TokenKeepError) -> [ItemName] {
         let inVault = try vault.everyItem(call)
         let inNamespace = try list(nil, call)
-        for problem in [inVault.problem, inNamespace.problem].compactMap({ $0 }) {
-            guard problem.status == .locked, isPartial else { throw problem }
-        }
+        let problems = inVault.problems + inNamespace.problems
+        if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }
+        outcome.lockedPlace = inNamespace.problems.first { $0.status == .locked && $0.module != "vault" }
         if isPartial { outcome.locked += inVault.lockedCount }
         return Set((inVault.items + inNamespace.items).map(\.name)).sorted()
     }
@@ -84,14 +86,14 @@ extension Store {
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
-        let call = try begin(.save, until: Deadline(milliseconds: .max))
+        var call = try begin(.save, until: Deadline(milliseconds: .max))
         let items = try ExportFile.read(path, passphrase: passphrase, in: arena)
         for item in items { try checkDemands(of: item.details) }
         var outcome = ImportOutcome()
         for (index, item) in items.enumerated() {
             progress?(index, items.count)
             do throws(TokenKeepError) {
-                try save(item, isReplacing: isReplacing, call)
+                try save(item, isReplacing: isReplacing, &call)
                 outcome.imported += 1
             } catch {
                 guard error.status == .duplicate else { throw error }
@@ -102,21 +104,25 @@ extension Store {
         return outcome
     }
 
-    private func save(_ item: TokenItem, isReplacing: Bool, _ call: CallContext) throws(TokenKeepError) {
+    /// The password that one item needs is asked for once, and then granted to those after it.
+    private func save(_ item: TokenItem, isReplacing: Bool, _ call: inout CallContext) throws(TokenKeepError) {
         let details = item.details
         var request = try SaveRequest(
             name: details.name, secret: item.secret, accessLevel: details.accessLevel, flags: details.flags,
             label: details.label, attributes: details.attributes, expiresAt: details.expiresAt,
             precondition: isReplacing ? .none : .absent)
         request.inherited = details
+        var granted = call
         _ = try unlocking(call, for: details.name) { call throws(TokenKeepError) in
+            granted = call
             if let reconciler { return try reconciler.save(request, call) }
             return try dispatcher.save(request, call)
         }
+        call = granted
     }
 
     private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
-        guard !details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else { return }
+        guard !details.flags.isDisjoint(with: .demands) else { return }
         try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
     }
 }

@@ -7,6 +7,8 @@ public struct UnlockOutcome: Sendable {
     public let reasonForMemory: String?
     /// What keeps an interrupted change of keys from being finished; the vault is unlocked all the same.
     public var problem: TokenKeepError?
+    /// How many records an interrupted change of keys met that no key opens: they stay as they are.
+    public var unreadable = 0
 }
 
 extension Store {
@@ -23,7 +25,7 @@ extension Store {
         var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
         guard unlocking.isRekeying else { return outcome }
         do throws(TokenKeepError) {
-            try vault.finishRekeying(unlocking, call, progress: progress)
+            outcome.unreadable = try vault.finishRekeying(unlocking, call, progress: progress)
         } catch {
             outcome.problem = error
         }
@@ -32,10 +34,13 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Throws: ``Status/unsupported`` where it has no password.
-    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) {
+    /// - Returns: why it is locked for this program alone, where the kernel's keyring cannot be reached; nil where it is
+    ///   locked for all.
+    /// - Throws: ``Status/unsupported`` where it has no password, ``Status/io`` where a key is left.
+    @discardableResult
+    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) -> String? {
         _ = try begin(.any)
-        try vault.lock(locking)
+        return try vault.lock(locking)
     }
 
     /// The vault, to change its passwords; every call may take as long as it needs.
@@ -51,6 +56,7 @@ extension Store {
         _ = try begin(.save)
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
+        vault.probeKeyring()
         _ = try vault.exists()  // what is wrong with it is no protection
         return Demands(dispatcher: dispatcher).protection(of: level, flags)
     }

@@ -1,5 +1,7 @@
 """Plays with the kernel's keyrings of the user: keys.py VERB [ARGUMENT...]
 
+plant-as UID          puts keys of the same descriptions in place of TokenKeep's, as another user who inherits a session
+                      keyring that the user's is linked into
 read-as UID           tries to read every key of TokenKeep's as another user who inherits all keyrings
 new-session COMMAND   runs a command in a session keyring of its own
 no-session COMMAND    runs a command in a session keyring that the user's is not linked into
@@ -12,7 +14,8 @@ import struct
 import sys
 
 ADD_KEY, KEYCTL = 248, 250  # x86-64
-JOIN_SESSION, READ, UNLINK, DESCRIBE, REVOKE = 1, 11, 9, 6, 3
+GET_ID, JOIN_SESSION, SETPERM, DESCRIBE, LINK, READ = 0, 1, 5, 6, 8, 11
+EVERYTHING = 0x3F3F3F3F
 THREAD, PROCESS, SESSION, USER = -1, -2, -3, -4
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -21,9 +24,9 @@ def control(*arguments):
     return libc.syscall(ctypes.c_long(KEYCTL), *(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments))
 
 
-def add(description, keyring):
+def add(description, keyring, payload=b"x"):
     return libc.syscall(
-        ctypes.c_long(ADD_KEY), b"user", description, b"x", ctypes.c_size_t(1), ctypes.c_long(keyring))
+        ctypes.c_long(ADD_KEY), b"user", description, payload, ctypes.c_size_t(len(payload)), ctypes.c_long(keyring))
 
 
 def keys():
@@ -32,14 +35,31 @@ def keys():
     for (key,) in struct.iter_unpack("<i", buffer.raw[:size]):
         text = ctypes.create_string_buffer(512)
         if control(DESCRIBE, key, text, len(text)) > 0 and b";tokenkeep:" in text.value:
-            yield key
+            yield key, text.value.rsplit(b";", 1)[1]
 
 
-def read_as(uid):
-    found = list(keys())
+def become(uid):
     os.setresgid(uid, uid, uid)
     os.setgroups([]) if os.getuid() == 0 else None
     os.setresuid(uid, uid, uid)
+
+
+def plant_as(uid):
+    keyring = control(GET_ID, USER, 1)
+    control(JOIN_SESSION, None)
+    control(LINK, keyring, SESSION)
+    descriptions = [description for _, description in keys()]
+    become(uid)
+    planted = 0
+    for description in descriptions:
+        key = add(description, THREAD, b"k" * 32)
+        planted += control(SETPERM, key, EVERYTHING) >= 0 and control(LINK, key, keyring) >= 0
+    print(f"keys there: {'some' if descriptions else 'none'}, all replaced: {planted == len(descriptions)}")
+
+
+def read_as(uid):
+    found = [key for key, _ in keys()]
+    become(uid)
     buffer = ctypes.create_string_buffer(64)
     read = sum(control(READ, key, buffer, len(buffer)) >= 0 for key in found)
     print(f"keys there: {'some' if found else 'none'}, read by the other user: {read}")
@@ -60,6 +80,8 @@ def fill(command):
 verb, rest = sys.argv[1], sys.argv[2:]
 if verb == "read-as":
     read_as(int(rest[0]))
+elif verb == "plant-as":
+    plant_as(int(rest[0]))
 elif verb == "fill":
     fill(rest)
 else:

@@ -22,6 +22,16 @@ cp -a "$TOKENKEEP_VAULT" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/othe
 keys read-as 65534
 cell after-first-unlock other-user
 
+title "another user, who puts keys of his own in the place of those in the kernel"
+keys plant-as 65534
+run load example.com ann
+printf his | run save example.com ann
+run lock
+run unlock --stdin <<<horse
+keys plant-as 65534
+run unlock --stdin <<<horse
+run load example.com ann
+
 title "the disk: a copy where no key is resident"
 run lock
 run load example.com ann
@@ -67,6 +77,7 @@ for reason in EPERM ENOSYS EACCES; do
         chmod 755 "$TOKENKEEP"
         run load example.com ann
         run unlock --stdin <<<horse
+        run lock
         cell when-unlocked screen-lock)
 done
 (TOKENKEEP="$WORK/tmp/namespace"

@@ -6,7 +6,7 @@ import TokenKeepVault
 @testable import TokenKeepStack
 
 /// Items that ask more than the Secret Service gives, and a vault that is locked while the service is there.
-@Suite struct DemandTests {
+@Suite final class DemandTests: Sendable {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
     private let password: SecretBytes
@@ -18,6 +18,9 @@ import TokenKeepVault
         let (vault, call) = try store.vaultForPasswords()
         _ = try vault.setPassword(password, call)
     }
+
+    /// Its keys must not stay in the kernel: a user may have 200.
+    deinit { _ = try? store.lock() }
 
     private func name(_ account: String = "ann") throws -> ItemName {
         try ItemName(service: "example.com", account: account)
@@ -109,6 +112,51 @@ import TokenKeepVault
         #expect(try load() == "plain")
         try save("other")
         #expect(try load() == "other")
+    }
+
+    @Test func anInteractiveSaveWithoutTheServiceAsksForThePassword() throws {
+        let questions = Guarded(0)
+        let password = password
+        let store = try world.store(vaultPath: directory.path + "/vault", isConnected: true) {
+            _ throws(TokenKeepError) in
+            questions.withLock { $0 += 1 }
+            return password
+        }
+        world.become(.down)
+        try self.store.lock()
+        #expect(try save("one", in: store).module == "vault")
+        #expect(questions.withLock { $0 } == 1)
+        #expect(try load() == "one")
+    }
+
+    @Test func aDemandOnAMemoryOnlyItemIsKept() throws {
+        try save("one", level: .memoryOnly)
+        #expect(throws: TokenKeepError(.policy, "")) { try save("two", flags: .userPresence) }
+        try save("three", flags: .requireEnforced)
+        for level in [AccessLevel.memoryOnly, .afterFirstUnlock] {
+            #expect(throws: TokenKeepError(.policy, "")) { try save("four", level: level) }
+        }
+        #expect(try load() == "three")
+        #expect(try save("five", level: .afterFirstUnlock, flags: .requireEnforced).module == "vault")
+    }
+
+    @Test func aPartialExportLeavesOutWhatIsLockedAndNothingElse() throws {
+        try save("plain")
+        let passphrase = try SecretBytes("p")
+        world.become(.locked)
+        #expect(throws: TokenKeepError(.locked, "")) {
+            try store.export(to: directory.path + "/one", passphrase: passphrase)
+        }
+        let outcome = try store.export(to: directory.path + "/one", passphrase: passphrase, isPartial: true)
+        #expect(outcome.exported == 0 && outcome.lockedPlace != nil)
+        // What is away is not merely locked, though the vault is.
+        world.become(.up)
+        try save("vault", level: .whenUnlocked)
+        try store.lock()
+        world.become(.down)
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try store.export(to: directory.path + "/two", passphrase: passphrase, isPartial: true)
+        }
     }
 
     /// The least of the places where a save may end.

@@ -79,7 +79,7 @@ import TokenKeepCore
         try locked.save("a")
         try locked.setPassword()
         let keys = try #require(try locked.vault.open()).keys
-        #expect(KernelKeyring.purge("tokenkeep:\(RecordNames.fileName(keys.vaultID)):2:") == nil)
+        #expect(KernelKeyring.purge("tokenkeep:\(RecordNames.fileName(keys.vaultID)):2:") == .done)
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a") }
         try locked.unlock()
         try locked.unlock()
@@ -96,7 +96,7 @@ import TokenKeepCore
         // One that is made anew while it runs gets its own time, and one without an end has none.
         #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: nil) == nil)
         #expect(try KernelKeyring.read(place, in: arena) != nil)
-        #expect(KernelKeyring.purge(place) == nil)
+        #expect(KernelKeyring.purge(place) == .done)
         #expect(try KernelKeyring.read(place, in: arena) == nil)
     }
 

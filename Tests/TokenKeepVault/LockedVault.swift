@@ -16,7 +16,7 @@ final class LockedVault: @unchecked Sendable {
         vault = Vault(arena: SecretArena(), path: directory.path + "/vault", keyringObstacle: keyringObstacle)
     }
 
-    deinit { try? vault.lock() }
+    deinit { _ = try? vault.lock() }
 
     var path: String { directory.path + "/vault" }
 

@@ -23,18 +23,79 @@ import TokenKeepCore
 
     private struct Stop: Error {}
 
+    private static func ofLaterVersion(_ record: [UInt8]) -> [UInt8] {
+        var record = record
+        record[8] = 9
+        return record
+    }
+
+    @Test func aDamagedRecordKeepsNoOtherWaiting() throws {
+        try fill()
+        let name = "vault/records/" + locked.records[3]
+        var bad = try #require(locked.directory.read(name))
+        bad[bad.count - 1] ^= 1
+        locked.directory.write(bad, to: name)
+        #expect(try locked.setPassword().unreadable == 1)
+        #expect(try !(#require(try locked.other().open())).keys.header.isRekeying)
+        #expect(locked.directory.read(name) == bad)
+        let statuses = Self.accounts.map { account -> Status in
+            do { return try locked.load(account) == account ? .ok : .internal } catch {
+                return (error as? TokenKeepError)?.status ?? .internal
+            }
+        }
+        #expect(statuses.count { $0 == .ok } == Self.accounts.count - 1 && statuses.contains(.corrupt))
+    }
+
+    @Test func theSlowerOfTwoWhoFinishIsDoneToo() throws {
+        try fill()
+        let name = "vault/records/" + locked.records[0]
+        let good = try #require(locked.directory.read(name))
+        locked.directory.write(Self.ofLaterVersion(good), to: name)
+        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.setPassword() }
+        locked.directory.write(good, to: name)
+        let unlocking = try locked.unlock()
+        try locked.vault.finishRekeying(unlocking, locked.call) { done, total in
+            guard done == total else { return }
+            #expect(throws: Never.self) { try locked.other().finishRekeying(unlocking, locked.call) }
+        }
+        #expect(try everythingIsReadable())
+    }
+
+    @Test func anItemThatNoKeyOpensAnyMoreCanBeDestroyed() throws {
+        let presence = try locked.setPassword().presence
+        try locked.save("kept", "kept")
+        try locked.save("lost", flags: .userPresence, presence: presence)
+        let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
+        _ = try locked.vault.recover(code: code, newPassword: SecretBytes("new"), locked.call)
+        let unlocking = try locked.vault.changePassword(
+            from: SecretBytes("new"), to: SecretBytes("newer"), isCompromised: true, locked.call)
+        #expect(unlocking.unreadable == 1)
+        #expect(throws: TokenKeepError(.policy, "")) {
+            try locked.vault.removePassword(SecretBytes("newer"), isDestroying: false, locked.call)
+        }
+        try locked.vault.removePassword(SecretBytes("newer"), isDestroying: true, locked.call)
+        #expect(throws: TokenKeepError(.notFound, "")) { try locked.load("lost") }
+        #expect(try locked.load("kept") == "kept")
+    }
+
+    @Test func aSlotThatCannotBeWrittenAnewKeepsTheKeys() throws {
+        try fill()
+        let header = try #require(try locked.vault.open()).keys.header
+        #expect(throws: Never.self) { try Vault.checkReplaceable(header) }
+        let foreign = header.with(slots: header.slots + [.other(type: 77, bytes: [1, 2, 3])])
+        #expect(throws: TokenKeepError(.unsupported, "")) { try Vault.checkReplaceable(foreign) }
+    }
+
     @Test(arguments: [0, 1, 7, 19]) func whatWasCutShortGoesOn(after count: Int) throws {
         try fill()
         let opened = try #require(try locked.vault.open())
-        // The record after the last one that is sealed anew cannot be: its bytes are spoilt.
+        // One record waits: it seems to be of a later version of the format.
         let name =
             "records/"
             + (try RecordNames.all(in: locked.vault.records(of: opened.directory)).map(RecordNames.fileName)[count])
         let good = locked.file(name)
-        var bad = good
-        bad[bad.count - 1] ^= 1
-        locked.directory.write(bad, to: "vault/" + name)
-        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.setPassword() }
+        locked.directory.write(Self.ofLaterVersion(good), to: "vault/" + name)
+        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.setPassword() }
         locked.directory.write(good, to: "vault/" + name)
         let header = try #require(try locked.other().open()).keys.header
         #expect(header.isRekeying && header.hasPassword)
@@ -45,6 +106,10 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("new") }
         let protection = try locked.vault.protection(of: .afterFirstUnlock, [])
         #expect(protection[.diskTheft].strength == .advisory)
+        // What is saved now is sealed under the new keys alone.
+        try locked.unlock()
+        try locked.save("demands", flags: .requireEnforced)
+        try locked.vault.lock()
 
         let other = locked.other()
         let unlocking = try locked.unlock("old", other)
@@ -61,8 +126,8 @@ import TokenKeepCore
         try fill()
         let name = "records/" + locked.records[10]
         let good = locked.file(name)
-        locked.directory.write(Array(good.dropLast()), to: "vault/" + name)
-        #expect(throws: TokenKeepError(.corrupt, "")) {
+        locked.directory.write(Self.ofLaterVersion(good), to: "vault/" + name)
+        #expect(throws: TokenKeepError(.unsupported, "")) {
             try locked.vault.removePassword(SecretBytes("old"), isDestroying: false, locked.call)
         }
         locked.directory.write(good, to: "vault/" + name)

@@ -109,7 +109,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenk
                                                                           tokenkeep_error **error);
 
 /* Locks the vault for every process of the user: loads and saves are TOKENKEEP_LOCKED until the next unlock;
- * clearing needs no key. TOKENKEEP_UNSUPPORTED: the vault has no password. */
+ * clearing needs no key. Where the kernel's keyring cannot be reached, it is locked for this program alone.
+ * TOKENKEEP_IO: a key is left. TOKENKEEP_UNSUPPORTED: the vault has no password. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_lock(tokenkeep_store *store,
                                                                         tokenkeep_error **error);
 
@@ -119,7 +120,7 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_protection_for(tokenkeep_store *store, uint32_t accessibility, uint32_t flags,
                          tokenkeep_protection **protection, tokenkeep_error **error);
 
-/* How well an axis, TOKENKEEP_AXIS_..., is protected: TOKENKEEP_NONE, _ADVISORY or _ENFORCED. */
+/* How well an axis, TOKENKEEP_AXIS_..., is protected: TOKENKEEP_PROTECTION_NONE, _ADVISORY or _ENFORCED. */
 TOKENKEEP_EXPORT uint32_t tokenkeep_protection_axis(const tokenkeep_protection *protection, uint32_t axis);
 /* By what, or why not, in words; NULL for what is no axis. */
 TOKENKEEP_EXPORT const char *tokenkeep_protection_mechanism(const tokenkeep_protection *protection,

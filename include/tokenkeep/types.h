@@ -104,9 +104,9 @@ typedef int32_t tokenkeep_status;
 #define TOKENKEEP_AXIS_PRESENCE    5 /* a use that the user was not asked about */
 
 /* How well: not at all; as far as nobody goes around it; by a key that is not there, or by the kernel. */
-#define TOKENKEEP_NONE     0
-#define TOKENKEEP_ADVISORY 1
-#define TOKENKEEP_ENFORCED 2
+#define TOKENKEEP_PROTECTION_NONE     0
+#define TOKENKEEP_PROTECTION_ADVISORY 1
+#define TOKENKEEP_PROTECTION_ENFORCED 2
 
 /* Kinds of prompts. */
 #define TOKENKEEP_PROMPT_PASSWORD     1

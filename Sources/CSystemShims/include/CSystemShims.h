@@ -122,12 +122,13 @@ void tokenkeep_program_kill(pid_t process);
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s);
 
-/* Reads a key of exactly this length. 0, or an errno: ENOKEY, EKEYREVOKED or EKEYEXPIRED where there is none
- * any more. */
+/* Reads a key of exactly this length that the user made so. 0, or an errno: ENOKEY, EKEYREVOKED or
+ * EKEYEXPIRED where there is none any more. */
 int tokenkeep_keyring_read(const char *description, void *payload, size_t length);
 
-/* Ends every key of the user's keyring whose description begins so. 0, or the first errno. */
-int tokenkeep_keyring_purge(const char *prefix);
+/* Ends every key of the user's keyring whose description begins so. 0, or the first errno; was_read is 0
+ * where the keyring itself could not be read. */
+int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 
 /* Whether the process is in a user namespace, whose keyrings are its own and end with it. */
 int tokenkeep_is_in_user_namespace(void);

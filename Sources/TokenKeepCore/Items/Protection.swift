@@ -107,6 +107,23 @@ public struct Protection: Sendable {
     }
 }
 
+extension ItemFlags {
+    /// What an item is kept under, or not at all.
+    public static let demands: ItemFlags = [.requireEnforced, .userPresence]
+}
+
+extension ItemDetails {
+    /// Refuses an item that makes less of a demand than the one it replaces.
+    ///
+    /// - Throws: ``Status/policy``.
+    public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
+        guard !(present?.flags ?? []).intersection(.demands).isSubset(of: flags) else { return }
+        throw TokenKeepError(
+            .policy, "\(name) is kept under a demand that this save does not make: it would lower it",
+            module: module, hint: "make the same demand, or clear the item first")
+    }
+}
+
 extension AccessLevel {
     /// The axes that this level, with these flags, is about.
     public func axes(with flags: ItemFlags) -> [ProtectionAxis] {

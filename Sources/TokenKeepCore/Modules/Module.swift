@@ -83,11 +83,19 @@ public struct ItemListing: Sendable {
     public var items: [ItemDetails]
     /// Names what could not be asked or read; nil where the list is complete.
     public var problem: TokenKeepError?
+    /// The first problem of each status: ``problem`` alone would hide what is worse.
+    public private(set) var problems: [TokenKeepError] = []
 
     /// A listing of `items`.
     public init(items: [ItemDetails] = [], problem: TokenKeepError? = nil) {
         self.items = items
-        self.problem = problem
+        if let problem { count(problem) }
+    }
+
+    /// Counts a problem: the first is kept, and the first of each status.
+    public mutating func count(_ error: TokenKeepError) {
+        problem = problem ?? error
+        if !problems.contains(where: { $0.status == error.status }) { problems.append(error) }
     }
 }
 

@@ -33,7 +33,7 @@ extension Conversation {
                     add(try details(of: item, namespace: namespace, service: service), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }
-                    listing.problem = listing.problem ?? error
+                    listing.count(error)
                 }
             }
         }

@@ -3,7 +3,6 @@ import TokenKeepCore
 /// Which places of a stack give an item what its level and flags ask for.
 struct Demands {
     let dispatcher: Dispatcher
-    private let levelFlags: ItemFlags = [.requireEnforced, .userPresence]
 
     /// Whether an item may be kept in a module.
     ///
@@ -11,7 +10,7 @@ struct Demands {
     /// ``AccessLevel/whenUnlocked`` and the module cannot, the vault keeps the item.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         if module.holdsRecords { return true }
-        guard !flags.isDisjoint(with: levelFlags) else {
+        guard !flags.isDisjoint(with: .demands) else {
             guard level == .whenUnlocked, let vault = vaultPlace?.protection(of: level, flags) else { return true }
             let given = module.protection(of: level, flags)?[.screenLock].strength ?? .none
             return given >= vault[.screenLock].strength
@@ -26,7 +25,7 @@ struct Demands {
     /// - Throws: ``Status/policy``.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
-        guard !request.flags.isDisjoint(with: levelFlags), !areMet(by: module, level, request.flags) else { return }
+        guard !request.flags.isDisjoint(with: .demands), !areMet(by: module, level, request.flags) else { return }
         throw TokenKeepError(
             .policy, "\(module.name) cannot keep \(request.name) as it demands", module: module.name,
             hint: "use a stack whose vault takes such items: any required vault")

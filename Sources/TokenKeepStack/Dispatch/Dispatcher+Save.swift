@@ -23,10 +23,11 @@ extension Dispatcher {
     private func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
     ) throws(TokenKeepError) -> SaveOutcome {
+        try request.check(present: item.details)
+        try checkDemandsInMemory(request.details(replacing: item.details, module: memory.name), over: item.details)
         guard let level = request.accessLevel, level != .memoryOnly else {
             return SaveOutcome(version: try memory.save(request, call), module: memory.name)
         }
-        try request.check(present: item.details)
         var request = request
         request.precondition = .none
         let outcome = try inPlaces(request, call)
@@ -41,10 +42,17 @@ extension Dispatcher {
             try request.check(present: loadIfThere(request.name, call)?.details)
             request.precondition = .none
         }
-        if request.flags.contains(.requireEnforced) || request.flags.contains(.userPresence) {
-            try memory.protection(of: .memoryOnly, request.flags)?.requireEnforced(.memoryOnly, request.flags)
-        }
+        try checkDemandsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+    }
+
+    /// Refuses a demand that memory does not meet, and a save that makes less of one than the item was saved with.
+    private func checkDemandsInMemory(
+        _ details: ItemDetails, over present: ItemDetails?
+    ) throws(TokenKeepError) {
+        try details.checkLowersNothing(of: present, module: memory.name)
+        guard details.accessLevel == .memoryOnly, !details.flags.isDisjoint(with: .demands) else { return }
+        try memory.protection(of: .memoryOnly, details.flags)?.requireEnforced(.memoryOnly, details.flags)
     }
 
     func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {

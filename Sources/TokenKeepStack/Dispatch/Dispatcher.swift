@@ -78,7 +78,9 @@ struct Dispatcher: Sendable {
         let listings = [memory.listing(namespace: namespace, service: service)] + walk.answers
         let items = listings.flatMap(\.items).filter { names.insert($0.name).inserted }
         let problem = places(for: .list).isEmpty ? Dispatcher.noModule("lists") : walk.failure
-        return ItemListing(items: items.sorted { $0.name < $1.name }, problem: problem)
+        var listing = ItemListing(items: items.sorted { $0.name < $1.name }, problem: problem)
+        for problem in walk.failures + walk.answers.flatMap(\.problems) { listing.count(problem) }
+        return listing
     }
 
     func places(for operation: StackLine.Operation) -> [Place] {

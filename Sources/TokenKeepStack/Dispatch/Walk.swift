@@ -6,9 +6,12 @@ struct Walk<Answer> {
     var answers: [Answer] = []
     /// The worst failure.
     var failure: TokenKeepError?
+    /// Every failure that counts.
+    private(set) var failures: [TokenKeepError] = []
 
     /// Counts a failure: the worst is kept, and of equal ones the first.
     mutating func count(_ error: TokenKeepError) {
+        failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
             self.failure = error
             return

@@ -12,7 +12,7 @@ extension Reconciler {
             do throws(TokenKeepError) {
                 return try saveAsking(request, first: top, call)
             } catch {
-                guard error.status == .locked else { throw error }
+                guard error.status == .locked, error.module != "vault" else { throw error }
             }
             try top.prepare(call)
             return try saveAsking(request, first: top, call)

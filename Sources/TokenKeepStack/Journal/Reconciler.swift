@@ -36,7 +36,7 @@ struct Reconciler: Sendable {
         while true {
             let before = try vault.outlook()
             if before.mayOwe, let record = try governing(name, call) {
-                let item = try record.item()
+                let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
                 let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
                 _ = try? settle(name, call.until(soon).withoutPrompts)
@@ -56,6 +56,18 @@ struct Reconciler: Sendable {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         return item
+    }
+
+    /// Opens what a record holds. Its keys may have been replaced since it was read: then it is read once more.
+    private func item(
+        of record: JournalRecord, _ name: ItemName, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenItem? {
+        do throws(TokenKeepError) {
+            return try record.item()
+        } catch {
+            guard error.status == .locked, let again = try vault.record(of: name, call) else { throw error }
+            return try again.item()
+        }
     }
 
     /// Loads while no other process can move the item.
@@ -89,7 +101,7 @@ struct Reconciler: Sendable {
         listing.items.removeAll { !isHidden($0.name) && owing.record(of: $0.name).map(debts.govern) ?? false }
         listing.items += governing.filter { $0.name.isIn(namespace: namespace, service: service) && !isHidden($0.name) }
         listing.items.sort { $0.name < $1.name }
-        listing.problem = listing.problem ?? owing.problem
+        if let problem = owing.problem { listing.count(problem) }
         return listing
     }
 

@@ -6,18 +6,17 @@ import TokenKeepCore
 /// The kernel's keyring of the user, as the vault uses it (keyrings(7)).
 enum KernelKeyring {
     /// Whether the program runs with more rights than its caller, whose keyring it would reach.
-    static let isForbidden = tokenkeep_is_secure_execution() != 0 || getuid() != geteuid()
+    ///
+    /// Looked at anew each time, as the next: a program may give up its rights, or enter a namespace, while it runs.
+    static var isForbidden: Bool { tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() }
 
     /// Why keys cannot be kept in it; nil where they can, as far as that is seen without trying. In a user namespace the
     /// keyring is the namespace's own.
-    static let obstacle: String? =
-        if isForbidden {
-            "the program runs with raised privileges"
-        } else if tokenkeep_is_in_user_namespace() != 0 {
-            "the program runs in a user namespace, whose keyring is its own"
-        } else {
-            nil
-        }
+    static var obstacle: String? {
+        if isForbidden { return "the program runs with raised privileges" }
+        guard tokenkeep_is_in_user_namespace() != 0 else { return nil }
+        return "the program runs in a user namespace, whose keyring is its own"
+    }
 
     /// Makes a key that ends after `seconds`, unless that is nil.
     ///
@@ -52,12 +51,23 @@ enum KernelKeyring {
         return error == 0 ? key : nil
     }
 
+    /// What became of keys that were to end.
+    enum Purge: Equatable {
+        /// None is left.
+        case done
+        /// The keyring cannot be reached: what other programs keep in it stays.
+        case unreachable(String)
+        /// One may be left.
+        case failed(String)
+    }
+
     /// Ends every key whose description begins so.
-    ///
-    /// - Returns: why one may be left; nil where none is.
-    static func purge(_ prefix: String) -> String? {
-        let error = tokenkeep_keyring_purge(prefix)
+    static func purge(_ prefix: String) -> Purge {
+        var wasRead: Int32 = 0
+        let error = tokenkeep_keyring_purge(prefix, &wasRead)
         // Where there is no keyring there is no key in it.
-        return [0, ENOSYS, EPERM, EACCES, ENOKEY].contains(error) ? nil : "\(Errno(rawValue: error))"
+        if error == 0 || (wasRead == 0 && (error == ENOSYS || error == ENOKEY)) { return .done }
+        guard wasRead == 0, error == EPERM || error == EACCES else { return .failed("\(Errno(rawValue: error))") }
+        return .unreachable("the use of kernel keyrings is forbidden here")
     }
 }

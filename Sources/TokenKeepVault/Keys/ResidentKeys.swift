@@ -14,8 +14,10 @@ final class ResidentKeys: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// Why the last key could not be kept in the kernel.
+        /// Why the last keys could not be kept in the kernel.
         var reason: String?
+        /// What a trial found last.
+        var probed: String?
     }
 
     private let memory = Guarded(Memory())
@@ -35,27 +37,55 @@ final class ResidentKeys: Sendable {
     /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
     private var usesKernel: Bool { givenObstacle == nil && !KernelKeyring.isForbidden }
 
-    /// Why a key could not be kept in the kernel now; nil where it could.
-    func probe() -> String? { reasonForMemory ?? obstacle ?? KernelKeyring.probe() }
+    /// Why a key could not be kept in the kernel now; nil where it could. Tried out with a key that holds nothing.
+    func probe() -> String? {
+        let reason = obstacle ?? KernelKeyring.probe()
+        memory.withLock { $0.probed = reason }
+        return reasonForMemory ?? reason
+    }
+
+    /// The same, as far as it was seen before: a save does not try it out.
+    var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
 
     /// Why keys are in this process's memory alone; nil where none is.
     var reasonForMemory: String? { memory.withLock { $0.reason } }
 
-    /// Keeps a key until it is purged, or its level ends it.
-    func keep(_ entry: KeyHierarchy.Entry, of vaultID: [UInt8]) {
-        guard entry.purpose != .presence else { return }
-        let place = ResidentKeys.place(of: entry.id, for: entry.purpose, vaultID)
-        let seconds: UInt32? = entry.purpose == .level(.whenUnlocked) ? ResidentKeys.whenUnlockedSeconds : nil
-        let reason = obstacle ?? KernelKeyring.publish(entry.key, as: place, endsAfter: seconds)
+    /// Keeps keys until they are purged, or their level ends them: all in the kernel, or all in memory.
+    func keep(_ entries: [KeyHierarchy.Entry], of vaultID: [UInt8]) {
+        let entries = entries.filter { $0.purpose != .presence }
+        let places = entries.map { ResidentKeys.place(of: $0.id, for: $0.purpose, vaultID) }
+        let reason = obstacle ?? publish(entries, at: places)
         memory.withLock { memory in
-            guard let reason else {
-                memory.keys[place] = nil
-                return
+            for (entry, place) in zip(entries, places) {
+                guard reason != nil else {
+                    memory.keys[place] = nil
+                    continue
+                }
+                let seconds = ResidentKeys.seconds(of: entry)
+                memory.keys[place] = Held(
+                    key: entry.key, deadline: seconds.map { ResidentKeys.secondsSinceBoot() + Int64($0) })
             }
-            memory.reason = reason
-            memory.keys[place] = Held(
-                key: entry.key, deadline: seconds.map { ResidentKeys.secondsSinceBoot() + Int64($0) })
+            if reason == nil { memory.probed = nil }
+            if reason != nil || memory.keys.isEmpty { memory.reason = reason }
         }
+    }
+
+    private static func seconds(of entry: KeyHierarchy.Entry) -> UInt32? {
+        entry.purpose == .level(.whenUnlocked) ? whenUnlockedSeconds : nil
+    }
+
+    /// - Returns: why one could not be published; then those of them go again that were not there before.
+    private func publish(_ entries: [KeyHierarchy.Entry], at places: [String]) -> String? {
+        var published: [String] = []
+        for (entry, place) in zip(entries, places) {
+            let wasThere = ((try? KernelKeyring.read(place, in: arena)) ?? nil) != nil
+            if let reason = KernelKeyring.publish(entry.key, as: place, endsAfter: ResidentKeys.seconds(of: entry)) {
+                for place in published { _ = KernelKeyring.purge(place) }
+                return reason
+            }
+            if !wasThere { published.append(place) }
+        }
+        return nil
     }
 
     /// A key by its place; nil where it is not there any more. Asked anew at each use: another process may have purged it.
@@ -73,15 +103,21 @@ final class ResidentKeys: Sendable {
 
     /// Ends the keys of a vault, of one purpose or of all.
     ///
-    /// - Throws: ``Status/io`` where one may be left.
-    func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) {
+    /// - Returns: why those that other programs keep in the kernel may be there still; nil where none is.
+    /// - Throws: ``Status/io`` where one is left that could be seen.
+    func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let prefix = ResidentKeys.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? "")
         memory.withLock { memory in
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
-        guard usesKernel, let reason = KernelKeyring.purge(prefix) else { return }
-        throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")
+        guard usesKernel else { return givenObstacle ?? KernelKeyring.obstacle }
+        switch KernelKeyring.purge(prefix) {
+        case .done: return KernelKeyring.obstacle  // a user namespace has a keyring of its own
+        case .unreachable(let reason): return reason
+        case .failed(let reason):
+            throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")
+        }
     }
 
     /// Ends one key that seals nothing any more; one that stays does no harm but to old copies of the vault.

@@ -13,6 +13,9 @@ extension Header {
     /// Whether records may be sealed under keys that are being replaced.
     var isRekeying: Bool { slots.contains { $0.keys.contains(where: \.isRetiring) } }
 
+    /// The ids of every key in it.
+    var keyIDs: Set<UInt64> { Set(slots.flatMap(\.keys).map(\.id)) }
+
     /// The purposes that have a current key in any slot.
     func hasCurrentKey(for purpose: KeyPurpose) -> Bool {
         slots.contains { $0.keys.contains { $0.purpose == purpose && !$0.isRetiring } }

@@ -20,6 +20,7 @@ extension Vault {
             throw TokenKeepError(
                 .invalid, "the vault has a password already", module: "vault", hint: "tokenkeep password change")
         }
+        try Vault.checkReplaceable(header)
         let old = try currentKeys(of: opened.keys)
         let new = try NewVault.keys(for: NewVault.purposes + [.presence], in: arena)
         let retiring = KnownSlot.wrapping(
@@ -45,6 +46,9 @@ extension Vault {
             let slots = header.slots(but: [.password]) + [try passwordSlot(entries, new, opened.keys)]
             return keep(entries, of: try replaceHeader(of: opened, slots: slots, call))
         }
+        try Vault.checkReplaceable(header)
+        // Readers need the old keys until the last record is sealed under others.
+        _ = keep(entries, of: opened)
         let made = try NewVault.keys(for: NewVault.purposes + [.presence], in: arena)
         let slot = try passwordSlot(made + entries.map(\.retiring), new, opened.keys)
         let slots = header.slots(but: [.password, .recovery]) + [slot]
@@ -54,23 +58,28 @@ extension Vault {
     /// Takes the password away: the keyfile opens everything again, under new keys.
     ///
     /// - Parameter isDestroying: whether items that cannot be kept without one are destroyed.
+    /// - Returns: how many records no key opens: they stay as they are.
     /// - Throws: ``Status/policy`` where there are such items.
+    @discardableResult
     public func removePassword(
         _ password: SecretBytes, isDestroying: Bool, _ call: CallContext, progress: RekeyingProgress? = nil
-    ) throws(TokenKeepError) {
+    ) throws(TokenKeepError) -> Int {
         let (opened, entries) = try openedForChange(with: password, call, progress: progress)
-        if isDestroying { try destroyProtected(opened, call) }
         let header = opened.keys.header
+        try Vault.checkReplaceable(header)
         let new = try NewVault.keys(for: NewVault.purposes, in: arena)
         let current = KnownSlot.wrapping(
             new, type: .keyfile, derivation: .subkey, with: try keyfileWrapping(opened), vaultID: header.vaultID)
         let retiring = try passwordSlot(entries.map(\.retiring), password, opened.keys)
         let slots = header.slots(but: [.keyfile, .password, .recovery]) + [.known(current), retiring]
-        _ = try rekey(opened, slots: slots, old: entries, new: new, call, progress: progress) {
+        _ = keep(entries, of: opened)
+        if isDestroying { try destroyProtected(opened, entries, call) }
+        let unlocking = try rekey(opened, slots: slots, old: entries, new: new, call, progress: progress) {
             records throws(TokenKeepError) in
             try refuseProtected(in: records)
         }
-        try resident.purge(nil, of: header.vaultID)
+        _ = try resident.purge(nil, of: header.vaultID)
+        return unlocking.unreadable
     }
 
     /// Makes a recovery code, in place of the one there may be. It is shown once, and opens no item that asks at each use.
@@ -117,10 +126,10 @@ extension Vault {
     ) throws(TokenKeepError) -> (Opened, [KeyHierarchy.Entry]) {
         guard let opened = try open() else { throw Vault.noPassword }
         var entries = try openSlot(.password, with: password, opened.keys)
+        guard opened.keys.header.isRekeying else { return (opened, entries) }
         // Readers need the keys until the last record is sealed under others.
         _ = keep(entries, of: opened)
-        guard opened.keys.header.isRekeying else { return (opened, entries) }
-        let finished = try finishRekeying(entries, call, progress: progress)
+        let finished = try finishRekeying(entries, call, progress: progress).opened
         entries.removeAll(where: \.isRetiring)
         guard finished.keys.header.hasPassword else { throw Vault.noPassword }
         return (finished, entries)
@@ -154,11 +163,9 @@ extension Vault {
         return entries
     }
 
-    private static let beyondKeyfile: ItemFlags = [.requireEnforced, .userPresence]
-
     private func refuseProtected(in records: OwnedDescriptor) throws(TokenKeepError) {
         var count = 0
-        try prefixes(in: records) { if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { count += 1 } }
+        try prefixes(in: records) { if !$0.flags.isDisjoint(with: .demands) { count += 1 } }
         guard count == 0 else {
             throw TokenKeepError(
                 .policy,
@@ -168,16 +175,44 @@ extension Vault {
     }
 
     /// Clears what cannot be kept without a password. What modules hold of it they are owed to lose.
-    private func destroyProtected(_ opened: Opened, _ call: CallContext) throws(TokenKeepError) {
-        var names: [[UInt8]] = []
-        try prefixes(in: records(of: opened.directory)) {
-            if !$0.flags.isDisjoint(with: Vault.beyondKeyfile) { names.append($0.name) }
-        }
-        let listing = try allItems(call)
-        for item in listing.items where names.contains(opened.keys.fileName(of: item.name)) {
+    ///
+    /// - Throws: before the first item goes, where one cannot be named and owes something.
+    private func destroyProtected(
+        _ opened: Opened, _ entries: [KeyHierarchy.Entry], _ call: CallContext
+    ) throws(TokenKeepError) {
+        let records = try records(of: opened.directory)
+        var protected: Set<[UInt8]> = []
+        try prefixes(in: records) { if !$0.flags.isDisjoint(with: .demands) { protected.insert($0.name) } }
+        guard !protected.isEmpty else { return }
+        let keys = opened.keys.opened(with: entries)
+        let listing = try allItems(of: Opened(directory: opened.directory, keys: keys), call)
+        let named = listing.items.filter { protected.contains(keys.fileName(of: $0.name)) }
+        let nameless = protected.subtracting(named.map { keys.fileName(of: $0.name) })
+        for name in nameless { try checkOwesNothing(name, Opened(directory: opened.directory, keys: keys), records) }
+        for item in named {
             _ = try change(item.name, call) { entry, keys throws(TokenKeepError) in
                 VaultModule.clearing(entry, keys)
             }
         }
+        for name in nameless {
+            let lock = try VaultLock(.item(name: name), of: opened.directory, call)
+            defer { lock.release() }
+            try VaultFiles.setAside(RecordNames.fileName(name), in: records)
+            try VaultFiles.remove(RecordNames.fileName(name), in: records)
+        }
+    }
+
+    /// What no key opens can be set aside without its name, but for one that a module must lose too.
+    private func checkOwesNothing(
+        _ name: [UInt8], _ opened: Opened, _ records: OwnedDescriptor
+    ) throws(TokenKeepError) {
+        var opened = opened
+        let reader = RecordReader(vault: self, records: records, fileName: name)
+        guard case .success(false) = try reader.read(&opened, { _, state throws(FormatFault) in state.debts.isEmpty })
+        else { return }
+        throw TokenKeepError(
+            .corrupt, "records/\(RecordNames.fileName(name)) cannot be opened, and is owed to a module",
+            module: "vault",
+            hint: "clear the item by its name first: tokenkeep clear")
     }
 }

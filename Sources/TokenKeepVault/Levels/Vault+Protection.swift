@@ -1,27 +1,28 @@
 public import TokenKeepCore
 
 extension Vault {
-    /// What the vault really achieves for a level, as it is now.
+    /// What the vault really achieves for a level, as it is now. Whether the kernel keeps keys is as ``probeKeyring()``
+    /// last found it.
     ///
+    /// - Parameter isSaving: judges what is saved now, which no older key opens, and not what was saved before.
     /// - Throws: why the vault cannot be read.
-    public func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection {
-        let state = try ProtectionState(self, level)
+    public func protection(
+        of level: AccessLevel, _ flags: ItemFlags, isSaving: Bool = false
+    ) throws(TokenKeepError) -> Protection {
+        let state = try ProtectionState(self, level, isSaving: isSaving)
         return Protection { state.axis($0, level, flags) }
     }
+
+    /// Tries out whether keys can be kept in the kernel: for a report. A save does without.
+    public func probeKeyring() { _ = resident.probe() }
 
     /// Refuses what would keep an item otherwise than it demands.
     ///
     /// - Parameter present: the item that is replaced.
     func checkDemands(of details: ItemDetails, replacing present: ItemDetails?) throws(TokenKeepError) {
-        let demands: ItemFlags = [.requireEnforced, .userPresence]
-        let kept = (present?.flags ?? []).intersection(demands)
-        guard kept.isSubset(of: details.flags) else {
-            throw TokenKeepError(
-                .policy, "\(details.name) is kept under a demand that this save does not make: it would lower it",
-                module: "vault", hint: "make the same demand, or clear the item first")
-        }
-        guard !details.flags.isDisjoint(with: demands) else { return }
-        try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
+        try details.checkLowersNothing(of: present, module: "vault")
+        guard !details.flags.isDisjoint(with: .demands) else { return }
+        try protection(of: details.accessLevel, details.flags, isSaving: true).checkDemands(of: details)
     }
 }
 
@@ -30,7 +31,7 @@ struct ProtectionState {
     private enum Key {
         /// The keyfile beside the records opens it.
         case keyfile
-        /// The password alone opens it, but some records wait to be sealed under it.
+        /// The password alone opens it, but some records wait to be sealed under it that the keyfile opens.
         case rekeying
         /// The password alone opens it.
         case password
@@ -41,16 +42,18 @@ struct ProtectionState {
     private let keyringObstacle: String?
     private let isMemoryLocked: Bool
 
-    init(_ vault: Vault, _ level: AccessLevel) throws(TokenKeepError) {
+    init(_ vault: Vault, _ level: AccessLevel, isSaving: Bool) throws(TokenKeepError) {
         if let header = try vault.open()?.keys.header, header.hasPassword {
-            let isInKeyfile = header.slots(of: .keyfile).contains {
-                $0.keys.contains { $0.purpose == .level(level) && !$0.isRetiring }
+            let inKeyfile = header.slots(of: .keyfile).flatMap(\.keys)
+            if inKeyfile.contains(where: { $0.purpose == .level(level) && !$0.isRetiring }) {
+                key = .keyfile
+            } else {
+                key = !isSaving && inKeyfile.contains(where: \.isRetiring) ? .rekeying : .password
             }
-            key = isInKeyfile ? .keyfile : header.isRekeying ? .rekeying : .password
         } else {
             key = .keyfile
         }
-        keyringObstacle = vault.resident.probe()
+        keyringObstacle = vault.resident.knownObstacle
         isMemoryLocked = (try? vault.arena.isLockedInMemory()) ?? false
     }
 
@@ -83,9 +86,9 @@ struct ProtectionState {
             return Protection.Axis(
                 .advisory, "some records are still sealed under an older key", remedy: "finish it: tokenkeep unlock")
         case .password:
-            guard keyringObstacle == nil || isMemoryLocked else {
+            guard isMemoryLocked else {
                 return Protection.Axis(
-                    .advisory, "the password opens the key, which this process's memory may leave in the swap space",
+                    .advisory, "the password opens the key, but this process's memory may leave it in the swap space",
                     remedy: "raise the limit that ulimit -l shows")
             }
             return Protection.Axis(.enforced, "only the password opens the key, and no backup holds it in the clear")

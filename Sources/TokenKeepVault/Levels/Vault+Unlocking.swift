@@ -9,6 +9,8 @@ extension Vault {
         package let presence: PresenceGrant
         /// Whether keys are being replaced, so that records wait to be sealed anew.
         public let isRekeying: Bool
+        /// How many records a change of keys met that no key opens: they stay as they are.
+        public var unreadable = 0
         let entries: [KeyHierarchy.Entry]
     }
 
@@ -25,7 +27,7 @@ extension Vault {
 
     /// What is kept for whoever comes after an unlock.
     func keep(_ entries: [KeyHierarchy.Entry], of opened: Opened) -> Unlocking {
-        for entry in entries { resident.keep(entry, of: opened.keys.vaultID) }
+        resident.keep(entries, of: opened.keys.vaultID)
         return Unlocking(
             reasonForMemory: resident.reasonForMemory, presence: Vault.grant(entries),
             isRekeying: opened.keys.header.isRekeying, entries: entries)
@@ -47,14 +49,18 @@ extension Vault {
 
     /// Ends the keys of the vault, for every process of the user.
     ///
-    /// - Throws: ``Status/unsupported`` where it has no password: nothing would be locked.
-    public func lock(_ locking: Locking = .all) throws(TokenKeepError) {
+    /// - Returns: why it is locked for this program alone, where the kernel's keyring cannot be reached; nil where it is
+    ///   locked for all.
+    /// - Throws: ``Status/io`` where a key is left, ``Status/unsupported`` where it has no password: nothing would be locked.
+    @discardableResult
+    public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
         guard let directory = try VaultDirectory.open(try path()),
             let keyfile = try KeyCache.readKeyfile(of: directory, in: arena)
         else { throw Vault.noPassword }
         // Also where the header cannot be read: what is resident goes first.
-        try resident.purge(locking == .all ? nil : .level(.whenUnlocked), of: keyfile.vaultID)
+        let reason = try resident.purge(locking == .all ? nil : .level(.whenUnlocked), of: keyfile.vaultID)
         guard let opened = try open(), !opened.keys.header.slots(of: .password).isEmpty else { throw Vault.noPassword }
+        return reason
     }
 
     /// Opens the first slot of a type that the password, or code, opens.

@@ -17,7 +17,7 @@ extension Vault {
         public var records: [[UInt8]: JournalRecord] = [:]
         /// The first record that could not be read.
         public var problem: TokenKeepError?
-        /// How many could not be read.
+        /// How many could not be read; those that are locked are among the records.
         public var unreadable = 0
         fileprivate var keys: KeyHierarchy?
 
@@ -45,7 +45,6 @@ extension Vault {
                 found.records[name] = record
                 guard let locked = record.locked else { continue }
                 found.problem = found.problem ?? locked
-                found.unreadable += 1
             }
         }
         return found

@@ -5,21 +5,27 @@ extension Vault {
     /// they are locked.
     public func everyItem(
         _ call: CallContext
-    ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problem: TokenKeepError?) {
+    ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problems: [TokenKeepError]) {
         let listing = try allItems(call)
         var locked = 0
-        if listing.problem?.status == .locked, let opened = try open() {
+        if listing.problems.contains(where: { $0.status == .locked }), let opened = try open() {
             try prefixes(in: records(of: opened.directory)) { if $0.level != nil { locked += 1 } }
             locked -= listing.items.count
         }
-        return (listing.items, locked, listing.problem)
+        return (listing.items, locked, listing.problems)
     }
 
     /// Every item of the vault, without its secret, and what could not be read.
     ///
     /// - Throws: ``Status/timedOut`` where the deadline passes first, ``Status/cancelled``.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        guard var opened = try open() else { return ItemListing() }
+        guard let opened = try open() else { return ItemListing() }
+        return try allItems(of: opened, call)
+    }
+
+    /// The same of a vault with more keys open.
+    func allItems(of opened: Opened, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        var opened = opened
         let records = try records(of: opened.directory)
         var listing = ItemListing()
         var unreadable = 0
@@ -38,14 +44,16 @@ extension Vault {
             case .success(let details?): listing.items.append(details)
             case .failure(let fault):
                 unreadable += 1
-                listing.problem = listing.problem ?? reader.error(fault)
+                listing.count(reader.error(fault))
             }
         }
-        if let problem = listing.problem, unreadable > 1 {
-            listing.problem = TokenKeepError(
+        guard let problem = listing.problem, unreadable > 1 else { return listing }
+        var whole = ItemListing(
+            items: listing.items,
+            problem: TokenKeepError(
                 problem.status, "\(problem.message) (and \(unreadable - 1) more)", module: problem.module,
-                hint: problem.hint)
-        }
-        return listing
+                hint: problem.hint))
+        for problem in listing.problems { whole.count(problem) }
+        return whole
     }
 }

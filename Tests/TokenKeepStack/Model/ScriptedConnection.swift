@@ -66,6 +66,8 @@ final class ScriptedConnection: Module, @unchecked Sendable {
         return ItemListing(items: details)
     }
 
+    func prepare(_ call: CallContext) throws(TokenKeepError) { try ask {} }
+
     func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
 
     private func versioned(_ item: TokenItem) throws(TokenKeepError) -> TokenItem {

@@ -141,8 +141,12 @@ extension ScriptedService {
     static let stack = "any sufficient secret-service\nany required vault"
 
     /// A store that has this service, or no bus.
-    func store(vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack) throws -> Store {
+    func store(
+        vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil
+    ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
+        configuration.isInteractive = prompt != nil
+        configuration.prompt = prompt
         configuration.vaultPath = vaultPath
         configuration.standIns["secret-service"] = {
             ScriptedConnection(self, isConnected: isConnected, versionKey: $0)
