@@ -207,9 +207,11 @@ package final class PluginModule: Module {
             return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
         }
         // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
-        return TokenKeepError(
+        var described = TokenKeepError(
             error.status, error.message, module: name, hint: error.hint,
             isAbsence: error.isAbsence && setting.mayBeMissing)
+        described.changedNothing = error.changedNothing
+        return described
     }
 }
 

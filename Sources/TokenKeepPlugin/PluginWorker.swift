@@ -32,12 +32,25 @@ final class PluginWorker: Sendable {
             do throws(TokenKeepError) { result = .success(try body()) } catch { result = .failure(error) }
             outcome.withLock { $0 = result }
         }
-        try shared.perform(job)
+        try perform(job)
         guard let result = outcome.withLock({ $0 }) else {
             throw TokenKeepError(.internal, "the module's thread lost an answer")
         }
-        if case .failure(let error) = result, error.status == .timedOut { shared.leaveAlone() }
+        if case .failure(let error) = result, error.status == .timedOut {
+            try call.deadline.checkCancellation()  // it ended early, which says nothing of the module
+            shared.leaveAlone()
+        }
         return try result.get()
+    }
+
+    /// Has it done; who cancels the call wakes this thread.
+    private func perform(_ job: Job) throws(TokenKeepError) {
+        guard let cancellation = job.call.deadline.cancellation else { return try shared.perform(job) }
+        let outcome = cancellation.waking(by: { [shared] in shared.wake() }) {
+            () -> Swift.Result<Void, TokenKeepError> in
+            do throws(TokenKeepError) { return .success(try shared.perform(job)) } catch { return .failure(error) }
+        }
+        try outcome.get()
     }
 
     /// Runs `body` last of all and ends the thread; waits for it as long as `patience` lets, where anything was run.
@@ -65,6 +78,9 @@ final class PluginWorker: Sendable {
         private let idle: UInt32
         private let whenIdle: @Sendable () -> Void
         private var jobs: [Job] = []
+        /// What the module is at.
+        private var running: Job?
+        /// What it did not end in time. A call that was cancelled says nothing of the module.
         private var abandoned: Job?
         private var leftAloneUntil: Deadline?
         private var hasEnded = false
@@ -131,15 +147,29 @@ final class PluginWorker: Sendable {
             jobs.append(job)
             pthread_cond_signal(jobArrived)
             guard !wait(for: job, until: job.call.deadline) else { return }
+            throw giveUp(job)
+        }
+
+        /// Leaves it alone, or takes it back; the mutex is held.
+        private func giveUp(_ job: Job) -> TokenKeepError {
             job.call.end()
-            if job.state == .running {
-                job.state = .abandoned
-                abandoned = job
+            let hasBegun = job.state == .running
+            if hasBegun { job.state = .abandoned } else { jobs.removeAll { $0 === job } }
+            let deadline = job.call.deadline
+            if !deadline.isCancelled, let running, running.state == .abandoned {
+                abandoned = running
                 if rest > 0 { leftAloneUntil = Deadline(milliseconds: rest) }
-            } else {
-                jobs.removeAll { $0 === job }
             }
-            throw .late
+            var error = deadline.isCancelled ? deadline.failure("") : TokenKeepError.late
+            error.changedNothing = !hasBegun
+            return error
+        }
+
+        /// Has those who wait look at their deadlines.
+        func wake() {
+            pthread_mutex_lock(mutex)
+            pthread_cond_broadcast(jobDone)
+            pthread_mutex_unlock(mutex)
         }
 
         /// Whether it is done; the mutex is held.
@@ -201,10 +231,12 @@ final class PluginWorker: Sendable {
                 isIdle = false
                 let job = jobs.removeFirst()
                 job.state = .running
+                running = job
                 pthread_mutex_unlock(mutex)
                 job.body()
                 pthread_mutex_lock(mutex)
                 job.state = .done
+                running = nil
                 if abandoned === job { abandoned = nil }
                 pthread_cond_broadcast(jobDone)
             }

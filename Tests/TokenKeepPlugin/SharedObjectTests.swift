@@ -230,6 +230,31 @@ import TokenKeepVault
         #expect(module.mayAnswer)
     }
 
+    /// Who is cancelled goes at once. That says nothing of the module, but the next who waits for it in vain knows.
+    @Test func aCancelledCallSaysNothingOfTheModule() throws {
+        let directory = TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = try module(Self.good.get().path, ["hang=" + pipe])
+        let cancellation = Cancellation()
+        let thread = TestThread { cancellation.cancel() }
+        let soon = Deadline(milliseconds: 5000)
+        #expect(throws: TokenKeepError(.cancelled, "")) {
+            try module.load(
+                name(), CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation)))
+        }
+        thread.join()
+        #expect(!soon.hasPassed)
+        #expect(module.mayAnswer)
+        #expect(throws: TokenKeepError(.timedOut, "")) {
+            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
+        }
+        #expect(!module.mayAnswer)
+        release(pipe)
+        wait { module.mayAnswer }
+        #expect(module.mayAnswer)
+    }
+
     /// What was given up while the item was looked for is not sent when the module goes on.
     @Test func aSaveThatWasGivenUpIsNotSentLate() throws {
         let directory = TemporaryDirectory()

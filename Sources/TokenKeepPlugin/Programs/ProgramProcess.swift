@@ -28,6 +28,8 @@ final class ProgramProcess {
 
     deinit { kill() }
 
+    private static let lookMilliseconds: UInt32 = 50
+
     /// Sends a request and reads the answer.
     ///
     /// - Throws: ``Status/timedOut``, ``Status/unavailable`` where it ended without an answer, ``Status/corrupt``.
@@ -40,8 +42,10 @@ final class ProgramProcess {
                 pollfd(fd: program.output, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: unsent > 0 ? program.input : -1, events: Int16(POLLOUT), revents: 0),
             ]
-            let left = deadline.remainingMilliseconds
+            var left = deadline.remainingMilliseconds
             guard left > 0 else { throw .late }
+            // A call that is cancelled wakes its caller, not this thread, which then has a program to end.
+            if deadline.cancellation != nil { left = min(left, ProgramProcess.lookMilliseconds) }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
                 throw file.refused(ModuleFile.words(errno), isAbsence: false)
             }
