@@ -127,13 +127,17 @@ extension Reconciler {
                 if before.isEmpty { vault.forgetSendings(of: request.name) }
                 throw error
             }
-            // What level the item has there cannot be asked now: at best this process has seen it.
-            var request = request
-            request.inherited =
-                request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+            let request = inheriting(request, from: top)
             let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
+    }
+
+    /// What level the item has there cannot be asked now: at best this process has seen it.
+    private func inheriting(_ request: SaveRequest, from top: any Module) -> SaveRequest {
+        var request = request
+        request.inherited = request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+        return request
     }
 
     /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.
