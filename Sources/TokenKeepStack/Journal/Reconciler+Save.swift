@@ -25,7 +25,8 @@ extension Reconciler {
     ) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
         guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-        let left = try settleAsking(request.name, call)
+        // Whatever ends the asking: the record has it.
+        guard let left = try? settleAsking(request.name, call) else { return outcome }
         return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
