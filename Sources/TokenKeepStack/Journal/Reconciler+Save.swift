@@ -25,7 +25,8 @@ extension Reconciler {
     ) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
         guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-        let left = try settleAsking(request.name, call)
+        // Whatever ends the asking: the record has it.
+        guard let left = try? settleAsking(request.name, call) else { return outcome }
         return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
@@ -130,10 +131,7 @@ extension Reconciler {
                 if before.isEmpty { vault.forgetSendings(of: request.name) }
                 throw error
             }
-            // What level the item has there cannot be asked now: at best this process has seen it.
-            var request = request
-            request.inherited =
-                request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+            let request = inheriting(request, from: top)
             let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
@@ -142,6 +140,13 @@ extension Reconciler {
     /// Whether the first place gives the item what it asks for; else the vault keeps it.
     private func mayKeep(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         Demands(dispatcher: dispatcher).areMet(by: top, level, flags)
+    }
+
+    /// What level the item has there cannot be asked now: at best this process has seen it.
+    private func inheriting(_ request: SaveRequest, from top: any Module) -> SaveRequest {
+        var request = request
+        request.inherited = request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+        return request
     }
 
     /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.

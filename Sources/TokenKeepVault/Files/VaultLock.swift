@@ -33,6 +33,13 @@ struct VaultLock {
                 "another process holds \(what) past the deadline", else: .busy, module: "vault", hint: "try again")
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
+        do throws(TokenKeepError) {
+            // Whoever had it may have let go because the same was cancelled.
+            try call.deadline.checkCancellation()
+        } catch {
+            tokenkeep_lock_release(descriptor)
+            throw error
+        }
     }
 
     /// Takes the lock where nobody else has it; nil where somebody has.
