@@ -42,7 +42,3 @@ void tokenkeep_counter_unmap(uint64_t *counter) {
 void tokenkeep_counter_advance(uint64_t *counter) {
     __atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST);
 }
-
-uint64_t tokenkeep_counter_read(const uint64_t *counter) {
-    return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
-}

@@ -45,7 +45,7 @@ import TokenKeepCore
             let before = try reader.outlook()
             try change("a", [debt], in: writer)
             #expect(try reader.outlook().mayOwe)
-            #expect(try reader.outlook().generation > before.generation)
+            #expect(try reader.outlook().generation != before.generation)
             try change("a", [], in: writer)
             #expect(try !reader.outlook().mayOwe)
         }
@@ -58,7 +58,7 @@ import TokenKeepCore
         let before = try reader.outlook().generation
         try change("b", [], in: writer)
         #expect(reader.quiet.withLock { $0?.place.isSame } == true)
-        #expect(try reader.outlook().generation > before)
+        #expect(try reader.outlook().generation != before)
         #expect(try reader.outlook().generation == reader.generation())
     }
 

@@ -55,7 +55,6 @@ int tokenkeep_display_width(uint32_t scalar);
 int tokenkeep_counter_map(int directory, const char *path, uint64_t **counter);
 void tokenkeep_counter_unmap(uint64_t *counter);
 void tokenkeep_counter_advance(uint64_t *counter);
-uint64_t tokenkeep_counter_read(const uint64_t *counter);
 
 /* Locks a mutex, waiting at most timeout_ms by the monotonic clock, and no longer than is_cancelled, unless
  * it is NULL, says no. 0, or ETIMEDOUT or another errno. */

@@ -7,7 +7,7 @@ import TokenKeepCore
 ///
 /// An item that moves between modules may be missed by a reader that looks at one before and at the other after. The
 /// counter tells the reader to look again.
-struct Generation: ~Copyable, @unchecked Sendable {
+struct Generation: ~Copyable {
     private static let file = "generation"
     private let counter: UnsafeMutablePointer<UInt64>
 
@@ -20,9 +20,6 @@ struct Generation: ~Copyable, @unchecked Sendable {
     }
 
     deinit { tokenkeep_counter_unmap(counter) }
-
-    /// The counter now.
-    var value: UInt64 { tokenkeep_counter_read(counter) }
 
     /// Moves the counter on.
     func advance() { tokenkeep_counter_advance(counter) }

@@ -14,17 +14,17 @@ extension Vault {
     /// What a reader must know before it asks modules: as ``generation()`` and ``mayOwe()`` together, at the price of one
     /// look at a directory where nothing was owed before and nothing has changed since.
     public func outlook() throws(TokenKeepError) -> Outlook {
-        if let quiet = quiet.withLock({ $0 }), quiet.place.isSame {
-            return Outlook(generation: quiet.counter.value, mayOwe: false)
+        if let quiet = quiet.withLock({ $0 }), quiet.place.isSame, let generation = quiet.generation.value {
+            return Outlook(generation: generation, mayOwe: false)
         }
         // In this order: what is owed after the look was taken changes it.
         let place = QuietPlace(try path())
         let outlook = Outlook(generation: try generation(), mayOwe: try mayOwe())
-        // A reader makes no files: where there is no counter yet, there is nothing to remember.
+        // A reader makes no files: where there is no generation yet, there is nothing to remember.
         guard outlook.generation != 0, !outlook.mayOwe, let place, place.isSettled,
-            let directory = try VaultDirectory.open(try path()), let counter = try? MappedCounter(directory)
+            let directory = try VaultDirectory.open(try path()), let opened = OpenGeneration(directory)
         else { return outlook }
-        quiet.withLock { $0 = QuietVault(place: place, counter: counter) }
+        quiet.withLock { $0 = QuietVault(place: place, generation: opened) }
         return outlook
     }
 }
@@ -32,7 +32,7 @@ extension Vault {
 /// A vault that owed nothing when it looked so.
 struct QuietVault {
     let place: QuietPlace
-    let counter: MappedCounter
+    let generation: OpenGeneration
 }
 
 /// How the directory looks in which a change shows that something may be owed: `owed`, or the vault's own where that is not
@@ -68,11 +68,21 @@ struct QuietPlace {
     }
 }
 
-/// The generation of a vault, mapped for as long as somebody holds this.
-final class MappedCounter: Sendable {
-    private let generation: Generation
+/// The file of a vault's generation, open for as long as somebody holds this.
+final class OpenGeneration: Sendable {
+    private let file: OwnedDescriptor
 
-    init(_ directory: VaultDirectory) throws(TokenKeepError) { generation = try Generation(directory) }
+    /// nil where there is none.
+    init?(_ directory: VaultDirectory) {
+        let flags = O_RDONLY | O_NONBLOCK
+        guard let file = try? SystemCall.open("generation", in: directory.descriptor.number, flags) else { return nil }
+        self.file = file
+    }
 
-    var value: UInt64 { generation.value }
+    /// The value now; nil where it cannot be read.
+    var value: UInt64? {
+        var value: UInt64 = 0
+        let count = withUnsafeMutableBytes(of: &value) { bytes in try? SystemCall.read(file, into: bytes) }
+        return count == MemoryLayout<UInt64>.size ? UInt64(littleEndian: value) : nil
+    }
 }
