@@ -58,7 +58,7 @@ import TokenKeepCore
         let before = try reader.outlook().generation
         try change("b", [], in: writer)
         #expect(reader.quiet.withLock { $0?.place.isSame } == true)
-        #expect(try reader.outlook().generation > before)
+        #expect(try reader.outlook().generation != before)
         #expect(try reader.outlook().generation == reader.generation())
     }
 

@@ -198,4 +198,31 @@ import TokenKeepCore
         _ = try module().save(request, call)
         #expect(try load("a", from: module()) == "new")
     }
+
+    @Test func aLockThatIsGrantedToACancelledCallIsLetGo() throws {
+        try save("a", in: module())
+        let opened = try #require(try Vault(arena: SecretArena(), path: vault).open())
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        let cancelled = CallContext(deadline: Deadline(milliseconds: 1000, cancellation: cancellation))
+        #expect(throws: TokenKeepError(.cancelled, "")) {
+            try VaultLock(.whole, of: opened.directory, cancelled).release()
+        }
+        try VaultLock(.whole, of: opened.directory, CallContext(deadline: Deadline(milliseconds: 0))).release()
+    }
+
+    /// Who asks the user holds nobody off the item, and only one asks.
+    @Test func oneMayAskAtATime() throws {
+        try save("a", in: module())
+        let (vault, name) = (Vault(arena: SecretArena(), path: vault), try ItemName(service: "s", account: "a"))
+        let right = try #require(try vault.beginAsking(name))
+        #expect(vault.isAsking(name))
+        let second = try vault.beginAsking(name)
+        #expect(second == nil)
+        #expect(try !vault.isAsking(ItemName(service: "s", account: "b")))
+        let opened = try #require(try vault.open())
+        try VaultLock(.whole, of: opened.directory, CallContext(deadline: Deadline(milliseconds: 0))).release()
+        right.end()
+        #expect(!vault.isAsking(name))
+    }
 }

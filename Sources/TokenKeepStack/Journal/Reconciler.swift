@@ -4,7 +4,7 @@ import TokenKeepVault
 /// A stack some of whose modules may be out of reach: what they miss is recorded in the journal and settled later.
 ///
 /// While a record owes something to a module of this stack on this machine, the record is the truth: it answers, and no
-/// module is asked. Changes happen under the item's lock; no lock is held during a prompt.
+/// module is asked. Changes happen under the item's lock, which nobody holds during a prompt.
 struct Reconciler: Sendable {
     /// How long a load may take to settle what it came across.
     private static let settlingMilliseconds: UInt32 = 250
