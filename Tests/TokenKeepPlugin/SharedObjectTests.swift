@@ -274,6 +274,19 @@ import TokenKeepVault
         #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
     }
 
+    @Test func nothingBeginsForACallerWhoHasGone() throws {
+        let transport = try SharedObjectTransport(
+            ModuleFile(path: Self.good.get().path), PluginOptions(name: "fixture", arguments: [], changed: {}),
+            PluginCall(call, arena: nil))
+        defer { transport.close() }
+        let details = try ItemDetails(name: name(), label: "l", module: "fixture")
+        try transport.save(TokenItem(details: details, secret: SecretBytes("x")), PluginCall(call, arena: nil))
+        let gone = PluginCall(call, arena: nil)
+        gone.end()
+        #expect(throws: TokenKeepError(.timedOut, "")) { try transport.clear(name(), gone) }
+        #expect(try transport.load(name(), PluginCall(call, arena: nil)).secret?.utf8String == "x")
+    }
+
     @Test(
         arguments: ["short", String(repeating: ".", count: 496)],
         ["s3cr3t", "0123456789abcdef-0123456789abcdef-and-more"])
