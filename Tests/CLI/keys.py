@@ -1,6 +1,6 @@
 """Plays with the kernel's keyrings of the user: keys.py VERB [ARGUMENT...]
 
-plant-as UID          puts keys of the same descriptions in place of TokenKeep's, as another user who inherits a session
+plant-as UID VAULT    puts keys of the same descriptions in place of this vault's, as another user who inherits a session
                       keyring that the user's is linked into
 read-as UID           tries to read every key of TokenKeep's as another user who inherits all keyrings
 new-session COMMAND   runs a command in a session keyring of its own
@@ -46,11 +46,14 @@ def become(uid):
     os.setresuid(uid, uid, uid)
 
 
-def plant_as(uid):
+def plant_as(uid, vault):
+    with open(vault + "/keyfile", "rb") as keyfile:
+        vault_id = keyfile.read()[16:32].hex().encode()
     keyring = control(GET_ID, USER, 1)
     control(JOIN_SESSION, None)
     control(LINK, keyring, SESSION)
-    descriptions = [description for _, description in keys()]
+    # Those of other vaults are somebody's.
+    descriptions = [description for _, description in keys() if description.startswith(b"tokenkeep:" + vault_id)]
     become(uid)
     planted = 0
     for description in descriptions:
@@ -97,7 +100,7 @@ verb, rest = sys.argv[1], sys.argv[2:]
 if verb == "read-as":
     read_as(int(rest[0]))
 elif verb == "plant-as":
-    plant_as(int(rest[0]))
+    plant_as(int(rest[0]), rest[1])
 elif verb == "fill":
     fill(rest)
 elif verb == "nearly-fill":

@@ -23,12 +23,12 @@ keys read-as 65534
 cell after-first-unlock other-user
 
 title "another user, who puts keys of his own in the place of those in the kernel"
-keys plant-as 65534
+keys plant-as 65534 "$TOKENKEEP_VAULT"
 run load example.com ann
 printf his | run save example.com ann
 run lock
 run unlock --stdin <<<horse
-keys plant-as 65534
+keys plant-as 65534 "$TOKENKEEP_VAULT"
 run unlock --stdin <<<horse
 run load example.com ann
 
