@@ -11,7 +11,10 @@ extension TokenStore {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Throws: ``Status/unsupported`` where it has no password: there is nothing to lock.
+    /// Where the kernel's keyring cannot be reached, it is locked for this program alone.
+    ///
+    /// - Throws: ``Status/io`` where a key is left, ``Status/unsupported`` where it has no password: there is nothing to
+    ///   lock.
     public func lock() async throws(TokenKeepError) {
         try await run { engine, _ throws(TokenKeepError) in _ = try engine.lock() }
     }

@@ -23,12 +23,12 @@ keys read-as 65534
 cell after-first-unlock other-user
 
 title "another user, who puts keys of his own in the place of those in the kernel"
-keys plant-as 65534
+keys plant-as 65534 "$TOKENKEEP_VAULT"
 run load example.com ann
 printf his | run save example.com ann
 run lock
 run unlock --stdin <<<horse
-keys plant-as 65534
+keys plant-as 65534 "$TOKENKEEP_VAULT"
 run unlock --stdin <<<horse
 run load example.com ann
 
@@ -88,6 +88,8 @@ done
 title "as many keys as a user may have"
 as_nobody sh -c 'printf secret | "$0" save example.com ann && echo horse | "$0" password set --stdin && "$0" lock' "$WORK/tmp/tokenkeep"
 as_nobody python3 "$HERE/keys.py" fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; "$0" load example.com ann; echo "[exit $?]"' "$WORK/tmp/tokenkeep"
+# Where not all fit, none is left there.
+as_nobody python3 "$HERE/keys.py" nearly-fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; python3 "$1" read-as 65534' "$WORK/tmp/tokenkeep" "$HERE/keys.py"
 as_nobody sh -c 'echo horse | "$0" unlock --stdin; "$0" load example.com ann; "$0" lock' "$WORK/tmp/tokenkeep"
 echo
 
