@@ -27,7 +27,7 @@ extension Reconciler {
         if let problem = cleared.problem { throw problem }
         if cleared.owes {
             let left = try? settle(name, call.withoutPrompts)
-            if left?.isEmpty == false, call.promptsAllowed { try? prepareAndSettle(name, call) }
+            if left?.isEmpty != true, call.promptsAllowed { try? prepareAndSettle(name, call) }
         }
         return cleared.wasThere
     }

@@ -110,6 +110,14 @@ extension Reconciler {
         if top.holdsRecords || !mayKeep(top, level, request.flags) {
             return try recording(request, over: record, nil, first: top, keys)
         }
+        return try sendNoted(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+    }
+
+    /// Sends the value, or writes it into the record where it may be on its way when this call ends.
+    private func sendNoted(
+        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ keys: JournalKeys,
+        _ call: CallContext, mayAsk: Bool
+    ) throws(TokenKeepError) -> (JournalChange, Step) {
         // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
         let before = vault.sendings(of: request.name)
         vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
