@@ -86,7 +86,7 @@ final class ScriptedModule: Module {
         _ = try place.save(SaveRequest(name: item, secret: SecretBytes("old")), call)
         let version = try place.load(item, call).details.version
         place.beforeClear.withLock {
-            $0 = { _ = try? place.save(SaveRequest(name: item, secret: SecretBytes("new")), call) }
+            $0 = { [weak place] in _ = try? place?.save(SaveRequest(name: item, secret: SecretBytes("new")), call) }
         }
         #expect(throws: TokenKeepError(.conflict, "")) { try stack().clear(item, ifVersion: version, call) }
         #expect(try place.load(item, call).secret.utf8String == "new")

@@ -17,17 +17,17 @@ import TokenKeepVault
 
     /// A store whose calls are cancelled as soon as a write to the service hangs.
     private func openCut(isSent: Bool = true) throws -> Store {
-        let box = Guarded<Store?>(nil)
+        let held = Guarded(WeakStore())
         var configuration = StoreConfiguration(stackText: ScriptedService.stack)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
         configuration.standIns["secret-service"] = {
             CutConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0), isSent: isSent) {
-                box.withLock { $0?.cancel() }
+                held.withLock { $0.store }?.cancel()
             }
         }
         let store = try Store(configuration)
-        box.withLock { $0 = store }
+        held.withLock { $0.store = store }
         return store
     }
 
@@ -458,4 +458,9 @@ private struct RefusingConnection: Module {
         try base.list(namespace: namespace, service: service, call)
     }
     func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+}
+
+/// A store that its own module knows: it must not hold it.
+private struct WeakStore {
+    weak var store: Store?
 }
