@@ -39,15 +39,18 @@ final class ServiceLink: @unchecked Sendable {
         let found = try ServiceOwner.find(over: connection, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
+        let context = try MainContext()
         guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {
             throw TokenKeepError(.internal, "libsecret made no service object")
         }
         do throws(TokenKeepError) {
-            (session, construction) = try ServiceLink.openSession(service, of: owner, over: connection, until: deadline)
+            session = try ServiceLink.openSession(service, context, of: owner, over: connection, until: deadline)
         } catch {
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
+            context.deliver(atMost: 32) { false }
             throw error
         }
+        construction = context.retained()
         self.service = service
         let algorithms = glib.pointee.secret_service_get_session_algorithms(service).map { String(cString: $0) }
         isEncrypted = algorithms != "plain"
@@ -64,9 +67,9 @@ final class ServiceLink: @unchecked Sendable {
     }
 
     private static func openSession(
-        _ service: OpaquePointer, of owner: String, over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> (session: ObjectPath, construction: OpaquePointer?) {
-        let context = try MainContext()
+        _ service: OpaquePointer, _ context: borrowing MainContext, of owner: String, over connection: BusConnection,
+        until deadline: Deadline
+    ) throws(TokenKeepError) -> ObjectPath {
         try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
                 service, 0, pending.cancellable, pendingCallback, pending.callbackData)
@@ -82,7 +85,7 @@ final class ServiceLink: @unchecked Sendable {
         guard let path = glib.pointee.secret_service_get_session_dbus_path(service).map({ String(cString: $0) }),
             let session = ObjectPath(path)
         else { throw TokenKeepError(.corrupt, "the Secret Service opened a session without a path") }
-        return (session, context.retained())
+        return session
     }
 
     private static func complete(
