@@ -8,15 +8,15 @@ struct SentValues {
     static let folder = "sent"
     /// How many fingerprints a file may hold.
     private static let maximum = 16
-    private let vault: VaultDirectory
+    private let notes: RecordNotes
 
-    init(_ vault: VaultDirectory) { self.vault = vault }
+    init(_ vault: VaultDirectory) { notes = RecordNotes(folder: SentValues.folder, vault: vault) }
 
     /// Adds a fingerprint to an item's file, which is made if it is missing. Not durable.
     func append(_ fingerprint: [UInt8], to name: [UInt8]) throws(TokenKeepError) {
         let known = try fingerprints(in: name)
         guard !known.contains(fingerprint), known.count < SentValues.maximum else { return }
-        let folder = try openOrMake()
+        let folder = try notes.openOrMake(isDurable: false)
         do throws(Errno) {
             let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK
             guard let file = try SystemCall.open(RecordNames.fileName(name), in: folder.number, flags, mode: 0o600)
@@ -33,7 +33,7 @@ struct SentValues {
 
     /// The fingerprints in an item's file; what a crash made of it is none of ours.
     func fingerprints(in name: [UInt8]) throws(TokenKeepError) -> [[UInt8]] {
-        guard let folder = try open() else { return [] }
+        guard let folder = try notes.open() else { return [] }
         let length = DebtFormat.fingerprintLength
         let bytes =
             try VaultFiles.read(RecordNames.fileName(name), in: folder, atMost: length * SentValues.maximum) ?? []
@@ -43,32 +43,5 @@ struct SentValues {
     }
 
     /// Removes an item's file. It need not be durable: one that comes back is passed over when the item is next saved.
-    func remove(_ name: [UInt8]) throws(TokenKeepError) {
-        guard let folder = try open() else { return }
-        do throws(Errno) {
-            _ = try SystemCall.remove(RecordNames.fileName(name), in: folder)
-        } catch {
-            throw error.error("cannot remove from \(SentValues.folder)")
-        }
-    }
-
-    private func openOrMake() throws(TokenKeepError) -> OwnedDescriptor {
-        do throws(Errno) {
-            _ = try SystemCall.makeDirectory(SentValues.folder, in: vault.descriptor.number)
-        } catch {
-            throw error.error("cannot make \(vault.path)/\(SentValues.folder)")
-        }
-        guard let folder = try open() else {
-            throw Errno.noSuchFileOrDirectory.error("cannot open \(SentValues.folder)")
-        }
-        return folder
-    }
-
-    private func open() throws(TokenKeepError) -> OwnedDescriptor? {
-        do throws(Errno) {
-            return try SystemCall.open(SentValues.folder, in: vault.descriptor.number, O_RDONLY | O_DIRECTORY)
-        } catch {
-            throw error.error("cannot open \(vault.path)/\(SentValues.folder)")
-        }
-    }
+    func remove(_ name: [UInt8]) throws(TokenKeepError) { try notes.remove(name) }
 }
