@@ -48,8 +48,8 @@ extension Vault: Journal {
         try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
         if !change.owes {
             try hints.remove(fileName)
-            // What was sent before a debt was paid has arrived before.
-            if present.entry.record != nil { try SentValues(opened.directory).remove(fileName) }
+            // What was sent before a debt was paid has arrived before. Without debts nobody paid: no look is needed.
+            if present.entry.record?.debts.isEmpty == false { try SentValues(opened.directory).remove(fileName) }
         }
         return result
     }
