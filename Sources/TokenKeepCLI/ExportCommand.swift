@@ -28,7 +28,7 @@ struct ExportCommand: ParsableCommand {
 
     func run() throws {
         let store = try storeOptions.open()
-        let passphrase = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.newPassphrase()
+        let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.export(to: file, passphrase: passphrase, isPartial: partial) { bar.show(done: $0, of: $1) }
@@ -64,7 +64,7 @@ struct ImportCommand: ParsableCommand {
 
     func run() throws {
         let store = try storeOptions.open()
-        let passphrase = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.passphrase()
+        let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.passphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.import(from: file, passphrase: passphrase, isReplacing: replace) { bar.show(done: $0, of: $1) }

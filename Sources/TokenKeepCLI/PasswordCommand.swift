@@ -35,9 +35,9 @@ struct PasswordCommand: ParsableCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let (vault, call) = try storeOptions.open().vaultForPasswords()
-            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.newPassword()
-            try rekeying { (progress) throws(TokenKeepError) in
+            let store = try storeOptions.open()
+            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassword)
+            try rekeying(store) { (vault, call, progress) throws(TokenKeepError) in
                 try vault.setPassword(password, call, progress: progress)
             }
         }
@@ -63,12 +63,12 @@ struct PasswordCommand: ParsableCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let store = try storeOptions.open()
             let given =
                 stdin
                 ? try PasswordInput.lines(2)
                 : [try PasswordInput.password("present password of the vault: "), try PasswordInput.newPassword()]
-            try rekeying { (progress) throws(TokenKeepError) in
+            try rekeying(store) { (vault, call, progress) throws(TokenKeepError) in
                 try vault.changePassword(
                     from: given[0], to: given[1], isCompromised: compromised, call, progress: progress)
             }
@@ -96,11 +96,13 @@ struct PasswordCommand: ParsableCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let (vault, call) = try storeOptions.open().vaultForPasswords()
-            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
+            let store = try storeOptions.open()
+            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
             let bar = ProgressBar()
             let unreadable = try withBar(bar) { () throws(TokenKeepError) in
-                try vault.removePassword(password, isDestroying: destroyItems, call) { bar.show(done: $0, of: $1) }
+                try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+                    try vault.removePassword(password, isDestroying: destroyItems, call) { bar.show(done: $0, of: $1) }
+                }
             }
             reportUnreadable(unreadable)
         }
@@ -109,10 +111,14 @@ struct PasswordCommand: ParsableCommand {
 
 /// Shows how far a change of keys is, and says where what it unlocked cannot last.
 func rekeying(
-    _ body: (@escaping RekeyingProgress) throws(TokenKeepError) -> Vault.Unlocking
+    _ store: Store, _ body: (Vault, CallContext, @escaping RekeyingProgress) throws(TokenKeepError) -> Vault.Unlocking
 ) throws(TokenKeepError) {
     let bar = ProgressBar()
-    let unlocking = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
+    let unlocking = try withBar(bar) { () throws(TokenKeepError) in
+        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            try body(vault, call) { bar.show(done: $0, of: $1) }
+        }
+    }
     reportUnreadable(unlocking.unreadable)
     guard let reason = unlocking.reasonForMemory else { return }
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")

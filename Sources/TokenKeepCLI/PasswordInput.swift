@@ -20,8 +20,18 @@ enum PasswordInput {
         return lines
     }
 
+    /// The one line of standard input where it has the answer, else what the user types.
+    static func line(
+        inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes
+    ) throws(TokenKeepError) -> SecretBytes {
+        try inInput ? lines(1)[0] : ask()
+    }
+
     /// The vault's password.
-    static func password(_ question: String = "password of the vault: ") throws(TokenKeepError) -> SecretBytes {
+    static func password() throws(TokenKeepError) -> SecretBytes { try password("password of the vault: ") }
+
+    /// The same, by another question.
+    static func password(_ question: String) throws(TokenKeepError) -> SecretBytes {
         try HiddenInput.ask(question, .password)
     }
 

@@ -31,9 +31,11 @@ struct RecoveryCommand: ParsableCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let (vault, call) = try storeOptions.open().vaultForPasswords()
-            let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
-            let code = try vault.createRecoveryCode(password: password, call)
+            let store = try storeOptions.open()
+            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
+            let code = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+                try vault.createRecoveryCode(password: password, call)
+            }
             do {
                 try code.withUnsafeBytes { try Terminal.write($0) }
                 try Terminal.write("\n")
@@ -62,12 +64,12 @@ struct RecoveryCommand: ParsableCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let (vault, call) = try storeOptions.open().vaultForPasswords()
+            let store = try storeOptions.open()
             let given =
                 stdin
                 ? try PasswordInput.lines(2)
                 : [try HiddenInput.ask("recovery code: ", .code), try PasswordInput.newPassword()]
-            try rekeying { _ throws(TokenKeepError) in
+            try rekeying(store) { (vault, call, _) throws(TokenKeepError) in
                 try vault.recover(code: given[0], newPassword: given[1], call)
             }
         }

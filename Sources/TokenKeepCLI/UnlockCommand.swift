@@ -23,7 +23,7 @@ struct UnlockCommand: ParsableCommand {
 
     func run() throws {
         let store = try storeOptions.open()
-        let password = stdin ? try PasswordInput.lines(1)[0] : try PasswordInput.password()
+        let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }

@@ -23,6 +23,7 @@ public final class SecretServiceModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let timeout: UInt32
     private let address: String?
+    private let sealing: ItemSealing
     private let breaker = Breaker()
     private let gate = WriteGate()
     private let observers = ChangeObservers()
@@ -33,22 +34,26 @@ public final class SecretServiceModule: Module {
     /// - Parameters:
     ///   - arena: where loaded secrets live.
     ///   - timeoutMilliseconds: how long a call may take, within its own deadline; prompts alone may take longer.
+    ///   - sealer: seals the secrets of items that ask more than a Secret Service gives; nil where none do.
     ///   - versionKey: provides the key of item versions; asked at each call that needs one.
     public convenience init(
-        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
+        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000, sealer: (any SecretSealer)? = nil,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
-        self.init(arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
+        self.init(
+            arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, sealer: sealer,
+            versionKey: versionKey)
     }
 
     /// - Parameter address: the bus to use instead of the session bus.
     package init(
-        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
+        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?, sealer: (any SecretSealer)? = nil,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.arena = arena
         self.timeout = timeoutMilliseconds
         self.address = address
+        sealing = ItemSealing(sealer: sealer)
         self.versionKey = versionKey
     }
 
@@ -117,17 +122,16 @@ public final class SecretServiceModule: Module {
         return listing
     }
 
-    /// What can be said of any service: which of them answers, and whether its collection has a password, is not seen.
+    /// What any service gives, or for an item that asks more what the vault's key gives that seals it.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        Protection { axis in
-            switch axis {
-            case .otherUser: Protection.Axis(.advisory, "the Secret Service answers on the user's own bus")
-            case .diskTheft:
-                Protection.Axis(.advisory, "the Secret Service encrypts its keyring, if that has a password")
-            case .otherMachine: Protection.Axis(.none, "a copy of the keyring opens anywhere with its password")
-            case .screenLock: Protection.Axis(.none, "the keyring stays open while the screen is locked")
-            case .presence: Protection.Axis(.none, "nobody is asked while the keyring is open")
-            }
+        sealing.protection(of: level, flags) ?? ItemSealing.ofService
+    }
+
+    /// See ``Module``; none where the vault never sealed anything.
+    public func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] {
+        guard let vaultID = sealing.sealer?.vaultID else { return [] }
+        return try converse(call) { conversation throws(TokenKeepError) in
+            try conversation.items(sealedBy: vaultID)
         }
     }
 
@@ -197,7 +201,7 @@ public final class SecretServiceModule: Module {
     }
 
     private func conversation(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> Conversation {
-        Conversation(link: link, call: call, budget: budget, arena: arena, module: name)
+        Conversation(link: link, call: call, budget: budget, arena: arena, sealing: sealing, module: name)
     }
 
     /// The present link, or a new one. Threads that come together may make several; the last one stays.

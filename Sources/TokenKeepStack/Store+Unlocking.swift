@@ -43,10 +43,13 @@ extension Store {
         return try vault.lock(locking)
     }
 
-    /// The vault, to change its passwords; every call may take as long as it needs.
-    public func vaultForPasswords() throws(TokenKeepError) -> (vault: Vault, call: CallContext) {
+    /// Lets `body` change the vault's passwords; every call may take as long as it needs. What the vault sealed for modules of
+    /// the stack is within reach meanwhile.
+    public func withVaultForPasswords<Result>(
+        _ body: (Vault, CallContext) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
         let call = try begin(.any, until: Deadline(milliseconds: .max))
-        return (vault, call.withoutPrompts)
+        return try body(vault, call.withoutPrompts)
     }
 
     /// What is really achieved for a level with flags, in this stack and on this machine, as it is now.

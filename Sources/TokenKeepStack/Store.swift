@@ -46,6 +46,7 @@ public final class Store: Sendable {
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)
+        vault.reachSealedItems { [weak self] in self }
     }
 
     /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
@@ -205,7 +206,7 @@ public final class Store: Sendable {
         return try dispatcher.load(name, call)
     }
 
-    private func clear(
+    func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         if let reconciler { return try reconciler.clear(name, ifVersion: version, call) }

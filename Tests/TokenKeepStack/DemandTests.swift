@@ -15,8 +15,9 @@ import TokenKeepVault
     init() throws {
         password = try SecretBytes("horse")
         store = try world.store(vaultPath: directory.path + "/vault", isConnected: true)
-        let (vault, call) = try store.vaultForPasswords()
-        _ = try vault.setPassword(password, call)
+        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            try vault.setPassword(password, call)
+        }
     }
 
     /// Its keys must not stay in the kernel: a user may have 200.

@@ -107,6 +107,29 @@ public struct Protection: Sendable {
     }
 }
 
+extension Protection {
+    /// Nothing on any axis, for one reason.
+    public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
+
+    /// Whether an item asks for anything that a place might not give.
+    public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        level == .whenUnlocked || !flags.isDisjoint(with: .demands)
+    }
+
+    /// Whether a place that gives this may keep an item as it is.
+    ///
+    /// Without a demand every place may: what it achieves is reported. But where the vault can end the key of
+    /// ``AccessLevel/whenUnlocked`` and the place cannot, its key must seal the item.
+    public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
+        guard !flags.isDisjoint(with: .demands) else {
+            guard level == .whenUnlocked, let vault else { return true }
+            return self[.screenLock].strength >= vault[.screenLock].strength
+        }
+        let needed = flags.contains(.requireEnforced) ? level.axes(with: flags) : [.presence]
+        return needed.allSatisfy { self[$0].strength == .enforced }
+    }
+}
+
 extension ItemFlags {
     /// What an item is kept under, or not at all.
     public static let demands: ItemFlags = [.requireEnforced, .userPresence]

@@ -29,6 +29,8 @@ public struct SaveRequest: Sendable {
     /// The item as another module of the stack holds it: its level, flags and date of creation are kept where the
     /// saving module has no such item itself.
     public var inherited: ItemDetails?
+    /// Whether it may make less of a demand than the present item: what was acknowledged must be written.
+    public var mayLowerDemands = false
 
     /// Asks to save an item.
     ///
@@ -54,6 +56,16 @@ public struct SaveRequest: Sendable {
         self.expiresAt = expiresAt
         self.precondition = precondition
         self.inherited = nil
+    }
+
+    /// Asks to save an item as it is, wherever it came from.
+    public init(_ item: TokenItem) throws(TokenKeepError) {
+        let details = item.details
+        try self.init(
+            name: details.name, secret: item.secret, accessLevel: details.accessLevel, flags: details.flags,
+            label: details.label, attributes: details.attributes, expiresAt: details.expiresAt)
+        inherited = details
+        mayLowerDemands = true
     }
 
     /// Checks the precondition against the item that is there.

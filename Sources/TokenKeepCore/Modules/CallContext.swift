@@ -13,23 +13,27 @@ public struct CallContext: Sendable {
         self.promptsAllowed = promptsAllowed
     }
 
+    private init(_ deadline: Deadline, promptsAllowed: Bool, _ presence: PresenceGrant?) {
+        self.init(deadline: deadline, promptsAllowed: promptsAllowed)
+        self.presence = presence
+    }
+
     /// The same without prompts.
-    public var withoutPrompts: CallContext {
-        var call = CallContext(deadline: deadline)
-        call.presence = presence
-        return call
+    public var withoutPrompts: CallContext { allowingPrompts(false) }
+
+    /// The same with prompts, or without.
+    public func allowingPrompts(_ allowed: Bool) -> CallContext {
+        CallContext(deadline, promptsAllowed: allowed, presence)
     }
 
     /// The same, and nothing but the deadline ends it: for what must not be left half done.
     public var withoutCancellation: CallContext {
-        CallContext(deadline: deadline.withoutCancellation, promptsAllowed: promptsAllowed)
+        CallContext(deadline.withoutCancellation, promptsAllowed: promptsAllowed, presence)
     }
 
     /// The same, but over at `earlier` if that comes first. What cancels it stays.
     public func until(_ earlier: Deadline) -> CallContext {
-        var call = CallContext(deadline: deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
-        call.presence = presence
-        return call
+        CallContext(deadline.noLater(than: earlier), promptsAllowed: promptsAllowed, presence)
     }
 
     /// The same after the user answered.

@@ -54,6 +54,11 @@ public protocol Module: Sendable {
     /// What the module achieves for a level; nil where it states nothing, which counts as none.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
+    /// The items of all namespaces whose secrets the vault sealed before the module got them.
+    ///
+    /// - Throws: where that cannot be told whole.
+    func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails]
+
     /// Whether the module can be used, and where its items are: for people. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
 }
@@ -69,6 +74,8 @@ extension Module {
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// It states nothing.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
+    /// None: it gets no sealed secrets.
+    public func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] { [] }
     /// Saves: it takes one step.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)

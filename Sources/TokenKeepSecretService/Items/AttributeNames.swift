@@ -4,22 +4,24 @@ enum AttributeNames {
     static let service = "service"
     static let username = "username"
     static let namespace = "tokenkeep:namespace"
-    /// What names an item outside the common namespace, in place of ``service`` and ``username``: other programs search
-    /// for that pair alone, would answer with a namespace's item, and would overwrite it.
+    /// What names an item outside the common namespace, and a sealed one, in place of ``service`` and ``username``: other
+    /// programs search for that pair alone, would answer with a namespace's item or with ciphertext, and would overwrite it.
     static let ownService = "tokenkeep:service"
     static let ownAccount = "tokenkeep:account"
     static let access = "tokenkeep:access"
     static let expires = "tokenkeep:expires"
     static let flags = "tokenkeep:flags"
     static let encoding = "tokenkeep:encoding"
+    /// The vault whose key seals the secret.
+    static let sealed = "tokenkeep:sealed"
     /// Before the names of an item's own attributes.
     static let ownPrefix = "tokenkeep:a:"
     /// Before every name that only this project writes.
     static let prefix = "tokenkeep:"
 
-    /// The attributes that name the items of a namespace.
-    static func names(in namespace: String) -> (service: String, account: String) {
-        namespace.isEmpty ? (service, username) : (ownService, ownAccount)
+    /// The attributes that name the items of a namespace, the sealed ones or the others.
+    static func names(in namespace: String, areSealed: Bool) -> (service: String, account: String) {
+        namespace.isEmpty && !areSealed ? (service, username) : (ownService, ownAccount)
     }
 
     /// The schema of our items.

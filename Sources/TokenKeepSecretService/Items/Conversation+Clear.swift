@@ -34,7 +34,7 @@ extension Conversation {
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
         if replies.allSatisfy(Conversation.asks) { mark?.hasWritten = false }
         for (item, reply) in zip(items, replies) {
-            if try isGone(reply, item.path, of: [ItemCoding.search(for: name)], subject: name.description) { continue }
+            if try isGone(reply, item.path, of: searches(for: name), subject: name.description) { continue }
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
             guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
             _ = try complete(prompt, for: name.description, reason: .deleting)

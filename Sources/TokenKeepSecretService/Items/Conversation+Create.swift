@@ -5,7 +5,7 @@ extension Conversation {
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
         let subject = details.name.description
-        let attributes = ItemCoding.attributes(of: details, isEncoded: writing.isEncoded)
+        let attributes = ItemCoding.attributes(of: details, as: writing.form)
         let create = collection(
             "CreateItem",
             [

@@ -7,7 +7,35 @@ extension Conversation {
     /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
-        let searches = ItemCoding.searches(namespace: namespace, service: service)
+        let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
+        let searches = ItemCoding.searches(namespace: namespace, service: service, maybeSealed: maybeSealed)
+        return try list(searches, what) { item throws(TokenKeepError) in
+            try details(of: item, namespace: namespace, service: service)
+        }
+    }
+
+    /// The items of all namespaces that a vault sealed.
+    ///
+    /// - Throws: where one cannot be told of.
+    func items(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemDetails] {
+        let searches = [ItemCoding.search(sealedBy: vaultID)]
+        let listing = try list(searches, "the sealed items") { item throws(TokenKeepError) in
+            guard let namespace = item.attributes[AttributeNames.namespace], item.sealedBy == vaultID else {
+                return nil
+            }
+            return try details(of: item, namespace: namespace, service: nil)
+        }
+        if let problem = listing.problem { throw problem }
+        return listing.items
+    }
+
+    /// The items that any of these searches finds; what is locked or cannot be read is the listing's problem.
+    ///
+    /// - Parameter details: reads one; nil where it is none of those that are looked for.
+    private func list(
+        _ searches: [[String: String]], _ what: String,
+        _ details: (StoredItem) throws(TokenKeepError) -> ItemDetails?
+    ) throws(TokenKeepError) -> ItemListing {
         var (paths, locked) = try search(anyOf: searches, for: what)
         let (opened, hidden) = try unlockHidden(
             locked, asksCollection: true, found: !paths.isEmpty, subject: what)
@@ -30,7 +58,7 @@ extension Conversation {
             for (path, reply) in zip(batch, replies) {
                 do throws(TokenKeepError) {
                     guard let item = try storedItem(reply, at: path, of: searches, subject: what) else { continue }
-                    add(try details(of: item, namespace: namespace, service: service), to: &newest)
+                    add(try details(item), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }
                     listing.count(error)
@@ -45,7 +73,7 @@ extension Conversation {
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
         // Some services match more than they were asked for.
-        guard item.isOurs(namespace: namespace) else { return nil }
+        guard item.isOurs(namespace: namespace), !sealing.isAnothers(item) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }
         return try ItemCoding.details(of: item, name: name, module: module)

@@ -32,15 +32,15 @@ extension Conversation {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         guard entry.changes == nil else { return try loadUntouched(name, entry, item, key) }
         var calls = [attributes(entry.path), getSecrets([entry.path])]
-        if name.namespace.isEmpty { calls.append(searchItems(ItemCoding.search(for: name))) }
+        if name.namespace.isEmpty { calls += searches(for: name).map(searchItems) }
         let replies = try exchange(calls)
-        if calls.count == 3, hasCopies(replies[2], of: entry.path) { return nil }
+        if calls.count > 2, hasCopies(replies.dropFirst(2), of: entry.path) { return nil }
         guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
             return nil
         }
         var same = item
         same.attributes = present
-        return try same.isOurs(name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
+        return try isOurs(same, name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
     }
 
     /// Asks for an item's attributes alone.
@@ -72,7 +72,8 @@ extension Conversation {
     ) throws(TokenKeepError) -> TokenItem {
         let encoded = try encodedSecret(of: item, as: name, fetched)
         var details = try ItemCoding.details(of: item, name: name, module: module)
-        let secret = try plain(try link.decode(encoded, in: arena), of: item)
+        let stored = try plain(try link.decode(encoded, in: arena), of: item)
+        let secret = item.sealedBy == nil ? stored : try sealing.open(stored, of: details, call)
         guard secret.count <= Limits.secret else {
             throw TokenKeepError(.corrupt, "the secret of \(name) is larger than \(Limits.secret) bytes")
         }
@@ -92,7 +93,7 @@ extension Conversation {
         case nil: reply = try exchange(getSecret(item.path))
         case .some(let failure): reply = failure
         }
-        if try isGone(reply, item.path, of: [ItemCoding.search(for: name)], subject: name.description) {
+        if try isGone(reply, item.path, of: searches(for: name), subject: name.description) {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }

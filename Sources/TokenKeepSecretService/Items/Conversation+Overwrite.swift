@@ -11,8 +11,10 @@ extension Conversation {
     ) throws(TokenKeepError) -> Reply? {
         let details = writing.details
         let name = details.name
-        for twin in findings.ours.isEmpty ? [] : findings.foreign {
-            let attributes = ItemCoding.attributes(of: details, isEncoded: writing.isEncoded, over: twin)
+        // What is sealed is nobody else's.
+        let twins = findings.ours.isEmpty || writing.form.sealedBy != nil ? [] : findings.foreign
+        for twin in twins {
+            let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin)
             do throws(TokenKeepError) {
                 _ = try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
             } catch {
@@ -36,7 +38,7 @@ extension Conversation {
         let subject = name.description
         let replies = try exchange(
             [item(target.path, "SetSecret", [secret])] + (isDated ? [modified(target.path)] : []))
-        let searches = [ItemCoding.search(for: name)]
+        let searches = searches(for: name)
         if mayBeGone, try isGone(replies[0], target.path, of: searches, subject: subject) { return nil }
         guard replies[0].isAnswer else { throw ServiceFailure.error(replies[0], "save", subject) }
         var changes: [MethodCall] = []

@@ -15,8 +15,10 @@ enum SaveSteps {
 /// What a save writes.
 struct Writing {
     var details: ItemDetails
-    let isEncoded: Bool
-    /// The attributes that the present item is to have; nil where there is none, or it must be made anew.
+    let form: StoredForm
+    /// The item in whose place it comes.
+    let target: StoredItem?
+    /// The attributes that this one is to have; nil where there is none, or it must be made anew.
     let attributes: [String: String]?
 }
 
@@ -36,12 +38,13 @@ extension Conversation {
             }
             try request.check(present: present)
         }
-        let target = findings.ours.first ?? findings.foreign.first
-        let writing = writing(request, over: target, isOurs: !findings.ours.isEmpty)
+        let writing = try writing(
+            request, over: findings.ours.first ?? findings.foreign.first, isOurs: !findings.ours.isEmpty)
+        let target = writing.target
         if let target, writing.attributes == nil { try checkLeaveToReplace(target, name, steps) }
-        let isOneStep = isOneStep(writing, over: target, findings)
+        let isOneStep = isOneStep(writing, findings)
         if case .one = steps, !isOneStep { return nil }
-        let secret = try encoded(request.secret, isEncoded: writing.isEncoded)
+        let secret = try encoded(request.secret, writing)
         let version = key.version(of: writing.details, secret: request.secret)
         mark.hasWritten = true
         link.paths[name] = nil
@@ -63,11 +66,11 @@ extension Conversation {
     ) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, let entry = link.paths[name], let target = entry.item,
-            link.isUntouched(entry), target.isOurs(name), try isStillThere(target, entry)
+            link.isUntouched(entry), isOurs(target, name), try isStillThere(target, entry)
         else { return nil }
-        let writing = writing(request, over: target, isOurs: true)
-        guard isOneStep(writing, over: target, Findings(ours: [target])) else { return nil }
-        let secret = try encoded(request.secret, isEncoded: writing.isEncoded)
+        let writing = try writing(request, over: target, isOurs: true)
+        guard isOneStep(writing, Findings(ours: [target])) else { return nil }
+        let secret = try encoded(request.secret, writing)
         link.paths[name] = nil
         mark.hasWritten = true
         let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
@@ -114,17 +117,28 @@ extension Conversation {
             path: target.path, item: item, version: version, freshUntil: end, changes: changes)
     }
 
-    private func writing(_ request: SaveRequest, over target: StoredItem?, isOurs: Bool) -> Writing {
-        let present = target.flatMap { presentDetails(of: $0, for: request) }
-        var details = request.details(replacing: present, module: module)
+    /// - Throws: ``Status/policy`` where the item would be kept otherwise than it, or the present one, demands.
+    private func writing(
+        _ request: SaveRequest, over present: StoredItem?, isOurs: Bool
+    ) throws(TokenKeepError) -> Writing {
+        let known = present.flatMap { presentDetails(of: $0, for: request) }
+        var details = request.details(replacing: known, module: module)
+        if isOurs, !request.mayLowerDemands { try details.checkLowersNothing(of: known, module: module) }
+        let vaultID = try sealing.vaultID(for: details)
+        // Another program's item gets no sealed secret, and stays as it is.
+        let target = vaultID != nil && !isOurs ? nil : present
         if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }
-        let isEncoded = StoredValue.needsEncoding(request.secret)
-        let attributes = target?.attributes(for: details, isEncoded: isEncoded, isOurs: isOurs)
-        return Writing(details: details, isEncoded: isEncoded, attributes: attributes)
+        let form = StoredForm(
+            isEncoded: vaultID != nil || StoredValue.needsEncoding(request.secret), sealedBy: vaultID)
+        return Writing(
+            details: details, form: form, target: target,
+            attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    private func encoded(_ secret: SecretBytes, isEncoded: Bool) throws(TokenKeepError) -> Variant {
-        try link.encode(isEncoded ? try StoredValue.encode(secret, in: arena) : secret)
+    private func encoded(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> Variant {
+        let isSealed = writing.form.sealedBy != nil
+        let stored = isSealed ? try sealing.seal(secret, of: writing.details, call) : secret
+        return try link.encode(writing.form.isEncoded ? try StoredValue.encode(stored, in: arena) : stored)
     }
 
     /// Where the old item will not go without a question, a new one must not stand beside it.
@@ -142,11 +156,10 @@ extension Conversation {
     }
 
     /// Whether one message does it: a new item, or a secret set where everything else is as it must be.
-    private func isOneStep(_ writing: Writing, over target: StoredItem?, _ findings: Findings) -> Bool {
-        guard let target else { return true }
-        guard let attributes = writing.attributes, findings.ours.count < 2,
-            findings.ours.isEmpty || findings.foreign.isEmpty
-        else { return false }
+    private func isOneStep(_ writing: Writing, _ findings: Findings) -> Bool {
+        guard let target = writing.target else { return true }
+        let hasTwins = !findings.ours.isEmpty && !findings.foreign.isEmpty && writing.form.sealedBy == nil
+        guard let attributes = writing.attributes, findings.ours.count < 2, !hasTwins else { return false }
         return target.hasExactly(attributes) && writing.details.label.utf8.elementsEqual(target.label.utf8)
     }
 

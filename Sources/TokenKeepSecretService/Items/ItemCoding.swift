@@ -2,33 +2,40 @@ import TokenKeepCore
 
 /// Between the attributes of a stored item and an item's details.
 enum ItemCoding {
-    /// What finds an item, and in the common namespace its foreign twins.
-    static func search(for name: ItemName) -> [String: String] {
-        let names = AttributeNames.names(in: name.namespace)
-        var search = [names.service: name.service, names.account: name.account]
-        if !name.namespace.isEmpty { search[AttributeNames.namespace] = name.namespace }
-        return search
-    }
-
-    /// What together finds our items of a namespace. In the common one either mark may have been lost when another
-    /// program wrote over an item.
-    static func searches(namespace: String, service: String?) -> [[String: String]] {
-        let marks =
-            namespace.isEmpty
-            ? [[AttributeNames.schema: AttributeNames.ourSchema], [AttributeNames.namespace: namespace]]
-            : [[AttributeNames.namespace: namespace]]
-        return marks.map { mark in
-            var search = mark
-            search[AttributeNames.names(in: namespace).service] = service
+    /// What together finds an item, and in the common namespace its foreign twins.
+    static func searches(for name: ItemName, maybeSealed: Bool) -> [[String: String]] {
+        // Outside the common namespace sealed items are named like the others.
+        let forms = name.namespace.isEmpty && maybeSealed ? [false, true] : [false]
+        return forms.map { areSealed in
+            let names = AttributeNames.names(in: name.namespace, areSealed: areSealed)
+            var search = [names.service: name.service, names.account: name.account]
+            if names.service == AttributeNames.ownService { search[AttributeNames.namespace] = name.namespace }
             return search
         }
     }
 
+    /// What together finds our items of a namespace. In the common one either mark may have been lost when another
+    /// program wrote over an item.
+    static func searches(namespace: String, service: String?, maybeSealed: Bool) -> [[String: String]] {
+        let byNamespace = [AttributeNames.namespace: namespace]
+        guard namespace.isEmpty else {
+            return [byNamespace.merging(service.map { [AttributeNames.ownService: $0] } ?? [:]) { $1 }]
+        }
+        let marks = [[AttributeNames.schema: AttributeNames.ourSchema], byNamespace]
+        guard let service else { return marks }
+        let searches = marks.map { $0.merging([AttributeNames.service: service]) { $1 } }
+        return maybeSealed ? searches + [byNamespace.merging([AttributeNames.ownService: service]) { $1 }] : searches
+    }
+
+    /// What finds every item that a vault sealed.
+    static func search(sealedBy vaultID: String) -> [String: String] { [AttributeNames.sealed: vaultID] }
+
     /// The attributes that an item of ours gets.
-    static func attributes(of details: ItemDetails, isEncoded: Bool) -> [String: String] {
-        var attributes = metadata(of: details, isEncoded: isEncoded)
+    static func attributes(of details: ItemDetails, as form: StoredForm) -> [String: String] {
+        var attributes = metadata(of: details, as: form)
         attributes[AttributeNames.schema] = AttributeNames.ourSchema
-        let names = AttributeNames.names(in: details.name.namespace)
+        attributes[AttributeNames.sealed] = form.sealedBy
+        let names = AttributeNames.names(in: details.name.namespace, areSealed: form.sealedBy != nil)
         attributes[names.service] = details.name.service
         attributes[names.account] = details.name.account
         attributes[AttributeNames.namespace] = details.name.namespace
@@ -38,19 +45,19 @@ enum ItemCoding {
 
     /// The attributes that another program's item gets: its own, and ours only for what would be lost without them.
     static func attributes(
-        of details: ItemDetails, isEncoded: Bool, over foreign: StoredItem
+        of details: ItemDetails, as form: StoredForm, over foreign: StoredItem
     ) -> [String: String] {
         let kept = foreign.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }
-        var added = metadata(of: details, isEncoded: isEncoded)
+        var added = metadata(of: details, as: form)
         if details.accessLevel != .afterFirstUnlock { added[AttributeNames.access] = details.accessLevel.word }
         return kept.merging(added) { _, new in new }
     }
 
-    private static func metadata(of details: ItemDetails, isEncoded: Bool) -> [String: String] {
+    private static func metadata(of details: ItemDetails, as form: StoredForm) -> [String: String] {
         var attributes: [String: String] = [:]
         if let expires = details.expiresAt { attributes[AttributeNames.expires] = String(expires.rawValue) }
         if !details.flags.isEmpty { attributes[AttributeNames.flags] = String(details.flags.rawValue) }
-        if isEncoded { attributes[AttributeNames.encoding] = StoredValue.base64 }
+        if form.isEncoded { attributes[AttributeNames.encoding] = StoredValue.base64 }
         for pair in details.attributes.pairs { attributes[AttributeNames.ownPrefix + pair.name] = pair.value }
         return attributes
     }
@@ -84,7 +91,7 @@ enum ItemCoding {
     ///
     /// - Throws: ``Status/corrupt`` where it has none within the limits.
     static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {
-        let names = AttributeNames.names(in: namespace)
+        let names = AttributeNames.names(in: namespace, areSealed: item.sealedBy != nil)
         guard let service = item.attributes[names.service], let account = item.attributes[names.account],
             let name = try? ItemName(namespace: namespace, service: service, account: account), item.isOurs(name)
         else { throw TokenKeepError(.corrupt, "an item on the Secret Service has no name that can be read") }

@@ -38,6 +38,9 @@ struct StoredItem {
         return strings
     }
 
+    /// The vault whose key seals its secret; nil where it is not sealed.
+    var sealedBy: String? { attributes[AttributeNames.sealed] }
+
     /// Whether the item is one of ours with this name.
     func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
 
@@ -75,11 +78,13 @@ struct StoredItem {
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
     /// The attributes that it should have to hold these details; nil where it can only be made anew.
-    func attributes(for details: ItemDetails, isEncoded: Bool, isOurs: Bool) -> [String: String]? {
+    func attributes(for details: ItemDetails, as form: StoredForm, isOurs: Bool) -> [String: String]? {
+        // What it is found by changes with the seal; and no secret may stand beside the attributes of the other form.
+        guard sealedBy == form.sealedBy else { return nil }
         let wanted =
             isOurs
-            ? ItemCoding.merged(ItemCoding.attributes(of: details, isEncoded: isEncoded), over: self)
-            : ItemCoding.attributes(of: details, isEncoded: isEncoded, over: self)
+            ? ItemCoding.merged(ItemCoding.attributes(of: details, as: form), over: self)
+            : ItemCoding.attributes(of: details, as: form, over: self)
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 
@@ -89,7 +94,7 @@ struct StoredItem {
     }
 
     private func names(_ name: ItemName) -> Bool {
-        let names = AttributeNames.names(in: name.namespace)
+        let names = AttributeNames.names(in: name.namespace, areSealed: sealedBy != nil)
         return same(names.service, name.service) && same(names.account, name.account)
     }
 

@@ -1,6 +1,13 @@
 import CSodium
 import TokenKeepCore
 
+/// What becomes of a secret before the service gets it.
+struct StoredForm {
+    let isEncoded: Bool
+    /// The vault whose key seals it; nil where it is not sealed.
+    let sealedBy: String?
+}
+
 /// How a secret's bytes stand in the service: as they are where every program can print them, else in base64.
 ///
 /// gnome-keyring writes a keyring without a password as lines of text: it loses all of it to a value that breaks a
@@ -11,8 +18,10 @@ enum StoredValue {
     static let base64 = "base64"
     /// Before every secret that stands in base64.
     private static let prefix = Array("tokenkeep-base64:".utf8)
+    /// The longest secret with its seal.
+    static let largestSealed = Limits.secret + 256
     /// The largest stored form of a secret.
-    static let largest = prefix.count + (Limits.secret + 2) / 3 * 4
+    static let largest = prefix.count + (largestSealed + 2) / 3 * 4
 
     /// Whether a secret must be stored in base64: it has control characters or backslashes, is no UTF-8, begins or ends
     /// with a space, or looks as if it were encoded.

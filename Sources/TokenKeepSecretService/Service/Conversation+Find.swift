@@ -16,6 +16,8 @@ struct Findings {
     /// The item that a load answers: ours, unless another program wrote its own later.
     var best: StoredItem? {
         guard let ours = ours.first, let theirs = foreign.first else { return ours.first ?? foreign.first }
+        // Nobody else's item hides a sealed one, which it cannot know.
+        guard ours.sealedBy == nil else { return ours }
         return theirs.modified > ours.modified ? theirs : ours
     }
 }
@@ -31,8 +33,8 @@ extension Conversation {
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
             // Beside ours another program may write a newer one.
-            let search = copies || name.namespace.isEmpty ? searchItems(ItemCoding.search(for: name)) : nil
-            let findings = try describe([path], as: name, secret: secret, beside: search)
+            let searches = copies || name.namespace.isEmpty ? searches(for: name).map(searchItems) : []
+            let findings = try describe([path], as: name, secret: secret, beside: searches)
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
         }
@@ -49,7 +51,7 @@ extension Conversation {
 
     /// Looks for an item by its attributes alone, so that every copy is found.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
-        let (unlocked, locked) = try search(ItemCoding.search(for: name), for: name.description)
+        let (unlocked, locked) = try search(anyOf: searches(for: name), for: name.description)
         guard unlocked.count <= Conversation.mostCopies else {
             throw TokenKeepError(
                 .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
@@ -66,15 +68,15 @@ extension Conversation {
     /// The secrets of so many items travel together, though one alone is wanted: most have one, or one and a twin.
     private static let mostSecrets = 4
 
-    /// The paths of items with these attributes: those that can be read, and those that are locked.
-    func search(
-        _ attributes: [String: String], for subject: String
-    ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
-        let body = try answer(searchItems(attributes), to: "find", subject)
-        return (Conversation.paths(body[0]), Conversation.paths(body[1]))
+    /// What together finds an item.
+    func searches(for name: ItemName) -> [[String: String]] {
+        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && sealing.mayBeThere)
     }
 
-    /// The paths of items with any of these sets of attributes, each once.
+    /// Whether a stored item is this one: ours, and sealed by nobody else.
+    func isOurs(_ item: StoredItem, _ name: ItemName) -> Bool { item.isOurs(name) && !sealing.isAnothers(item) }
+
+    /// The paths of items with any of these sets of attributes, each once: those that can be read, and those that are locked.
     func search(
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
@@ -97,27 +99,28 @@ extension Conversation {
 
     /// What the items at these paths are; what is gone meanwhile, or is something else, is left out.
     ///
-    /// - Parameter search: travels along, and tells whether there are copies elsewhere.
+    /// - Parameter searches: travel along, and tell whether there are copies elsewhere.
     private func describe(
-        _ paths: [ObjectPath], as name: ItemName, secret: Bool, beside search: MethodCall? = nil
+        _ paths: [ObjectPath], as name: ItemName, secret: Bool, beside searches: [MethodCall] = []
     ) throws(TokenKeepError) -> Findings {
         var findings = Findings()
         var calls = paths.map(getAll)
-        if let search { calls.append(search) }
+        calls += searches
         if secret, !paths.isEmpty { calls.append(getSecrets(paths)) }
         guard !calls.isEmpty else { return findings }
         let replies = try exchange(calls)
+        let finding = self.searches(for: name)
         for (path, reply) in zip(paths, replies) {
-            let found = try storedItem(reply, at: path, of: [ItemCoding.search(for: name)], subject: name.description)
+            let found = try storedItem(reply, at: path, of: finding, subject: name.description)
             guard let item = found else { continue }
-            if item.isOurs(name) {
+            if isOurs(item, name) {
                 findings.ours.append(item)
             } else if item.isForeign(name) {
                 findings.foreign.append(item)
             }
         }
-        if search != nil, replies.count > paths.count, let path = paths.first {
-            findings.hasCopies = hasCopies(replies[paths.count], of: path)
+        if !searches.isEmpty, let path = paths.first {
+            findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
         // One item's failure is not another's: the one that is wanted is asked for alone then.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
@@ -126,10 +129,14 @@ extension Conversation {
         return findings
     }
 
-    /// Whether a search found other items than the one at a path.
-    func hasCopies(_ reply: Reply, of path: ObjectPath) -> Bool {
-        guard case .answer(let body) = reply else { return false }
-        return Conversation.paths(body[0]) != [path]
+    /// Whether searches found other items than the one at a path.
+    func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
+        var found: Set<ObjectPath> = []
+        for reply in replies {
+            guard case .answer(let body) = reply else { return false }
+            found.formUnion(Conversation.paths(body[0]))
+        }
+        return found != [path]
     }
 
     /// Whether a reply says that an item is gone. Where it may say something else, a search decides.

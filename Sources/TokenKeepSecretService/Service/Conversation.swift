@@ -7,6 +7,7 @@ struct Conversation {
     /// What the service may take of the call's time.
     let budget: Budget
     let arena: SecretArena
+    let sealing: ItemSealing
     /// The module's name, for details.
     let module: String
 

@@ -4,20 +4,11 @@ import TokenKeepCore
 struct Demands {
     let dispatcher: Dispatcher
 
-    /// Whether an item may be kept in a module.
-    ///
-    /// Without a demand every module does: what it achieves is reported. But where the vault can end the key of
-    /// ``AccessLevel/whenUnlocked`` and the module cannot, the vault keeps the item.
+    /// Whether an item may be kept in a module: see ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
-        if module.holdsRecords { return true }
-        guard !flags.isDisjoint(with: .demands) else {
-            guard level == .whenUnlocked, let vault = vaultPlace?.protection(of: level, flags) else { return true }
-            let given = module.protection(of: level, flags)?[.screenLock].strength ?? .none
-            return given >= vault[.screenLock].strength
-        }
-        guard let given = module.protection(of: level, flags) else { return false }
-        let needed = flags.contains(.requireEnforced) ? level.axes(with: flags) : [.presence]
-        return needed.allSatisfy { given[$0].strength == .enforced }
+        guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
+        let given = module.protection(of: level, flags) ?? Demands.unknown(module)
+        return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
 
     /// Refuses a module that cannot keep an item as it demands.
@@ -43,12 +34,12 @@ struct Demands {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { $0.protection(of: level, flags) ?? Demands.unknown($0) }
         guard let first = given.first else {
-            return Protection { _ in Protection.Axis(.none, "no module of the stack keeps such an item") }
+            return Protection(none: "no module of the stack keeps such an item")
         }
         return given.dropFirst().reduce(first) { $0.weaker($1) }
     }
 
     private static func unknown(_ module: any Module) -> Protection {
-        Protection { _ in Protection.Axis(.none, "\(module.name) states nothing") }
+        Protection(none: "\(module.name) states nothing")
     }
 }

@@ -164,13 +164,11 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         let reason = "it is the first that takes items"
         let version = try ask(top, to: .save, request.name, because: reason) { () throws(TokenKeepError) in
-            try top.saveAtOnce(request, CallContext(deadline: call.deadline, promptsAllowed: mayAsk))
+            try top.saveAtOnce(request, call.allowingPrompts(mayAsk))
         }
         if let version { return (.keep, .sent(version: version)) }
         do throws(TokenKeepError) {
-            let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
-                try top.load(request.name, call)
-            }
+            let present = try present(request, in: top, call)
             try request.check(present: present?.details)
             let base = present.map { keys.fingerprint(of: $0.secret) }
             let (record, step) = try recording(request, over: record, present?.details, first: top, keys, base: base)
@@ -188,6 +186,19 @@ extension Reconciler {
             try top.save(request, call)
         }
         return (.keep, .sent(version: written))
+    }
+
+    /// What a save is to replace. What is sealed under a key that is not there need not be opened for that.
+    private func present(
+        _ request: SaveRequest, in top: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenItem? {
+        do throws(TokenKeepError) {
+            return try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try top.load(request.name, call) }
+        } catch {
+            let isSealed = error.status == .locked && error.module == "vault"
+            guard isSealed, request.precondition == .none else { throw error }
+            return nil
+        }
     }
 
     /// A locked place that the stack's own line passes is owed the value: its older one would come back.

@@ -71,18 +71,43 @@ struct Settlement {
         guard !isHeld, module.mayAnswer, !call.deadline.hasPassed else { return .unpaid(debt) }
         var debt = debt
         do throws(TokenKeepError) {
-            let theirs = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+            let theirs = try held(by: module)
             let ours = debt.kind == .put ? try record.item() : nil
-            if let theirs, !isKnown(theirs, to: debt, ours) { return .superseded }
-            debt.base = theirs.map { keys.fingerprint(of: $0.secret) }
+            switch theirs {
+            case .nothing: debt.base = nil
+            case .item(let theirs):
+                guard isKnown(theirs, to: debt, ours) else { return .superseded }
+                debt.base = keys.fingerprint(of: theirs.secret)
+            case .sealed: break
+            }
             if let ours {
                 debt = debt.sending(keys.fingerprint(of: ours.secret))
-                return .paid(version: try module.save(try request(for: ours), call))
+                return .paid(version: try module.save(try SaveRequest(ours), call))
             }
-            if theirs != nil { _ = try module.clear(name, ifVersion: nil, call) }
+            if case .nothing = theirs { return .paid(version: nil) }
+            _ = try module.clear(name, ifVersion: nil, call)
             return .paid(version: nil)
         } catch {
             return .unpaid(debt, asks: error.asksBeforeDeleting)
+        }
+    }
+
+    /// What a module has of the item.
+    private enum Held {
+        case nothing
+        case item(TokenItem)
+        /// Sealed, and the vault's key is not there. Nobody but a holder of the item's lock writes such items: the record is
+        /// newer.
+        case sealed
+    }
+
+    private func held(by module: any Module) throws(TokenKeepError) -> Held {
+        do throws(TokenKeepError) {
+            return .item(try module.load(name, call))
+        } catch {
+            if error.status == .notFound { return .nothing }
+            guard error.status == .locked, error.module == "vault" else { throw error }
+            return .sealed
         }
     }
 
@@ -107,14 +132,5 @@ struct Settlement {
         if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
         if let ours, ours.secret == theirs.secret { return true }
         return theirs.details.modifiedAt.map { $0 <= debt.since } ?? false
-    }
-
-    private func request(for item: TokenItem) throws(TokenKeepError) -> SaveRequest {
-        var request = try SaveRequest(
-            name: item.details.name, secret: item.secret, accessLevel: item.details.accessLevel,
-            flags: item.details.flags, label: item.details.label, attributes: item.details.attributes,
-            expiresAt: item.details.expiresAt)
-        request.inherited = item.details
-        return request
     }
 }

@@ -109,6 +109,12 @@ struct DebtorModule: RememberingModule {
         base.protection(of: level, flags)
     }
 
+    func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] {
+        try unlessUnused(answer: [], or: "no items", call) { () throws(TokenKeepError) in
+            try base.sealedItems(share(of: call))
+        }
+    }
+
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
     /// A module that is absent and was never used here has nothing.

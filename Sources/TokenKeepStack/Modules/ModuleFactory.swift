@@ -29,7 +29,7 @@ struct ModuleFactory {
                 return factory.owing(
                     SecretServiceModule(
                         arena: factory.arena, timeoutMilliseconds: timeout, address: factory.busAddress,
-                        versionKey: factory.versionKey))
+                        sealer: VaultSealer(factory.vault), versionKey: factory.versionKey))
             }
         ),
         ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(vault: factory.vault) }),

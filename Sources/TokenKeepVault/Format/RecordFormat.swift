@@ -62,6 +62,12 @@ struct RecordPrefix: Equatable {
 
     func checkLengths() throws(FormatFault) {
         let least = AuthenticatedBox.overhead
+        guard kind != .sealed else {
+            guard level != nil, stateLength == 0, metadataLength == 0, metadataKeyID == 0 else {
+                throw .malformed("a sealed secret has a secret alone")
+            }
+            return try checkSecretLength()
+        }
         guard (least...RecordPrefix.maximumSmallBox).contains(stateLength) else {
             throw .malformed("the length of its state is outside the limits")
         }
@@ -74,7 +80,11 @@ struct RecordPrefix: Equatable {
         guard (least...RecordPrefix.maximumSmallBox).contains(metadataLength) else {
             throw .malformed("the length of its metadata is outside the limits")
         }
-        guard (least...RecordPrefix.maximumSecretBox).contains(secretLength) else {
+        try checkSecretLength()
+    }
+
+    private func checkSecretLength() throws(FormatFault) {
+        guard (AuthenticatedBox.overhead...RecordPrefix.maximumSecretBox).contains(secretLength) else {
             throw .malformed("the length of its secret is outside the limits")
         }
     }

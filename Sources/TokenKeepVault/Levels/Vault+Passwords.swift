@@ -73,10 +73,13 @@ extension Vault {
         let retiring = try passwordSlot(entries.map(\.retiring), password, opened.keys)
         let slots = header.slots(but: [.keyfile, .password, .recovery]) + [.known(current), retiring]
         _ = keep(entries, of: opened)
-        if isDestroying { try destroyProtected(opened, entries, call) }
+        if isDestroying {
+            try destroyProtected(opened, entries, call)
+            try destroyProtectedElsewhere(opened, call)
+        }
         let unlocking = try rekey(opened, slots: slots, old: entries, new: new, call, progress: progress) {
             records throws(TokenKeepError) in
-            try refuseProtected(in: records)
+            try refuseProtected(in: records, besides: try protectedElsewhere(opened, call).count)
         }
         _ = try resident.purge(nil, of: header.vaultID)
         return unlocking.unreadable
@@ -163,8 +166,10 @@ extension Vault {
         return entries
     }
 
-    private func refuseProtected(in records: OwnedDescriptor) throws(TokenKeepError) {
-        var count = 0
+    private func refuseProtected(
+        in records: OwnedDescriptor, besides elsewhere: Int
+    ) throws(TokenKeepError) {
+        var count = elsewhere
         try prefixes(in: records) { if !$0.flags.isDisjoint(with: .demands) { count += 1 } }
         guard count == 0 else {
             throw TokenKeepError(

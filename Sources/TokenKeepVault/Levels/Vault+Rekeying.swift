@@ -29,7 +29,7 @@ extension Vault {
         } catch {
             throw TokenKeepError(
                 error.status,
-                "\(hasPassword ? "the password is set" : "the password is removed"), but not every record is sealed "
+                "\(hasPassword ? "the password is set" : "the password is removed"), but not every item is sealed "
                     + "under the new keys: \(error.message)",
                 module: "vault", hint: error.hint ?? "tokenkeep unlock goes on")
         }
@@ -93,11 +93,12 @@ extension Vault {
             opened: Opened(directory: opened.directory, keys: keys), records: try records(of: opened.directory),
             entries: entries)
         let unreadable = try sealAllAnew(rekeying, call, progress: progress)
+        let elsewhere = try sealElsewhereAnew(of: rekeying.opened, rekeying.grant, call)
         let finished = try withoutRetiringKeys(rekeying, unreadable, call)
         for key in keys.header.slots.flatMap(\.keys) where key.isRetiring {
             resident.drop(key.id, for: key.purpose, of: keys.vaultID)
         }
-        return Rekeyed(opened: finished, unreadable: unreadable.count)
+        return Rekeyed(opened: finished, unreadable: unreadable.count + elsewhere)
     }
 
     /// What sealing records anew needs.

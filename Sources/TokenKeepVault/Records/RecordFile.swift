@@ -74,24 +74,12 @@ struct RecordFile {
 
     /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
     private func openSecret(in arena: SecretArena, _ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
-        guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
-        let key = try keys.key(prefix.classKeyID, for: .level(level))
-        guard prefix.flags.contains(.userPresence) else { return try openSecret(with: key) }
-        guard let presence else { throw .presenceNeeded }
-        for presenceKey in presence.keys {
-            let joined = try FormatFault.needing { () throws(TokenKeepError) in
-                try Subkey.joining(key, presenceKey, in: arena)
-            }
-            if let secret = try? openSecret(with: joined) { return secret }
-        }
-        throw .malformed("no key that the password opens fits its secret; where the password was recovered, none will")
-    }
-
-    private func openSecret(with key: SecretBytes) throws(FormatFault) -> SecretBytes {
         let data = prefix.secretAdditionalData(metadataBox: metadataBox)
-        return try bytes.lent { file throws(FormatFault) in
-            let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
-            return try AuthenticatedBox.open(box, key: key, data: data, in: nil, "secret")
+        return try keys.openSecret(of: prefix, presence, in: arena) { key throws(FormatFault) in
+            try bytes.lent { file throws(FormatFault) in
+                let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
+                return try AuthenticatedBox.open(box, key: key, data: data, in: nil, "secret")
+            }
         }
     }
 

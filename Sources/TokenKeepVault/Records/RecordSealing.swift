@@ -35,7 +35,8 @@ enum RecordSealing {
         return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
     }
 
-    private static func sealingKey(
+    /// The key that seals an item's secret.
+    static func sealingKey(
         _ classKey: SecretBytes, _ flags: ItemFlags, _ presence: PresenceGrant?, in arena: SecretArena
     ) throws(FormatFault) -> SecretBytes {
         guard flags.contains(.userPresence) else { return classKey }

@@ -1,22 +1,15 @@
-import Glibc
-import SystemPackage
 public import TokenKeepCore
 
 extension Vault {
-    /// Removes, durably, the note that items were written to a module on a machine; see ``markUsed(_:machine:_:)``.
+    /// Removes, durably, the notes that items were written to a module on a machine, sealed ones too; see
+    /// ``markUsed(_:machine:_:)``.
     ///
     /// - Returns: whether there was one.
     public func unmarkUsed(_ module: String, machine: MachineID) throws(TokenKeepError) -> Bool {
         guard let directory = try VaultDirectory.open(try path()) else { return false }
-        do throws(Errno) {
-            guard let folder = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
-            else { return false }
-            let wasThere = try SystemCall.remove(Vault.marker(module, machine), in: folder)
-            try SystemCall.sync(folder)
-            return wasThere
-        } catch {
-            throw error.error("cannot forget that \(module) is used")
-        }
+        let mark = ModuleMark(module: module, machine: machine)
+        let hadSealed = try ModuleMarks(.sealed, directory).remove(mark)
+        return try ModuleMarks(.used, directory).remove(mark) || hadSealed
     }
 
     /// Removes the hints of records that owe nothing, which a crash may leave: each costs every reader a look.

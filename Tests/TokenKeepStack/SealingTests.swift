@@ -1,0 +1,230 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepStack
+
+/// Items that ask more than a Secret Service gives: it gets what only the vault's key opens.
+@Suite struct SealingTests {
+    private let world: SealingWorld
+
+    init() throws { world = try SealingWorld() }
+
+    @Test(arguments: [(AccessLevel.whenUnlocked, ItemFlags()), (.afterFirstUnlock, .requireEnforced)])
+    func theServiceGetsCiphertextThatOthersDoNotFind(level: AccessLevel, flags: ItemFlags) throws {
+        let outcome = try world.save("token one", level: level, flags: flags)
+        #expect(outcome.module == "secret-service" && outcome.owedTo.isEmpty)
+        #expect(try world.plain() == "")
+        let stored = try world.sealed()
+        #expect(stored.hasPrefix("tokenkeep-base64:VEtSRUNPUk"), "the prefix of a record")
+        let item = try world.open().load(service: "example.com", account: "ann")
+        #expect(item.secret.utf8String == "token one" && item.details.version == outcome.version)
+        #expect(item.details.accessLevel == level && item.details.flags == flags)
+        #expect(item.details.module == "secret-service")
+        // A save that leaves the level open keeps it, and the seal.
+        #expect(try world.save("token two").module == "secret-service")
+        #expect(try world.plain() == "")
+        #expect(try world.sealed() != stored)
+        #expect(try world.load() == "token two" && world.load(in: world.open()) == "token two")
+        #expect(try world.store.list().items.map(\.name.account) == ["ann"])
+        #expect(try world.store.list(service: "example.com").items.map(\.name.account) == ["ann"])
+        #expect(try world.store.list(service: "example.org").items.isEmpty)
+        #expect(try world.clear())
+        #expect(try world.sealed() == "")
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
+    }
+
+    @Test func aPlainItemIsReplacedByASealedOneAndBack() throws {
+        try world.save("plain")
+        #expect(try world.plain() == "plain" && world.sealed() == "")
+        try world.save("sealed", level: .whenUnlocked)
+        #expect(try world.plain() == "" && world.sealed() != "")
+        #expect(try world.load() == "sealed")
+        try world.save("plain again", level: .afterFirstUnlock)
+        #expect(try world.plain() == "plain again" && world.sealed() == "")
+        #expect(try world.open().list().items.count == 1)
+        #expect(try world.open().owed().entries.isEmpty)
+    }
+
+    @Test func aDemandIsNotLowered() throws {
+        try world.save("one", flags: .requireEnforced)
+        for other in [world.store, try world.open()] {
+            #expect(throws: TokenKeepError(.policy, "")) {
+                try world.save("two", level: .afterFirstUnlock, in: other)
+            }
+        }
+        #expect(try world.load() == "one" && world.plain() == "")
+        // While the service is away it is not known to who never saw the item: then what was acknowledged arrives.
+        world.stopService()
+        let other = try world.open()
+        #expect(try world.save("three", level: .afterFirstUnlock, in: other).module == "vault")
+        try world.keyring.restart()
+        #expect(try other.sync().left == 0)
+        #expect(try world.plain() == "three" && world.sealed() == "")
+    }
+
+    @Test func withoutItsKeyItIsLocked() throws {
+        try world.save("one", level: .whenUnlocked)
+        try world.save("other", account: "bob", flags: .requireEnforced)
+        try world.store.lock(.screen)
+        for store in [world.store, try world.open()] {
+            #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: store) }
+            #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", in: store) }
+        }
+        #expect(try world.load("bob") == "other", "the level after-first-unlock is open still")
+        #expect(try world.store.list().items.count == 2)
+        // Whoever gives up the level needs no key, and a sign-out none either.
+        try world.save("three", level: .afterFirstUnlock)
+        #expect(try world.plain() == "three" && world.sealed() == "")
+        try world.store.lock()
+        #expect(throws: TokenKeepError(.locked, "")) { try world.load("bob") }
+        #expect(try world.clear("bob"))
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load("bob") }
+        try world.store.unlock(world.password)
+        #expect(try world.load() == "three")
+    }
+
+    /// Whatever another program keeps under the same names: it cannot know the sealed one.
+    @Test func anotherProgramsItemHidesNoSealedOne() throws {
+        try world.save("ours", level: .whenUnlocked)
+        let theirs = try world.keyring.bus.secretTool(
+            "store", "--label", "theirs", "service", "example.com", "username", "ann", input: "theirs")
+        #expect(theirs.status == 0)
+        for store in [world.store, try world.open()] { #expect(try world.load(in: store) == "ours") }
+        try world.save("ours again")
+        #expect(try world.plain() == "theirs", "no secret that is to be sealed goes there")
+        #expect(try world.load() == "ours again")
+        try world.store.lock()
+        for store in [world.store, try world.open()] {
+            #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: store) }
+        }
+        // A cleared token must not rise from it.
+        #expect(try world.clear())
+        #expect(try world.plain() == "")
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
+    }
+
+    @Test func aPasswordIsAskedForAtEachUse() throws {
+        let questions = Guarded(0)
+        let password = world.password
+        let asking = try world.open { _ throws(TokenKeepError) in
+            questions.withLock { $0 += 1 }
+            return password
+        }
+        #expect(try world.save("one", flags: .userPresence, in: asking).module == "secret-service")
+        #expect(questions.withLock { $0 } == 1)
+        #expect(try world.load(in: asking) == "one")
+        #expect(try world.load(in: asking) == "one")
+        #expect(questions.withLock { $0 } == 3)
+        #expect(throws: TokenKeepError(.locked, "")) { try world.load() }
+        #expect(try world.plain() == "" && world.sealed() != "")
+        // Its presence is known without it, and a removal needs nobody.
+        #expect(try world.store.list().items.map(\.flags) == [.userPresence])
+        #expect(try world.clear())
+    }
+
+    @Test func whatIsOwedArrivesSealed() throws {
+        world.stopService()
+        let outcome = try world.save("one", level: .whenUnlocked)
+        #expect(outcome.module == "vault" && outcome.owedTo == ["secret-service"])
+        #expect(try world.load() == "one")
+        try world.keyring.restart()
+        #expect(try world.store.sync().left == 0)
+        #expect(try world.plain() == "" && world.sealed() != "")
+        #expect(try world.load() == "one" && world.open().owed().entries.isEmpty)
+    }
+
+    /// Nobody but us writes sealed items: a removal that is owed needs no look into them.
+    @Test func anOwedRemovalIsSettledWhileTheVaultIsLocked() throws {
+        try world.save("one", level: .whenUnlocked)
+        world.stopService()
+        _ = try world.clear()
+        try world.store.lock()
+        try world.keyring.restart()
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
+        #expect(try world.open().sync().left == 0)
+        #expect(try world.sealed() == "")
+    }
+
+    @Test func otherNamespacesHaveTheirOwn() throws {
+        var configuration = StoreConfiguration(stackText: world.stack, namespace: "work", timeoutMilliseconds: 20_000)
+        configuration.vaultPath = world.directory.path + "/vault"
+        configuration.busAddress = world.keyring.bus.address
+        let other = try Store(configuration)
+        _ = try other.save(
+            SaveRequest(
+                name: ItemName(namespace: "work", service: "example.com", account: "ann"),
+                secret: SecretBytes("of work"), accessLevel: .whenUnlocked))
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
+        try world.save("common", level: .whenUnlocked)
+        #expect(try other.load(service: "example.com", account: "ann").secret.utf8String == "of work")
+        #expect(try world.load() == "common")
+        #expect(try other.list().items.count == 1 && world.store.list().items.count == 1)
+        #expect(try world.clear())
+        #expect(try other.load(service: "example.com", account: "ann").secret.utf8String == "of work")
+    }
+
+    // MARK: What others do to it
+
+    @Test(arguments: [
+        "item.set_attributes_sync(None, dict(item.get_attributes(), **{'tokenkeep:access': 'after-first-unlock'}), None)",
+        "item.set_attributes_sync(None, dict(item.get_attributes(), **{'tokenkeep:flags': '4'}), None)",
+        "item.set_secret_sync(find('bob').get_secret(), None)",
+        "item.set_secret_sync(Secret.Value.new('token', -1, 'text/plain'), None)",
+        "item.set_secret_sync(Secret.Value.new('', 0, 'text/plain'), None)",
+        "text = item.get_secret().get_text(); item.set_secret_sync(Secret.Value.new(text[:-8], -1, 'text/plain'), None)",
+        "text = item.get_secret().get_text(); item.set_secret_sync(Secret.Value.new(text[:60] + ('A' if text[60] != 'A' else 'B') + text[61:], -1, 'text/plain'), None)",
+    ])
+    func whatWasTamperedWithIsCorrupt(change: String) throws {
+        try world.save("one", level: .whenUnlocked)
+        try world.save("two", account: "bob", level: .whenUnlocked)
+        try world.tamper(change)
+        for store in [world.store, try world.open()] {
+            #expect(throws: TokenKeepError(.corrupt, "")) { try world.load(in: store) }
+        }
+        #expect(try world.load("bob") == "two")
+        // What is wanted anew is saved all the same.
+        try world.save("three", level: .whenUnlocked)
+        #expect(try world.load() == "three" && world.open().list().items.count == 2)
+    }
+
+    @Test func whatAnotherVaultSealedIsLeftAlone() throws {
+        try world.save("ours", level: .whenUnlocked)
+        let sealed = try world.sealed()
+        let other = try world.open(vault: "another")
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load(in: other) }
+        try world.save("theirs", in: other)
+        #expect(try world.plain() == "theirs")
+        #expect(try other.clear(service: "example.com", account: "ann"))
+        #expect(try world.plain() == "" && world.sealed() == sealed)
+        #expect(try other.list().items.isEmpty)
+        #expect(try world.load() == "ours")
+    }
+
+    @Test func theReportSaysWhatSealingGives() throws {
+        let store = try world.open(stack: "any required secret-service")
+        let enforced = try store.protection(of: .afterFirstUnlock, .requireEnforced)
+        #expect(enforced[.otherUser].strength == .enforced && enforced[.diskTheft].strength == .enforced)
+        #expect(enforced[.diskTheft].mechanism.hasPrefix("sealed by the vault"))
+        #expect(try store.protection(of: .afterFirstUnlock)[.diskTheft].strength == .advisory)
+        #expect(try store.protection(of: .whenUnlocked)[.screenLock].strength == .advisory)
+        #expect(try world.save("one", flags: .requireEnforced, in: store).module == "secret-service")
+        #expect(try world.load(in: store) == "one" && world.plain() == "")
+        #expect(throws: TokenKeepError(.policy, "")) {
+            try world.save("two", account: "bob", level: .whenUnlocked, flags: .requireEnforced, in: store)
+        }
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load("bob") }
+    }
+
+    @Test func withoutAPasswordNothingIsSealed() throws {
+        let world = try SealingWorld(hasPassword: false)
+        try world.save("one", level: .whenUnlocked)
+        #expect(try world.plain() == "one")
+        #expect(throws: TokenKeepError(.policy, "")) { try world.save("two", flags: .requireEnforced) }
+        #expect(try world.load() == "one")
+        // The next save after the first password seals it.
+        try world.setPassword()
+        try world.save("three")
+        #expect(try world.plain() == "" && world.load() == "three")
+    }
+}

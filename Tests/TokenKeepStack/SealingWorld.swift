@@ -1,0 +1,98 @@
+import TestSupport
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// A vault with a password beside a real gnome-keyring, for items that it seals before the keyring gets them.
+final class SealingWorld: @unchecked Sendable {
+    let keyring: PrivateKeyring
+    let directory = TemporaryDirectory(inMemory: true)
+    let password: SecretBytes
+    private(set) var store: Store!
+    let stack: String
+
+    init(stack: String = "any sufficient secret-service\nany required vault", hasPassword: Bool = true) throws {
+        self.stack = stack
+        keyring = try PrivateKeyring()
+        password = try SecretBytes("horse")
+        store = try open()
+        if hasPassword { try setPassword() }
+    }
+
+    /// Its keys must not stay in the kernel: a user may have 200.
+    deinit { _ = try? store.lock() }
+
+    func setPassword() throws {
+        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            try vault.setPassword(password, call)
+        }
+    }
+
+    /// A store as another process opens it.
+    func open(vault: String = "vault", stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
+        var configuration = StoreConfiguration(
+            stackText: stack ?? self.stack, timeoutMilliseconds: 20_000, isInteractive: prompt != nil)
+        configuration.vaultPath = directory.path + "/" + vault
+        configuration.busAddress = keyring.bus.address
+        configuration.prompt = prompt
+        return try Store(configuration)
+    }
+
+    @discardableResult
+    func save(
+        _ secret: String, account: String = "ann", level: AccessLevel? = nil, flags: ItemFlags = [],
+        in store: Store? = nil
+    ) throws -> SaveOutcome {
+        try (store ?? self.store).save(
+            SaveRequest(
+                name: ItemName(service: "example.com", account: account), secret: SecretBytes(secret),
+                accessLevel: level, flags: flags))
+    }
+
+    func load(_ account: String = "ann", in store: Store? = nil) throws -> String? {
+        try (store ?? self.store).load(service: "example.com", account: account).secret.utf8String
+    }
+
+    func clear(_ account: String = "ann") throws -> Bool {
+        try store.clear(service: "example.com", account: account)
+    }
+
+    /// What other programs find.
+    func plain(_ account: String = "ann") throws -> String {
+        try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
+    }
+
+    /// What stands in the keyring for a sealed item.
+    func sealed(_ account: String = "ann") throws -> String {
+        try keyring.bus.secretTool(
+            "lookup", "tokenkeep:service", "example.com", "tokenkeep:account", account
+        ).output
+    }
+
+    /// Other programs' hands on a sealed item: `change` is Python that sees it as `item`.
+    func tamper(_ change: String, account: String = "ann") throws {
+        let outcome = try keyring.bus.python(
+            """
+            import sys, gi
+            gi.require_version('Secret', '1')
+            from gi.repository import Secret
+            service = Secret.Service.get_sync(Secret.ServiceFlags.LOAD_COLLECTIONS | Secret.ServiceFlags.OPEN_SESSION)
+            def find(account):
+                names = {'tokenkeep:service': 'example.com', 'tokenkeep:account': account}
+                return service.search_sync(None, names, Secret.SearchFlags.LOAD_SECRETS, None)[0]
+            item = find(sys.argv[1])
+            \(change)
+            """, account)
+        guard outcome.status == 0 else { throw HarnessFailure(message: outcome.output) }
+    }
+
+    /// Ends the service, so that nothing reaches it; ``keyring``'s `restart()` brings it back.
+    func stopService() { keyring.stop() }
+
+    /// Whether records or sealed items wait for a change of keys to be finished.
+    func isRekeying() throws -> Bool {
+        let report = try open().status().modules.first { $0.module == "vault" }
+        return report?.notes.contains { $0.hasPrefix("a change of keys was interrupted") } ?? true
+    }
+}
