@@ -14,7 +14,7 @@ struct KeePassXCStoreTests {
 
     private func open(isInteractive: Bool = false) throws -> Store {
         var configuration = StoreConfiguration(
-            stackText: "any sufficient secret-service\nany required vault", timeoutMilliseconds: 60_000,
+            stackText: "any sufficient secret-service timeout=60s\nany required vault", timeoutMilliseconds: 60_000,
             isInteractive: isInteractive)
         configuration.vaultPath = directory.path + "/vault"
         configuration.busAddress = keePassXC.bus.address
