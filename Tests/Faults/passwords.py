@@ -19,16 +19,21 @@ ITEMS = {"ann": "token of ann", "bob": "token of bob"}
 
 
 class Machine:
-    def __init__(self, work):
+    stack = "any required vault"
+
+    def __init__(self, work, **environment):
         self.vault = work + "/vault"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault}
+            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault, **environment}
+        self.save_items()
+
+    def save_items(self):
         for level, (account, token) in zip(("when-unlocked", "after-first-unlock"), ITEMS.items()):
             self.expect("save", "s", account, "--level", level, input=token)
 
     def run(self, *arguments, input="", wrapper=()):
         return subprocess.run(
-            [*wrapper, PROGRAM, *arguments, "--stack", "any required vault"], env=self.environment, input=input, text=True,
+            [*wrapper, PROGRAM, *arguments, "--stack", self.stack], env=self.environment, input=input, text=True,
             capture_output=True, timeout=120)
 
     def expect(self, *arguments, input=""):
@@ -140,4 +145,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
