@@ -41,28 +41,11 @@ final class WorkerThreads: Sendable {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             if idle < jobs.count + 1, threads < limit {
-                if start() { threads += 1 } else if threads == 0 { return false }
+                if DetachedThread.start({ self.work() }) == 0 { threads += 1 } else if threads == 0 { return false }
             }
             jobs.append(job)
             pthread_cond_signal(workArrived)
             return true
-        }
-
-        private func start() -> Bool {
-            var attributes = pthread_attr_t()
-            pthread_attr_init(&attributes)
-            defer { pthread_attr_destroy(&attributes) }
-            pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-            let retained = Unmanaged.passRetained(self)
-            var thread = pthread_t()
-            let error = pthread_create(
-                &thread, &attributes,
-                { argument in
-                    if let argument { Unmanaged<Shared>.fromOpaque(argument).takeRetainedValue().work() }
-                    return nil
-                }, retained.toOpaque())
-            if error != 0 { retained.release() }
-            return error == 0
         }
 
         private func work() {

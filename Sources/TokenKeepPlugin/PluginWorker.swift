@@ -195,26 +195,14 @@ final class PluginWorker: Sendable {
         /// Starts the thread where there is none; the mutex is held.
         private func startThread() throws(TokenKeepError) {
             guard owner.load(ordering: .acquiring) == 0 else { return }
-            var attributes = pthread_attr_t()
-            pthread_attr_init(&attributes)
-            defer { pthread_attr_destroy(&attributes) }
-            pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
             var (all, before) = (sigset_t(), sigset_t())
             sigfillset(&all)
             // Those of faults come whether they are blocked or not: the program's own handlers see them.
             for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&all, fault) }
             pthread_sigmask(SIG_SETMASK, &all, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-            let retained = Unmanaged.passRetained(self)
-            var thread = pthread_t()
-            let error = pthread_create(
-                &thread, &attributes,
-                { argument in
-                    if let argument { Unmanaged<Shared>.fromOpaque(argument).takeRetainedValue().work() }
-                    return nil
-                }, retained.toOpaque())
+            let error = DetachedThread.start { self.work() }
             guard error == 0 else {
-                retained.release()
                 throw TokenKeepError(.io, "no thread for the module can be started: \(ModuleFile.words(error))")
             }
             owner.store(getpid(), ordering: .releasing)
