@@ -1,8 +1,8 @@
-/* Loads one item of TokenKeep's vault over and over; locked or not, with or without a password. Usage:
- * password SAVE; with 1 it saves the item first. TOKENKEEP_VAULT says where. */
+/* Loads one item over and over; from a vault that is locked or not, with or without a password. Usage: password STACK
+ * [FLAGS]; with flags it saves the item first. TOKENKEEP_VAULT says where the vault is. */
 #include "stopwatch.h"
 
-#include <string.h>
+#include <stdlib.h>
 #include <tokenkeep.h>
 
 static tokenkeep_store *store;
@@ -18,11 +18,15 @@ static int load(int number) {
 
 int main(int argc, char **argv) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
-    options.stack_text = "any required vault";
-    if (argc != 2 || tokenkeep_open(&options, &store, NULL) != TOKENKEEP_OK)
+    tokenkeep_save_options saving = TOKENKEEP_SAVE_OPTIONS_INIT;
+    if (argc < 2)
         return 1;
-    if (strcmp(argv[1], "1") == 0 &&
-        tokenkeep_save(store, "bench.example", "account", "token", 5, NULL, NULL) != TOKENKEEP_OK)
+    options.stack_text = argv[1];
+    if (tokenkeep_open(&options, &store, NULL) != TOKENKEEP_OK)
+        return 1;
+    saving.accessibility = TOKENKEEP_AFTER_FIRST_UNLOCK;
+    saving.flags = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    if (argc > 2 && tokenkeep_save(store, "bench.example", "account", "token", 5, &saving, NULL) != TOKENKEEP_OK)
         return 1;
     if (stopwatch_measure("load", 1, 4000, load) != 0)
         return 1;
