@@ -127,12 +127,13 @@ public final class SecretServiceModule: Module {
         sealing.protection(of: level, flags) ?? ItemSealing.ofService
     }
 
-    /// See ``Module``; none where the vault never sealed anything.
-    public func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] {
-        guard let vaultID = sealing.sealer?.vaultID else { return [] }
-        return try converse(call) { conversation throws(TokenKeepError) in
-            try conversation.items(sealedBy: vaultID)
+    /// See ``Module``.
+    public func sealedItems(_ call: CallContext) -> [ItemName] {
+        guard let vaultID = (try? sealing.sealer?.vaultID()) ?? nil else { return [] }
+        let names = try? converse(call) { conversation throws(TokenKeepError) in
+            try conversation.names(sealedBy: vaultID)
         }
+        return names ?? []
     }
 
     /// Whether the service can be reached and its default collection is open.

@@ -1,31 +1,46 @@
 package import TokenKeepCore
-import TokenKeepVault
+package import TokenKeepVault
 
 extension Store: SealedPlaces {
     /// How long another process may hold one item, in milliseconds.
     private static let patience: UInt32 = 5000
 
     /// See ``SealedPlaces``.
-    package func sealedItems(in module: String, _ call: CallContext) throws(TokenKeepError) -> [ItemDetails] {
-        try place(module).sealedItems(call)
+    package func sealedItems(_ call: CallContext) -> [(module: String, name: ItemName)] {
+        var seen: Set<String> = []
+        var found: [(module: String, name: ItemName)] = []
+        for place in dispatcher.programs.places where seen.insert(place.module.name).inserted {
+            found += place.module.sealedItems(call).map { (place.module.name, $0) }
+        }
+        return found
     }
 
-    /// See ``SealedPlaces``. What is owed for the item is settled first: a date that changes must not look like a change by
-    /// another program.
+    /// See ``SealedPlaces``. The item goes through its record, as a save in several steps does: an interruption, or a message
+    /// that arrives late, is settled like every other.
     package func sealAnew(
         _ name: ItemName, in module: String, _ call: CallContext
-    ) throws(TokenKeepError) {
+    ) throws(TokenKeepError) -> SealedAnew {
         let place = try place(module)
-        let call = call.until(Deadline(milliseconds: Store.patience)).withoutPrompts
-        _ = try reconciler?.settle(name, call)
-        try vault.change(name, call) { entry, _ throws(TokenKeepError) in
-            guard entry.record?.debts.contains(where: { $0.module == module }) != true else {
-                throw TokenKeepError(.unavailable, "\(name) is still owed to \(module)", module: module)
+        guard let reconciler else { return .absent }
+        let call = call.withoutPrompts
+        let lock = call.until(Deadline(milliseconds: Store.patience))
+        let outcome = try vault.change(name, lock) {
+            entry, keys throws(TokenKeepError) -> (JournalChange, SealedAnew) in
+            if case .unreadable(let error) = entry {
+                throw TokenKeepError(.unavailable, "\(name): \(error.message)", module: "vault", hint: error.hint)
             }
+            if let record = entry.record, reconciler.debts.owes(record, to: module) { return (.keep, .recorded) }
             let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try place.load(name, call) }
-            if let item { _ = try place.save(try SaveRequest(item), call) }
-            return (.keep, ())
+            guard let item else { return (.keep, .absent) }
+            guard entry.record == nil else {
+                // It has a value of its own, which must stay.
+                _ = try place.save(try SaveRequest(item), call)
+                return (.keep, .done)
+            }
+            return (reconciler.writingAhead(item, to: place, keys), .recorded)
         }
+        guard case .recorded = outcome else { return outcome }
+        return (try? reconciler.settle(name, call))?.isEmpty == true ? .done : .recorded
     }
 
     /// See ``SealedPlaces``.

@@ -12,6 +12,8 @@ public final class Vault: Sendable {
     /// The keys of the vault while it is unlocked.
     let resident: ResidentKeys
     private let knownPath: Guarded<String?>
+    /// Which items' locks threads of this process hold.
+    let held = Guarded(HeldItems())
     /// Reaches what the vault sealed for other modules; nil while nothing does.
     let sealedPlaces = Guarded<SealedPlacesProvider>({ nil })
     /// The vault as it was when it last owed nothing.

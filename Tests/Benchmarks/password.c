@@ -1,5 +1,5 @@
-/* Loads one item over and over; from a vault that is locked or not, with or without a password. Usage: password STACK
- * [FLAGS]; with flags it saves the item first. TOKENKEEP_VAULT says where the vault is. */
+/* Loads one item over and over; from a vault that is locked or not, with or without a password. Usage:
+ * password STACK [FLAGS]; with flags it saves the item first. TOKENKEEP_VAULT says where the vault is. */
 #include "stopwatch.h"
 
 #include <stdlib.h>
@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
         return 1;
     saving.accessibility = TOKENKEEP_AFTER_FIRST_UNLOCK;
     saving.flags = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
-    if (argc > 2 && tokenkeep_save(store, "bench.example", "account", "token", 5, &saving, NULL) != TOKENKEEP_OK)
+    if (argc > 2 &&
+        tokenkeep_save(store, "bench.example", "account", "token", 5, &saving, NULL) != TOKENKEEP_OK)
         return 1;
     if (stopwatch_measure("load", 1, 4000, load) != 0)
         return 1;

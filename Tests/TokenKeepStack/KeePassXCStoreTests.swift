@@ -92,4 +92,26 @@ struct KeePassXCStoreTests {
         #expect(item.details.expiresAt == expires && item.details.version == outcome.version)
         #expect(try owed() == 0)
     }
+
+    /// To unseal an item it must be made anew, for which KeePassXC asks: until then its record answers.
+    @Test func aChangeOfKeysWaitsForNoQuestion() throws {
+        let store = try open()
+        let name = try ItemName(service: "example.com", account: "ann")
+        let (old, new) = (try SecretBytes("horse"), try SecretBytes("battery"))
+        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            _ = try vault.setPassword(old, call)
+            _ = try store.save(SaveRequest(name: name, secret: SecretBytes("token"), accessLevel: .whenUnlocked))
+            _ = try vault.changePassword(from: old, to: new, isCompromised: true, call)
+        }
+        #expect(try load(store) == "token" && inService() == "")
+        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            _ = try vault.removePassword(new, isDestroying: false, call)
+            _ = try vault.setPassword(old, call)
+        }
+        #expect(try load(store) == "token")
+        let asking = try open(isInteractive: true)
+        #expect(try asking.sync().left == 0)
+        #expect(try load(store) == "token" && owed() == 0)
+        try store.lock()
+    }
 }

@@ -54,13 +54,16 @@ import TokenKeepCore
             }
         }
         #expect(try world.load() == "one" && world.plain() == "")
-        // While the service is away it is not known to who never saw the item: then what was acknowledged arrives.
+        // Also while the service is away, by who never saw the item.
         world.stopService()
         let other = try world.open()
-        #expect(try world.save("three", level: .afterFirstUnlock, in: other).module == "vault")
+        #expect(throws: TokenKeepError(.policy, "")) { try world.save("three", level: .afterFirstUnlock, in: other) }
+        #expect(try world.save("four", in: other).module == "vault")
         try world.keyring.restart()
         #expect(try other.sync().left == 0)
-        #expect(try world.plain() == "three" && world.sealed() == "")
+        #expect(try world.plain() == "" && world.sealed() != "")
+        let item = try world.open().load(service: "example.com", account: "ann")
+        #expect(item.secret.utf8String == "four" && item.details.flags == .requireEnforced)
     }
 
     @Test func withoutItsKeyItIsLocked() throws {
@@ -70,7 +73,10 @@ import TokenKeepCore
         for store in [world.store, try world.open()] {
             #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: store) }
             #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", in: store) }
+            // What takes several steps keeps the level as well.
+            #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", label: "another", in: store) }
         }
+        #expect(try world.plain() == "")
         #expect(try world.load("bob") == "other", "the level after-first-unlock is open still")
         #expect(try world.store.list().items.count == 2)
         // Whoever gives up the level needs no key, and a sign-out none either.
@@ -117,6 +123,8 @@ import TokenKeepCore
         #expect(try world.load(in: asking) == "one")
         #expect(questions.withLock { $0 } == 3)
         #expect(throws: TokenKeepError(.locked, "")) { try world.load() }
+        #expect(throws: TokenKeepError(.locked, "")) { try world.save("two") }
+        #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", label: "another") }
         #expect(try world.plain() == "" && world.sealed() != "")
         // Its presence is known without it, and a removal needs nobody.
         #expect(try world.store.list().items.map(\.flags) == [.userPresence])
@@ -164,7 +172,91 @@ import TokenKeepCore
         #expect(try other.load(service: "example.com", account: "ann").secret.utf8String == "of work")
     }
 
+    /// What a process that stood still sent arrives after a newer value was saved without the service.
+    @Test func whatArrivesLateIsOlder() throws {
+        try world.save("one", level: .whenUnlocked)
+        let first = try world.sealed()
+        try world.save("between", level: .whenUnlocked)
+        world.stopService()
+        let other = try world.open()
+        #expect(try world.save("two", level: .whenUnlocked, in: other).module == "vault")
+        let saved = UnixTime.now
+        try world.keyring.restart()
+        repeat {
+            try world.tamper("item.set_secret_sync(Secret.Value.new('\(first)', -1, 'text/plain'), None)")
+        } while UnixTime.now.rawValue <= saved.rawValue + 1
+        #expect(try world.open().sync().left == 0)
+        #expect(try world.load() == "two" && world.open().owed().entries.isEmpty)
+    }
+
+    /// The keys could be replaced before the service has the secret.
+    @Test func nothingIsSealedWhileAnotherHoldsTheItem() throws {
+        var configuration = StoreConfiguration(
+            stackText: "any [ok=done default=ignore] shelf\n" + world.stack, timeoutMilliseconds: 20_000)
+        configuration.vaultPath = world.directory.path + "/vault"
+        configuration.busAddress = world.keyring.bus.address
+        configuration.standIns = ["shelf": { _ in ShelfThatTakesNothing() }]
+        let other = try Store(configuration)
+        try world.save("one", level: .whenUnlocked)
+        let name = try ItemName(service: "example.com", account: "ann")
+        let outcome = try world.store.vault.change(name, CallContext(deadline: Deadline(milliseconds: 20_000))) {
+            _, _ throws(TokenKeepError) in
+            let outcome = Guarded<Status>(.ok)
+            let thread = TestThread {
+                do {
+                    _ = try other.save(
+                        SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked),
+                        until: Deadline(milliseconds: 500))
+                } catch {
+                    outcome.withLock { $0 = (error as? TokenKeepError)?.status ?? .internal }
+                }
+            }
+            thread.join()
+            return (.keep, outcome.withLock { $0 })
+        }
+        #expect(outcome == .busy)
+        #expect(try world.load() == "one")
+        _ = try other.save(SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked))
+        #expect(try world.load() == "two" && world.plain() == "")
+    }
+
+    @Test func aForgottenModuleHidesNothing() throws {
+        try world.save("one", level: .whenUnlocked)
+        _ = try world.store.forget(module: "secret-service")
+        for store in [world.store, try world.open()] { #expect(try world.load(in: store) == "one") }
+        #expect(try world.clear())
+        try world.save("another", account: "bob", level: .whenUnlocked)
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
+        #expect(try world.sealed() == "")
+    }
+
+    @Test func notesGoWithTheirItems() throws {
+        let notes = { world.directory.names(in: "vault/sealed").count }
+        try world.save("one", level: .whenUnlocked)
+        try world.save("two", account: "bob", flags: .requireEnforced)
+        #expect(notes() == 2)
+        try world.save("three", level: .afterFirstUnlock)
+        #expect(notes() == 1)
+        #expect(try world.clear("bob"))
+        #expect(notes() == 0)
+    }
+
     // MARK: What others do to it
+
+    /// Whether an item is the vault's own cannot be told: that is no reason to miss it, or to write beside it.
+    @Test(arguments: ["any required secret-service", "any sufficient secret-service\nany required vault"])
+    func aVaultThatCannotBeReadHidesNothing(stack: String) throws {
+        try world.save("one", flags: .requireEnforced)
+        let headers = ["vault/header", "vault/header.2"]
+        let kept = headers.map { world.directory.read($0) ?? [] }
+        for file in headers { world.directory.write([1, 2, 3], to: file) }
+        let other = try world.open(stack: stack)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.load(in: other) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.save("two", in: other) }
+        #expect(try world.plain() == "")
+        for (file, bytes) in zip(headers, kept) { world.directory.write(bytes, to: file) }
+        #expect(try world.load() == "one")
+    }
 
     @Test(arguments: [
         "item.set_attributes_sync(None, dict(item.get_attributes(), **{'tokenkeep:access': 'after-first-unlock'}), None)",
@@ -227,4 +319,22 @@ import TokenKeepCore
         try world.save("three")
         #expect(try world.plain() == "" && world.load() == "three")
     }
+}
+
+/// A first place to which nothing can be owed, and which refuses what it is given.
+private struct ShelfThatTakesNothing: Module {
+    let name = "shelf"
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        throw TokenKeepError(.notFound, "the shelf is empty")
+    }
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        throw TokenKeepError(.denied, "the shelf takes nothing")
+    }
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        false
+    }
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        ItemListing()
+    }
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "here") }
 }

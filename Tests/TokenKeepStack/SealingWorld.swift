@@ -42,12 +42,12 @@ final class SealingWorld: @unchecked Sendable {
     @discardableResult
     func save(
         _ secret: String, account: String = "ann", level: AccessLevel? = nil, flags: ItemFlags = [],
-        in store: Store? = nil
+        label: String? = nil, in store: Store? = nil
     ) throws -> SaveOutcome {
         try (store ?? self.store).save(
             SaveRequest(
                 name: ItemName(service: "example.com", account: account), secret: SecretBytes(secret),
-                accessLevel: level, flags: flags))
+                accessLevel: level, flags: flags, label: label))
     }
 
     func load(_ account: String = "ann", in store: Store? = nil) throws -> String? {

@@ -34,6 +34,8 @@ public struct ItemDetails: Sendable {
     public var version: UInt64
     /// The module that holds the item.
     public var module: String
+    /// Whether the vault sealed the secret before the module got it.
+    public var isSealed = false
 
     /// Describes an item.
     public init(

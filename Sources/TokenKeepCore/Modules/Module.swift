@@ -54,10 +54,8 @@ public protocol Module: Sendable {
     /// What the module achieves for a level; nil where it states nothing, which counts as none.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
-    /// The items of all namespaces whose secrets the vault sealed before the module got them.
-    ///
-    /// - Throws: where that cannot be told whole.
-    func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails]
+    /// The items of all namespaces whose secrets the vault sealed before the module got them, as far as it can tell.
+    func sealedItems(_ call: CallContext) -> [ItemName]
 
     /// Whether the module can be used, and where its items are: for people. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
@@ -75,7 +73,7 @@ extension Module {
     /// It states nothing.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
     /// None: it gets no sealed secrets.
-    public func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] { [] }
+    public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
     /// Saves: it takes one step.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)

@@ -1,20 +1,28 @@
 /// Seals secrets under the keys of a vault, for modules that give an item less than it asks.
 public protocol SecretSealer: Sendable {
-    /// Whose keys seal: 32 hexadecimal digits that stay the same as long as the vault does; nil where there is none that
-    /// can be read.
-    var vaultID: String? { get }
-
-    /// Whether anything may have been sealed for another module.
-    var mayHaveSealed: Bool { get }
-
-    /// What sealing achieves for a level, as the vault is now; nil where it cannot be read.
-    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
-
-    /// Seals a secret for `module`, bound to the item's name, level and flags. What is returned may lie anywhere.
+    /// Whose keys seal: 32 hexadecimal digits that stay the same as long as the vault does; nil where there is no vault.
     ///
-    /// To be called while no other process can replace the vault's keys: under the item's lock.
+    /// - Throws: why the vault cannot be read.
+    func vaultID() throws(TokenKeepError) -> String?
+
+    /// Whether the vault seals items that ask for something: it has a password.
     ///
-    /// - Throws: ``Status/locked`` where the key of the level is not there.
+    /// - Throws: why the vault cannot be read.
+    func sealsItems() throws(TokenKeepError) -> Bool
+
+    /// Whether it is noted that a module may hold the item sealed.
+    func hasNote(of name: ItemName) -> Bool
+
+    /// What sealing achieves for a level, as the vault is now.
+    ///
+    /// - Throws: why the vault cannot be read.
+    func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
+
+    /// Seals a secret for `module`, bound to the item's name, level and flags, after that was noted. What is returned may lie
+    /// anywhere.
+    ///
+    /// - Throws: ``Status/locked`` where the key of the level is not there, ``Status/unavailable`` where this thread does not
+    ///   hold the item's lock: its keys could be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
@@ -22,8 +30,11 @@ public protocol SecretSealer: Sendable {
     /// Opens what was sealed.
     ///
     /// - Throws: ``Status/locked`` where its key is not there, ``Status/corrupt`` where it is another item's, of another level
-    ///   or other flags, or damaged.
+    ///   or other flags, or damaged; both of the module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
+
+    /// Notes that a module does not hold the item sealed any more.
+    func forget(_ name: ItemName, in module: String) throws(TokenKeepError)
 }

@@ -8,11 +8,11 @@ extension Conversation {
         _ name: ItemName, ifVersion version: UInt64?, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> Bool {
         link.paths[name] = nil
-        var findings = try search(name, secret: version != nil)
+        var findings = try searchEverywhere(name, secret: version != nil)
         let (opened, hidden) = try unlockHidden(
             findings.locked, asksCollection: findings.ours.isEmpty, found: findings.best != nil,
             subject: name.description)
-        if opened { findings = try search(name, secret: version != nil) }
+        if opened { findings = try searchEverywhere(name, secret: version != nil) }
         if findings.best == nil, let hidden { throw hidden }
         if let version {
             let present = try findings.best.map { (item) throws(TokenKeepError) in
@@ -23,6 +23,7 @@ extension Conversation {
         mark.hasWritten = true
         try remove(findings.ours + findings.foreign, name, mark)
         guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
+        try sealing.forget(name, in: module)
         return findings.best != nil
     }
 

@@ -14,19 +14,14 @@ extension Conversation {
         }
     }
 
-    /// The items of all namespaces that a vault sealed.
-    ///
-    /// - Throws: where one cannot be told of.
-    func items(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemDetails] {
+    /// The items of all namespaces that a vault sealed, as far as they can be told.
+    func names(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemName] {
         let searches = [ItemCoding.search(sealedBy: vaultID)]
-        let listing = try list(searches, "the sealed items") { item throws(TokenKeepError) in
-            guard let namespace = item.attributes[AttributeNames.namespace], item.sealedBy == vaultID else {
-                return nil
-            }
+        return try list(searches, "the sealed items") { item throws(TokenKeepError) in
+            guard item.sealedBy == vaultID else { return nil }
+            let namespace = item.attributes[AttributeNames.namespace] ?? ""
             return try details(of: item, namespace: namespace, service: nil)
-        }
-        if let problem = listing.problem { throw problem }
-        return listing.items
+        }.items.map(\.name)
     }
 
     /// The items that any of these searches finds; what is locked or cannot be read is the listing's problem.
@@ -73,7 +68,7 @@ extension Conversation {
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
         // Some services match more than they were asked for.
-        guard item.isOurs(namespace: namespace), !sealing.isAnothers(item) else { return nil }
+        guard item.isOurs(namespace: namespace), try !sealing.isAnothers(item) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }
         return try ItemCoding.details(of: item, name: name, module: module)

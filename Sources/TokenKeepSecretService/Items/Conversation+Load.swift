@@ -70,15 +70,32 @@ extension Conversation {
     func read(
         _ item: StoredItem, as name: ItemName, _ fetched: Reply?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
-        let encoded = try encodedSecret(of: item, as: name, fetched)
         var details = try ItemCoding.details(of: item, name: name, module: module)
-        let stored = try plain(try link.decode(encoded, in: arena), of: item)
-        let secret = item.sealedBy == nil ? stored : try sealing.open(stored, of: details, call)
+        let stored = try storedSecret(of: item, as: name, fetched)
+        let secret = item.sealedBy == nil ? stored : try opened(stored, item, details)
         guard secret.count <= Limits.secret else {
             throw TokenKeepError(.corrupt, "the secret of \(name) is larger than \(Limits.secret) bytes")
         }
         details.version = key.version(of: details, secret: secret)
         return TokenItem(details: details, secret: secret)
+    }
+
+    /// Opens a sealed secret. Where it cannot, it is fetched once more: the keys may have been replaced on the way.
+    private func opened(
+        _ sealed: SecretBytes, _ item: StoredItem, _ details: ItemDetails
+    ) throws(TokenKeepError) -> SecretBytes {
+        do throws(TokenKeepError) {
+            return try sealing.open(sealed, of: details, call)
+        } catch {
+            guard error.status == .corrupt else { throw error }
+        }
+        return try sealing.open(try storedSecret(of: item, as: details.name, nil), of: details, call)
+    }
+
+    private func storedSecret(
+        of item: StoredItem, as name: ItemName, _ fetched: Reply?
+    ) throws(TokenKeepError) -> SecretBytes {
+        try plain(try link.decode(try encodedSecret(of: item, as: name, fetched), in: arena), of: item)
     }
 
     /// - Parameter fetched: the answer to ``getSecrets(_:)``; where the secret is not in it, it is asked for alone.

@@ -55,6 +55,7 @@ extension Conversation {
             let path = try create(writing, secret)
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
+            if target?.sealedBy != nil, writing.form.sealedBy == nil { try? sealing.forget(name, in: module) }
         }
         return version
     }
@@ -66,7 +67,7 @@ extension Conversation {
     ) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, let entry = link.paths[name], let target = entry.item,
-            link.isUntouched(entry), isOurs(target, name), try isStillThere(target, entry)
+            link.isUntouched(entry), try isOurs(target, name), try isStillThere(target, entry)
         else { return nil }
         let writing = try writing(request, over: target, isOurs: true)
         guard isOneStep(writing, Findings(ours: [target])) else { return nil }
@@ -124,7 +125,7 @@ extension Conversation {
         let known = present.flatMap { presentDetails(of: $0, for: request) }
         var details = request.details(replacing: known, module: module)
         if isOurs, !request.mayLowerDemands { try details.checkLowersNothing(of: known, module: module) }
-        let vaultID = try sealing.vaultID(for: details)
+        let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerDemands)
         // Another program's item gets no sealed secret, and stays as it is.
         let target = vaultID != nil && !isOurs ? nil : present
         if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }

@@ -76,12 +76,14 @@ enum ItemCoding {
             let level = try item.attributes[AttributeNames.access].map {
                 (word) throws(TokenKeepError) in try AccessLevel(word: word)
             }
-            return ItemDetails(
+            var details = ItemDetails(
                 name: name, label: item.label, attributes: try ownAttributes(of: item),
                 accessLevel: level ?? .afterFirstUnlock,
                 flags: ItemFlags(rawValue: try number(AttributeNames.flags, of: item) ?? 0),
                 createdAt: time(item.created), modifiedAt: time(item.modified),
                 expiresAt: try number(AttributeNames.expires, of: item).map { UnixTime($0) }, module: module)
+            details.isSealed = item.sealedBy != nil
+            return details
         } catch {
             throw TokenKeepError(.corrupt, "\(name) as the Secret Service holds it cannot be read: \(error.message)")
         }

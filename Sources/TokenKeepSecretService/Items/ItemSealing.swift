@@ -16,34 +16,49 @@ struct ItemSealing: Sendable {
         }
     }
 
-    /// Whether the service may hold sealed items.
-    var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
+    /// Whether it is noted that the service may hold an item sealed.
+    func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
 
-    /// What sealing an item achieves; nil where it is not sealed: the service is enough, or the vault gives no more.
+    /// Whether the service may hold sealed items, noted or not; also where the vault cannot be read.
+    var mayBeThere: Bool {
+        guard let sealer else { return false }
+        return (try? sealer.sealsItems()) ?? true
+    }
+
+    /// What sealing an item achieves; nil where it is not sealed: it asks for nothing, or the vault has no password.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        guard Protection.isAsked(by: level, flags), let sealed = sealer?.protection(of: level, flags),
-            !ItemSealing.ofService.isEnough(for: level, flags, beside: sealed),
-            sealed.isEnough(for: level, flags, beside: sealed)
-        else { return nil }
-        return sealed
+        guard Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true else { return nil }
+        return try? sealer.protection(of: level, flags)
     }
 
     /// The vault that seals an item that is saved now; nil where it is not sealed.
     ///
-    /// - Throws: ``Status/policy`` where an item's demands are met neither way.
-    func vaultID(for details: ItemDetails) throws(TokenKeepError) -> String? {
+    /// - Throws: ``Status/policy`` where an item's demands are met neither way, unless it was acknowledged elsewhere; and why
+    ///   the vault cannot be read.
+    func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
-        guard protection(of: level, flags) == nil else { return sealer.vaultID }
-        guard !flags.isDisjoint(with: .demands) else { return nil }
-        try (sealer.protection(of: level, flags) ?? ItemSealing.ofService).checkDemands(of: details)
-        return nil
+        let isSealed = try sealer.sealsItems()
+        if !flags.isDisjoint(with: .demands), !isAcknowledged || !isSealed {
+            try sealer.protection(of: level, flags).checkDemands(of: details)
+        }
+        guard isSealed else { return nil }
+        guard let vaultID = try sealer.vaultID() else { throw ItemSealing.noVault }
+        return vaultID
     }
 
     /// Whether what another vault sealed does not concern this store: nothing here opens or replaces it.
-    func isAnothers(_ item: StoredItem) -> Bool {
+    ///
+    /// - Throws: why the vault cannot be read: then it may be ours.
+    func isAnothers(_ item: StoredItem) throws(TokenKeepError) -> Bool {
         guard let sealedBy = item.sealedBy else { return false }
-        return sealer?.vaultID != sealedBy
+        return try sealer?.vaultID() != sealedBy
+    }
+
+    /// Notes that the service does not hold an item sealed any more.
+    func forget(_ name: ItemName, in module: String) throws(TokenKeepError) {
+        guard let sealer, sealer.hasNote(of: name) else { return }
+        try sealer.forget(name, in: module)
     }
 
     func seal(
@@ -60,5 +75,6 @@ struct ItemSealing: Sendable {
         return try sealer.open(sealed, of: details, call)
     }
 
-    private static let noVault = TokenKeepError(.internal, "a sealed item was found where nothing seals")
+    private static let noVault = TokenKeepError(
+        .corrupt, "the vault whose keys seal items is not there", module: "vault")
 }

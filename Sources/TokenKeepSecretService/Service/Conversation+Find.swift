@@ -50,8 +50,29 @@ extension Conversation {
     }
 
     /// Looks for an item by its attributes alone, so that every copy is found.
+    ///
+    /// A sealed one that is not noted is looked for where there is none of ours that is not.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
-        let (unlocked, locked) = try search(anyOf: searches(for: name), for: name.description)
+        let findings = try search(name, by: searches(for: name), secret: secret)
+        guard findings.ours.isEmpty, name.namespace.isEmpty, !sealing.isNoted(name), sealing.mayBeThere else {
+            return findings
+        }
+        let both = ItemCoding.searches(for: name, maybeSealed: true)
+        let (unlocked, locked) = try search(anyOf: Array(both.suffix(1)), for: name.description)
+        guard !unlocked.isEmpty || !locked.isEmpty else { return findings }
+        return try search(name, by: both, secret: secret)
+    }
+
+    /// The same, also for a sealed one beside one that is not.
+    func searchEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
+        let maybeSealed = name.namespace.isEmpty && (sealing.isNoted(name) || sealing.mayBeThere)
+        return try search(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
+    }
+
+    private func search(
+        _ name: ItemName, by searches: [[String: String]], secret: Bool
+    ) throws(TokenKeepError) -> Findings {
+        let (unlocked, locked) = try search(anyOf: searches, for: name.description)
         guard unlocked.count <= Conversation.mostCopies else {
             throw TokenKeepError(
                 .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
@@ -70,11 +91,14 @@ extension Conversation {
 
     /// What together finds an item.
     func searches(for name: ItemName) -> [[String: String]] {
-        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && sealing.mayBeThere)
+        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && sealing.isNoted(name))
     }
 
     /// Whether a stored item is this one: ours, and sealed by nobody else.
-    func isOurs(_ item: StoredItem, _ name: ItemName) -> Bool { item.isOurs(name) && !sealing.isAnothers(item) }
+    func isOurs(_ item: StoredItem, _ name: ItemName) throws(TokenKeepError) -> Bool {
+        guard item.isOurs(name) else { return false }
+        return try !sealing.isAnothers(item)
+    }
 
     /// The paths of items with any of these sets of attributes, each once: those that can be read, and those that are locked.
     func search(
@@ -113,7 +137,7 @@ extension Conversation {
         for (path, reply) in zip(paths, replies) {
             let found = try storedItem(reply, at: path, of: finding, subject: name.description)
             guard let item = found else { continue }
-            if isOurs(item, name) {
+            if try isOurs(item, name) {
                 findings.ours.append(item)
             } else if item.isForeign(name) {
                 findings.foreign.append(item)

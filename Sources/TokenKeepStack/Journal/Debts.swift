@@ -22,6 +22,11 @@ struct Debts {
     /// Whether a record is the truth for this stack, and not only for others.
     func govern(_ record: JournalRecord) -> Bool { record.debts.contains(where: isOurs) }
 
+    /// Whether a record owes something to a module of this stack on this machine.
+    func owes(_ record: JournalRecord, to name: String) -> Bool {
+        record.debts.contains { $0.module == name && isOurs($0) }
+    }
+
     /// The module that a debt of ours is for.
     func module(of debt: Debt) -> (any Module)? {
         guard debt.machine == machine.bytes else { return nil }

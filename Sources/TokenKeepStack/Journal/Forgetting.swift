@@ -31,6 +31,11 @@ struct Forgetting {
                 outcome.problem = outcome.problem ?? error
             }
         }
+        do throws(TokenKeepError) {
+            try vault.forgetSealed(in: module, machine: machine, call)
+        } catch {
+            outcome.problem = outcome.problem ?? error
+        }
         try call.deadline.checkCancellation()
         // Last: a module that is still owed something was used.
         outcome.wasUsed = try vault.unmarkUsed(module, machine: machine)

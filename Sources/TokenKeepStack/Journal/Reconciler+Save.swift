@@ -150,10 +150,13 @@ extension Reconciler {
         Demands(dispatcher: dispatcher).areMet(by: top, level, flags)
     }
 
-    /// What level the item has there cannot be asked now: at best this process has seen it.
+    /// What level the item has there cannot be asked now: it is noted where it is sealed, else at best this process has seen
+    /// it.
     private func inheriting(_ request: SaveRequest, from top: any Module) -> SaveRequest {
         var request = request
-        request.inherited = request.inherited ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+        request.inherited =
+            request.inherited ?? vault.sealedDetails(of: request.name)
+            ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
         return request
     }
 
@@ -168,7 +171,8 @@ extension Reconciler {
         }
         if let version { return (.keep, .sent(version: version)) }
         do throws(TokenKeepError) {
-            let present = try present(request, in: top, call)
+            var request = request
+            let present = try present(&request, in: top, call)
             try request.check(present: present?.details)
             let base = present.map { keys.fingerprint(of: $0.secret) }
             let (record, step) = try recording(request, over: record, present?.details, first: top, keys, base: base)
@@ -188,17 +192,29 @@ extension Reconciler {
         return (.keep, .sent(version: written))
     }
 
-    /// What a save is to replace. What is sealed under a key that is not there need not be opened for that.
+    /// What a save is to replace. Who names another level need not open what is sealed under a key that is not there.
     private func present(
-        _ request: SaveRequest, in top: any Module, _ call: CallContext
+        _ request: inout SaveRequest, in top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
         do throws(TokenKeepError) {
             return try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try top.load(request.name, call) }
         } catch {
             let isSealed = error.status == .locked && error.module == "vault"
-            guard isSealed, request.precondition == .none else { throw error }
+            guard isSealed, request.precondition == .none, request.accessLevel != nil else { throw error }
+            request = inheriting(request, from: top)
             return nil
         }
+    }
+
+    /// Takes an item that a module holds into the record, as owed to that module.
+    func writingAhead(_ item: TokenItem, to module: any Module, _ keys: JournalKeys) -> JournalChange {
+        let fingerprint = keys.fingerprint(of: item.secret)
+        let debts = debts.afterSave([], of: self.item(item.details.name), to: module, holders: []).map {
+            var debt = $0.sending(fingerprint)
+            debt.base = fingerprint
+            return debt
+        }
+        return .value(.owed, details: item.details, secret: item.secret, debts: debts)
     }
 
     /// A locked place that the stack's own line passes is owed the value: its older one would come back.
@@ -213,6 +229,7 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
+        if record == nil { try details.checkLowersNothing(of: request.inherited, module: top.name) }
         details.version = keys.versions.version(of: details, secret: request.secret)
         let isKept = mayKeep(top, details.accessLevel, details.flags)
         guard isKept || Demands(dispatcher: dispatcher).hasVault else {

@@ -96,8 +96,7 @@ struct Settlement {
     private enum Held {
         case nothing
         case item(TokenItem)
-        /// Sealed, and the vault's key is not there. Nobody but a holder of the item's lock writes such items: the record is
-        /// newer.
+        /// Sealed, and the vault's key is not there, or not any more.
         case sealed
     }
 
@@ -106,28 +105,34 @@ struct Settlement {
             return .item(try module.load(name, call))
         } catch {
             if error.status == .notFound { return .nothing }
-            guard error.status == .locked, error.module == "vault" else { throw error }
+            guard error.status == .locked || error.status == .corrupt, error.module == "vault" else { throw error }
             return .sealed
         }
     }
 
-    /// An item that a module holds in place of the record's value.
-    typealias Outdated = (module: any Module, version: UInt64)
+    /// An item that a module holds in place of the record's value, with its version where that can be told.
+    typealias Outdated = (module: any Module, version: UInt64?)
 
     /// What these modules hold that is older than the record.
     func outdated(in modules: Set<String>) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         return record.debts.compactMap { debt in
-            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer,
-                let theirs = try? module.load(name, call), isKnown(theirs, to: debt, ours)
-            else { return nil }
-            return (module, theirs.details.version)
+            guard modules.contains(debt.module), let module = debts.module(of: debt), module.mayAnswer else {
+                return nil
+            }
+            switch try? held(by: module) {
+            case .item(let theirs) where isKnown(theirs, to: debt, ours): return (module, theirs.details.version)
+            case .sealed: return (module, nil)
+            default: return nil
+            }
         }
     }
 
     /// Whether what the module holds is no newer than the debt: seen before, sent by us, ours, or older. Times are whole
     /// seconds; in the same one ours wins.
     private func isKnown(_ theirs: TokenItem, to debt: Debt, _ ours: TokenItem?) -> Bool {
+        // Nobody but a holder of the item's lock writes what is sealed.
+        if theirs.details.isSealed { return true }
         let fingerprint = keys.fingerprint(of: theirs.secret)
         if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
         if let ours, ours.secret == theirs.secret { return true }

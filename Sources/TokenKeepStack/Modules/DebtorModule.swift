@@ -51,7 +51,9 @@ struct DebtorModule: RememberingModule {
         try noteUse(of: request.name, call)
         // After a failure too: what was sent may arrive.
         defer { vault.announceChange() }
-        let version = try base.save(request, share(of: call))
+        let version = try holding(request, call) { () throws(TokenKeepError) in
+            try base.save(request, share(of: call))
+        }
         rememberSaved(request)
         return version
     }
@@ -59,9 +61,30 @@ struct DebtorModule: RememberingModule {
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try noteUse(of: request.name, call)
         defer { vault.announceChange() }
-        guard let version = try base.saveAtOnce(request, share(of: call)) else { return nil }
+        let saved = try holding(request, call) { () throws(TokenKeepError) in
+            try base.saveAtOnce(request, share(of: call))
+        }
+        guard let version = saved else { return nil }
         rememberSaved(request)
         return version
+    }
+
+    /// Where a secret may be sealed, nobody must replace the vault's keys before the module has it.
+    private func holding<Result>(
+        _ request: SaveRequest, _ call: CallContext, _ body: () throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let level = request.accessLevel ?? request.inherited?.accessLevel
+        let mayBeSealed = level.map { Protection.isAsked(by: $0, request.flags) } ?? true
+        guard mayBeSealed, (try? vault.exists()) == true else { return try body() }
+        var hold: ItemHold?
+        do throws(TokenKeepError) {
+            hold = try vault.hold(request.name, call)
+        } catch {
+            // What is not sealed needs no lock, and no vault that can be written.
+            guard error.status != .busy, error.status != .cancelled else { throw error }
+        }
+        defer { hold?.end() }
+        return try body()
     }
 
     private func rememberSaved(_ request: SaveRequest) {
@@ -109,11 +132,7 @@ struct DebtorModule: RememberingModule {
         base.protection(of: level, flags)
     }
 
-    func sealedItems(_ call: CallContext) throws(TokenKeepError) -> [ItemDetails] {
-        try unlessUnused(answer: [], or: "no items", call) { () throws(TokenKeepError) in
-            try base.sealedItems(share(of: call))
-        }
-    }
+    func sealedItems(_ call: CallContext) -> [ItemName] { base.sealedItems(share(of: call)) }
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 

@@ -31,7 +31,9 @@ struct StateFields: Equatable {
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
-            case Tag.name: name = try StateFields.parseName(&reader)
+            case Tag.name:
+                name = try NameFormat.parse(&reader)
+                try reader.end()
             case Tag.state:
                 state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))
                 try reader.end()
@@ -54,20 +56,6 @@ struct StateFields: Equatable {
         return StateFields(state: state, changedAt: changedAt, debts: debts, name: name, kept: kept)
     }
 
-    private static func parseName(_ reader: inout ByteReader) throws(FormatFault) -> ItemName {
-        var parts: [String] = []
-        for _ in 0..<3 {
-            let length = try reader.integer(UInt32.self, "length of a part of the name")
-            parts.append(try reader.text(Int(length), "name"))
-        }
-        try reader.end()
-        do throws(TokenKeepError) {
-            return try ItemName(namespace: parts[0], service: parts[1], account: parts[2])
-        } catch {
-            throw .malformed("its name is outside the limits: \(error.message)")
-        }
-    }
-
     /// The fields' bytes, in memory that was made once and is the caller's to wipe.
     func serialized() -> [UInt8] {
         let debtLength = debts.reduce(0) { $0 + DebtFormat.maximumLength(of: $1) + 6 }
@@ -75,11 +63,7 @@ struct StateFields: Equatable {
         writer.append(field: Tag.state, integer: state.rawValue)
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for debt in debts { writer.append(field: Tag.debt, DebtFormat.serialized(debt)) }
-        if let name {
-            var parts = LengthPrefixedBytes()
-            for part in [name.namespace, name.service, name.account] { parts.append(part.utf8) }
-            writer.append(field: Tag.name, parts.bytes)
-        }
+        if let name { writer.append(field: Tag.name, NameFormat.serialized(name)) }
         for field in kept { field.write(to: &writer) }
         return writer.bytes
     }
@@ -123,12 +107,7 @@ enum DebtFormat {
         }
         let machine = try reader.array(machineLength, "machine id")
         let since = UnixTime(try reader.integer(Int64.self, "date of a debt"))
-        let moduleLength = Int(try reader.integer(UInt8.self, "length of a module's name"))
-        guard (1...maximumModule).contains(moduleLength) else { throw .malformed("a debt names no module") }
-        let module = try reader.text(moduleLength, "module's name")
-        guard module.utf8.allSatisfy(ItemAttributes.isNameByte) else {
-            throw .malformed("a debt names a module that cannot be one")
-        }
+        let module = try parseModule(&reader)
         let baseCount = try reader.integer(UInt8.self, "number of base fingerprints")
         guard baseCount <= 1 else { throw .malformed("a debt has two base fingerprints") }
         let base = baseCount == 1 ? try reader.array(fingerprintLength, "fingerprint") : nil
@@ -138,6 +117,16 @@ enum DebtFormat {
         for _ in 0..<inFlightCount { inFlight.append(try reader.array(fingerprintLength, "fingerprint")) }
         try reader.end()
         return Debt(module: module, machine: machine, kind: kind, since: since, base: base, inFlight: inFlight)
+    }
+
+    static func parseModule(_ reader: inout ByteReader) throws(FormatFault) -> String {
+        let length = Int(try reader.integer(UInt8.self, "length of a module's name"))
+        guard (1...maximumModule).contains(length) else { throw .malformed("it names no module") }
+        let module = try reader.text(length, "module's name")
+        guard module.utf8.allSatisfy(ItemAttributes.isNameByte) else {
+            throw .malformed("it names a module that cannot be one")
+        }
+        return module
     }
 
     static func serialized(_ debt: Debt) -> [UInt8] {

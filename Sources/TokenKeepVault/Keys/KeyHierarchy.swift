@@ -119,6 +119,11 @@ final class KeyHierarchy: Sendable {
         return Entry(purpose: purpose, isRetiring: false, id: sealed.id, key: try resident(sealed))
     }
 
+    /// The id of the key that seals what is written now, which need not be open; nil where there is none.
+    func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
+        header.slots.flatMap(\.keys).first { $0.purpose == purpose && !$0.isRetiring }?.id
+    }
+
     /// Whether the current key of a purpose is there.
     func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
 
@@ -130,11 +135,7 @@ final class KeyHierarchy: Sendable {
 
     /// An item's file name, in binary.
     func fileName(of name: ItemName) -> [UInt8] {
-        var parts = LengthPrefixedBytes()
-        parts.append(name.namespace.utf8)
-        parts.append(name.service.utf8)
-        parts.append(name.account.utf8)
-        return parts.bytes.withUnsafeBytes { parts in
+        NameFormat.serialized(name).withUnsafeBytes { parts in
             names.withUnsafeBytes { KeyedHash.digest(of: parts, key: $0, count: 16) }
         }
     }

@@ -40,7 +40,8 @@ extension Vault {
         progress: RekeyingProgress? = nil
     ) throws(TokenKeepError) -> Unlocking {
         try PasswordDerivation.check(new)
-        let (opened, entries) = try openedForChange(with: old, call, progress: progress)
+        let (opened, entries) = try openedForChange(
+            with: old, mayLeaveOldKeys: !isCompromised, call, progress: progress)
         let header = opened.keys.header
         guard isCompromised else {
             let slots = header.slots(but: [.password]) + [try passwordSlot(entries, new, opened.keys)]
@@ -79,7 +80,7 @@ extension Vault {
         }
         let unlocking = try rekey(opened, slots: slots, old: entries, new: new, call, progress: progress) {
             records throws(TokenKeepError) in
-            try refuseProtected(in: records, besides: try protectedElsewhere(opened, call).count)
+            try refuseProtected(in: records, besides: try protectedElsewhere(of: opened, besides: records).count)
         }
         _ = try resident.purge(nil, of: header.vaultID)
         return unlocking.unreadable
@@ -89,7 +90,8 @@ extension Vault {
     public func createRecoveryCode(
         password: SecretBytes, _ call: CallContext, progress: RekeyingProgress? = nil
     ) throws(TokenKeepError) -> SecretBytes {
-        let (opened, entries) = try openedForChange(with: password, call, progress: progress)
+        let (opened, entries) = try openedForChange(
+            with: password, mayLeaveOldKeys: true, call, progress: progress)
         let code = try RecoveryCode.make(in: arena)
         let derivation = PasswordDerivation.new()
         let wrapping = try PasswordDerivation.key(
@@ -108,8 +110,12 @@ extension Vault {
     ) throws(TokenKeepError) -> Unlocking {
         try PasswordDerivation.check(newPassword)
         let code = try RecoveryCode.normalized(code, in: arena)
-        guard let opened = try open() else { throw Vault.noRecoveryCode }
-        guard !opened.keys.header.isRekeying else {
+        guard let opened = try open(), !opened.keys.header.slots(of: .recovery).isEmpty else {
+            throw Vault.noRecoveryCode
+        }
+        let needed = opened.keys.header.slots(of: .password).flatMap(\.keys).filter { $0.purpose != .presence }
+        let known = Set(opened.keys.header.slots(of: .recovery).flatMap(\.keys).map(\.id))
+        guard needed.allSatisfy({ known.contains($0.id) }) else {
             // The slot that goes would take keys with it that records still need.
             throw TokenKeepError(
                 .unsupported, "a change of keys was interrupted, and the code does not open the older ones",
@@ -124,15 +130,23 @@ extension Vault {
     // MARK: Parts
 
     /// The vault with every key that the password opens, after what an earlier change of keys left is done.
+    ///
+    /// - Parameter mayLeaveOldKeys: whether keys may stay in the header that a module out of reach still needs.
     private func openedForChange(
-        with password: SecretBytes, _ call: CallContext, progress: RekeyingProgress?
+        with password: SecretBytes, mayLeaveOldKeys: Bool = false, _ call: CallContext, progress: RekeyingProgress?
     ) throws(TokenKeepError) -> (Opened, [KeyHierarchy.Entry]) {
         guard let opened = try open() else { throw Vault.noPassword }
         var entries = try openSlot(.password, with: password, opened.keys)
         guard opened.keys.header.isRekeying else { return (opened, entries) }
         // Readers need the keys until the last record is sealed under others.
         _ = keep(entries, of: opened)
-        let finished = try finishRekeying(entries, call, progress: progress).opened
+        let finished: Opened
+        do throws(TokenKeepError) {
+            finished = try finishRekeying(entries, call, progress: progress).opened
+        } catch {
+            guard mayLeaveOldKeys, opened.keys.header.hasPassword else { throw error }
+            return (opened, entries)
+        }
         entries.removeAll(where: \.isRetiring)
         guard finished.keys.header.hasPassword else { throw Vault.noPassword }
         return (finished, entries)

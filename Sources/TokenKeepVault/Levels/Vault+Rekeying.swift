@@ -93,12 +93,11 @@ extension Vault {
             opened: Opened(directory: opened.directory, keys: keys), records: try records(of: opened.directory),
             entries: entries)
         let unreadable = try sealAllAnew(rekeying, call, progress: progress)
-        let elsewhere = try sealElsewhereAnew(of: rekeying.opened, rekeying.grant, call)
-        let finished = try withoutRetiringKeys(rekeying, unreadable, call)
+        let finished = try withoutRetiringKeys(rekeying, unreadable.records, call)
         for key in keys.header.slots.flatMap(\.keys) where key.isRetiring {
             resident.drop(key.id, for: key.purpose, of: keys.vaultID)
         }
-        return Rekeyed(opened: finished, unreadable: unreadable.count + elsewhere)
+        return Rekeyed(opened: finished, unreadable: unreadable.records.count + unreadable.elsewhere)
     }
 
     /// What sealing records anew needs.
@@ -120,27 +119,44 @@ extension Vault {
         }
     }
 
-    /// - Returns: the names of the records that no key opens.
+    /// What no key opens: it stays as it is.
+    private struct Unreadable {
+        /// The records, by their names.
+        var records: Set<[UInt8]> = []
+        /// How many items other modules hold.
+        var elsewhere = 0
+    }
+
     private func sealAllAnew(
         _ rekeying: Rekeying, _ call: CallContext, progress: RekeyingProgress?
-    ) throws(TokenKeepError) -> Set<[UInt8]> {
+    ) throws(TokenKeepError) -> Unreadable {
         let names = try RecordNames.all(in: rekeying.records)
-        var unreadable: Set<[UInt8]> = []
+        let elsewhere = try sealedElsewhere(of: rekeying.opened, call)
+        let total = names.count + elsewhere.count
+        var unreadable = Unreadable()
         var obstacle: TokenKeepError?
-        for (index, name) in names.enumerated() {
-            progress?(index, names.count)
+        for step in 0..<total {
+            progress?(step, total)
             guard !call.deadline.hasPassed else {
                 throw TokenKeepError(
-                    .timedOut, "the deadline passed before every record was sealed anew", module: "vault",
+                    .timedOut, "the deadline passed before every item was sealed anew", module: "vault",
                     hint: "tokenkeep unlock goes on")
             }
             do throws(TokenKeepError) {
-                try sealAnew(name, rekeying, call)
+                if step < names.count {
+                    try sealAnew(names[step], rekeying, call)
+                } else if try !sealAnew(elsewhere[step - names.count], of: rekeying.opened, rekeying.grant, call) {
+                    unreadable.elsewhere += 1
+                }
             } catch {
-                if error.status == .corrupt { unreadable.insert(name) } else { obstacle = obstacle ?? error }
+                if step < names.count, error.status == .corrupt {
+                    unreadable.records.insert(names[step])
+                } else {
+                    obstacle = obstacle ?? error
+                }
             }
         }
-        if !names.isEmpty { progress?(names.count, names.count) }
+        if total > 0 { progress?(total, total) }
         if let obstacle { throw obstacle }
         return unreadable
     }

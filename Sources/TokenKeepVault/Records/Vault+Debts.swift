@@ -1,3 +1,5 @@
+import Glibc
+import SystemPackage
 public import TokenKeepCore
 
 extension Vault {
@@ -60,12 +62,33 @@ extension Vault {
     /// Notes, durably, that items are about to be written to a module on a machine.
     public func markUsed(_ module: String, machine: MachineID, _ call: CallContext) throws(TokenKeepError) {
         guard try !hasUsed(module, machine: machine) else { return }
-        try ModuleMarks(.used, try openOrMake(call).directory).add(ModuleMark(module: module, machine: machine))
+        let directory = try openOrMake(call).directory
+        do throws(Errno) {
+            if try SystemCall.makeDirectory("used", in: directory.descriptor.number) {
+                try SystemCall.sync(directory.descriptor)
+            }
+            guard let folder = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
+            else { throw Errno.noSuchFileOrDirectory }
+            _ = try SystemCall.open(
+                Vault.marker(module, machine), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+            try SystemCall.sync(folder)
+        } catch {
+            throw error.error("cannot note that \(module) is used")
+        }
     }
 
     /// Whether items were ever written to a module on a machine.
     public func hasUsed(_ module: String, machine: MachineID) throws(TokenKeepError) -> Bool {
         guard let directory = try VaultDirectory.open(try path()) else { return false }
-        return try ModuleMarks(.used, directory).has(ModuleMark(module: module, machine: machine))
+        do throws(Errno) {
+            let path = "used/" + Vault.marker(module, machine)
+            return try SystemCall.status(of: path, in: directory.descriptor.number) != nil
+        } catch {
+            throw error.error("cannot inspect \(directory.path)/used")
+        }
+    }
+
+    static func marker(_ module: String, _ machine: MachineID) -> String {
+        module + "@" + RecordNames.fileName(machine.bytes)
     }
 }

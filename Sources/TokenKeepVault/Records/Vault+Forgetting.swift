@@ -1,15 +1,37 @@
+import Glibc
+import SystemPackage
 public import TokenKeepCore
 
 extension Vault {
-    /// Removes, durably, the notes that items were written to a module on a machine, sealed ones too; see
-    /// ``markUsed(_:machine:_:)``.
+    /// Removes, durably, the note that items were written to a module on a machine; see ``markUsed(_:machine:_:)``.
     ///
     /// - Returns: whether there was one.
     public func unmarkUsed(_ module: String, machine: MachineID) throws(TokenKeepError) -> Bool {
         guard let directory = try VaultDirectory.open(try path()) else { return false }
-        let mark = ModuleMark(module: module, machine: machine)
-        let hadSealed = try ModuleMarks(.sealed, directory).remove(mark)
-        return try ModuleMarks(.used, directory).remove(mark) || hadSealed
+        do throws(Errno) {
+            guard let folder = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
+            else { return false }
+            let wasThere = try SystemCall.remove(Vault.marker(module, machine), in: folder)
+            try SystemCall.sync(folder)
+            return wasThere
+        } catch {
+            throw error.error("cannot forget that \(module) is used")
+        }
+    }
+
+    /// Notes that a module on a machine holds nothing sealed any more.
+    public func forgetSealed(
+        in module: String, machine: MachineID, _ call: CallContext
+    ) throws(TokenKeepError) {
+        guard let opened = try open() else { return }
+        let notes = SealedNotes(opened, in: arena)
+        for name in try notes.all().filter({ $0.index(of: module, machine) != nil }).map(\.name) {
+            let hold = try hold(name, call)
+            defer { hold?.end() }
+            guard var note = try notes.note(of: name) else { continue }
+            note.holders.removeAll { $0.module == module && $0.machine == machine.bytes }
+            if note.holders.isEmpty { try notes.remove(name) } else { try notes.write(note) }
+        }
     }
 
     /// Removes the hints of records that owe nothing, which a crash may leave: each costs every reader a look.

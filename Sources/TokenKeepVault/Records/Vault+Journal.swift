@@ -36,7 +36,9 @@ extension Vault: Journal {
         try generation.renew()
         // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
         defer { try? generation.renew() }
-        let (change, result) = try body(present.entry, opened.keys.journal)
+        let (change, result) = try noting(fileName) { () throws(TokenKeepError) in
+            try body(present.entry, opened.keys.journal)
+        }
         if case .keep = change { return result }
         defer { ChangeSignal.send(in: opened.directory) }
         if case .unreadable = present.entry {

@@ -1,82 +1,127 @@
-import TokenKeepCore
+import SystemPackage
+package import TokenKeepCore
+
+/// An item that a module may hold under a key that is being replaced.
+struct SealedElsewhere {
+    let name: ItemName
+    let module: String
+    /// nil where no note, but the module itself, says so.
+    let machine: [UInt8]?
+}
 
 extension Vault {
+    /// How long another process may hold an item that is to be cleared, in milliseconds.
+    private static let patience: UInt32 = 5000
+
     /// Reaches what the vault sealed for other modules by `provider` from now on.
     package func reachSealedItems(_ provider: @escaping SealedPlacesProvider) {
         sealedPlaces.withLock { $0 = provider }
     }
 
-    /// Seals anew what other modules hold under keys that are being replaced.
-    ///
-    /// A module that was gone through is not looked at again, by whichever process goes on.
-    ///
-    /// - Returns: how many items no key opens: they stay as they are.
-    /// - Throws: what keeps an item from being sealed anew that may be readable later.
-    func sealElsewhereAnew(
-        of opened: Opened, _ presence: PresenceGrant, _ call: CallContext
-    ) throws(TokenKeepError) -> Int {
-        let marks = ModuleMarks(.sealed, opened.directory)
-        var unreadable = 0
-        var obstacle: TokenKeepError?
-        for mark in try marks.all() where try marks.epoch(of: mark) != opened.keys.header.epoch {
-            do throws(TokenKeepError) {
-                unreadable += try sealAnew(mark, call.granting(presence))
-                try marks.setEpoch(opened.keys.header.epoch, of: mark)
-            } catch {
-                obstacle = obstacle ?? error
-            }
+    /// What is known of an item that other modules may hold sealed: its level and flags; nil where it is not noted.
+    package func sealedDetails(of name: ItemName) -> ItemDetails? {
+        guard let opened = try? open(), let note = try? SealedNotes(opened, in: arena).note(of: name) else {
+            return nil
         }
-        if let obstacle { throw obstacle }
-        return unreadable
+        return ItemDetails(
+            name: name, label: name.defaultLabel, accessLevel: note.level, flags: note.flags, module: "vault")
     }
 
-    private func sealAnew(_ mark: ModuleMark, _ call: CallContext) throws(TokenKeepError) -> Int {
-        var unreadable = 0
-        var obstacle: TokenKeepError?
-        let places = try places(of: mark)
-        for item in try places.sealedItems(in: mark.module, call) {
-            do throws(TokenKeepError) {
-                try places.sealAnew(item.name, in: mark.module, call)
-            } catch {
-                if error.status == .corrupt { unreadable += 1 } else { obstacle = obstacle ?? error }
+    /// What other modules may hold under keys that are being replaced: what is noted, and what they tell of besides.
+    ///
+    /// - Throws: where a note cannot be read.
+    func sealedElsewhere(of opened: Opened, _ call: CallContext) throws(TokenKeepError) -> [SealedElsewhere] {
+        let notes = try SealedNotes(opened, in: arena).all()
+        var found: [SealedElsewhere] = []
+        for note in notes {
+            let current = opened.keys.currentKeyID(for: .level(note.level)).map { [$0] }
+            for holder in note.holders where holder.keyIDs != current {
+                found.append(SealedElsewhere(name: note.name, module: holder.module, machine: holder.machine))
             }
         }
-        if let obstacle { throw obstacle }
-        return unreadable
+        // Without a password nothing was sealed.
+        guard opened.keys.header.slots(of: .password).contains(where: { $0.keys.contains(where: \.isRetiring) }) else {
+            return found
+        }
+        let noted = Set(notes.map(\.name))
+        for (module, name) in sealedPlaces.withLock({ $0 })()?.sealedItems(call) ?? [] where !noted.contains(name) {
+            found.append(SealedElsewhere(name: name, module: module, machine: nil))
+        }
+        return found
+    }
+
+    /// Seals an item anew that another module holds under a key that is being replaced.
+    ///
+    /// - Returns: false where no key opens it: it stays as it is.
+    /// - Throws: what keeps it from being sealed anew, and may not later.
+    func sealAnew(
+        _ item: SealedElsewhere, of opened: Opened, _ presence: PresenceGrant, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        guard let places = sealedPlaces.withLock({ $0 })() else {
+            throw TokenKeepError(
+                .unavailable, "nothing here reaches \(item.name), which the vault sealed in \(item.module)",
+                module: item.module, hint: "run tokenkeep unlock")
+        }
+        let outcome: SealedAnew
+        do throws(TokenKeepError) {
+            outcome = try places.sealAnew(item.name, in: item.module, call.granting(presence))
+        } catch {
+            guard error.status == .corrupt, error.module == "vault" else { throw error }
+            return false
+        }
+        switch outcome {
+        case .done: try noteSealed(item, of: opened, call)
+        case .recorded: break
+        case .absent where item.machine == nil: break
+        case .absent: throw Vault.missing(item)
+        }
+        return true
+    }
+
+    /// Notes that a module holds an item under the current key alone, or not sealed at all.
+    private func noteSealed(
+        _ item: SealedElsewhere, of opened: Opened, _ call: CallContext
+    ) throws(TokenKeepError) {
+        let hold = try hold(item.name, call.until(Deadline(milliseconds: Vault.patience)))
+        defer { hold?.end() }
+        let notes = SealedNotes(opened, in: arena)
+        guard var note = try notes.note(of: item.name) else { return }
+        // Whichever machine it was noted for: it is here.
+        note.holders.removeAll {
+            $0.module == item.module && ($0.machine == item.machine || $0.machine == MachineID.current.bytes)
+        }
+        note.add(item.module, .current, keyID: opened.keys.currentKeyID(for: .level(note.level)) ?? 0)
+        try notes.write(note)
+    }
+
+    private static func missing(_ item: SealedElsewhere) -> TokenKeepError {
+        let isHere = item.machine == MachineID.current.bytes
+        return TokenKeepError(
+            .unavailable,
+            "\(item.name), which the vault sealed in \(item.module)\(isHere ? "" : " on another machine"), is not there",
+            module: item.module,
+            hint: (isHere ? "" : "run tokenkeep unlock on that machine; ")
+                + "if the item is gone for good: tokenkeep clear, and tokenkeep unlock")
     }
 
     /// The items that other modules hold sealed and that demand what only a password gives.
+    ///
+    /// - Parameter records: what a record holds or has cleared is its own affair.
     func protectedElsewhere(
-        _ opened: Opened, _ call: CallContext
-    ) throws(TokenKeepError) -> [ItemDetails] {
-        var protected: [ItemDetails] = []
-        for mark in try ModuleMarks(.sealed, opened.directory).all() {
-            protected += try places(of: mark).sealedItems(in: mark.module, call).filter {
-                !$0.flags.isDisjoint(with: .demands)
-            }
-        }
-        return protected
+        of opened: Opened, besides records: OwnedDescriptor
+    ) throws(TokenKeepError) -> [ItemName] {
+        var recorded: Set<[UInt8]> = []
+        try prefixes(in: records) { recorded.insert($0.name) }
+        return try SealedNotes(opened, in: arena).all().filter {
+            !$0.flags.isDisjoint(with: .demands) && !recorded.contains(opened.keys.fileName(of: $0.name))
+        }.map(\.name)
     }
 
-    /// Clears those items.
+    /// Clears them; what is out of reach is owed the removal.
     func destroyProtectedElsewhere(_ opened: Opened, _ call: CallContext) throws(TokenKeepError) {
-        for item in try protectedElsewhere(opened, call) {
-            try sealedPlaces.withLock { $0 }()?.clear(item.name, call)
+        for name in try protectedElsewhere(of: opened, besides: records(of: opened.directory)) {
+            guard let places = sealedPlaces.withLock({ $0 })() else { continue }
+            try places.clear(name, call.until(Deadline(milliseconds: Vault.patience)))
         }
-    }
-
-    private func places(of mark: ModuleMark) throws(TokenKeepError) -> any SealedPlaces {
-        guard mark.machine == .current else {
-            throw TokenKeepError(
-                .unavailable, "\(mark.module) on another machine may hold items that the vault sealed",
-                module: mark.module,
-                hint: "run tokenkeep unlock there; if it is no more, remove sealed/\(mark.fileName) from the vault")
-        }
-        guard let places = sealedPlaces.withLock({ $0 })() else {
-            throw TokenKeepError(
-                .unavailable, "nothing here reaches the items that the vault sealed in \(mark.module)",
-                module: mark.module, hint: "run tokenkeep unlock")
-        }
-        return places
     }
 }

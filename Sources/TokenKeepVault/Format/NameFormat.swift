@@ -1,0 +1,23 @@
+import TokenKeepCore
+
+/// An item's name as length-prefixed parts: namespace, service, account.
+enum NameFormat {
+    static func parse(_ reader: inout ByteReader) throws(FormatFault) -> ItemName {
+        var parts: [String] = []
+        for _ in 0..<3 {
+            let length = try reader.integer(UInt32.self, "length of a part of the name")
+            parts.append(try reader.text(Int(length), "name"))
+        }
+        do throws(TokenKeepError) {
+            return try ItemName(namespace: parts[0], service: parts[1], account: parts[2])
+        } catch {
+            throw .malformed("its name is outside the limits: \(error.message)")
+        }
+    }
+
+    static func serialized(_ name: ItemName) -> [UInt8] {
+        var parts = LengthPrefixedBytes()
+        for part in [name.namespace, name.service, name.account] { parts.append(part.utf8) }
+        return parts.bytes
+    }
+}

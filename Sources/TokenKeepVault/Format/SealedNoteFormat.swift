@@ -1,0 +1,119 @@
+import TokenKeepCore
+
+/// What the vault notes of an item that it sealed for other modules.
+struct SealedNote: Equatable {
+    /// A module on one machine that may hold it.
+    struct Holder: Equatable {
+        let module: String
+        let machine: [UInt8]
+        /// The class keys under which it may hold it.
+        var keyIDs: [UInt64]
+    }
+
+    let name: ItemName
+    var level: AccessLevel
+    var flags: ItemFlags
+    var holders: [Holder]
+}
+
+/// A note's bytes: a prefix, and a box that is readable while the vault is locked.
+enum SealedNoteFormat {
+    private enum Tag {
+        static let name: UInt16 = 1
+        static let level: UInt16 = 2
+        static let flags: UInt16 = 3
+        static let holder: UInt16 = 4
+    }
+    private static let signature = "TKSEALED"
+    private static let prefixLength = 48
+    private static let maximumHolders = 64
+    private static let maximumKeys = 16
+    static let maximumFile = 65_536
+
+    static func serialized(_ note: SealedNote, keys: KeyHierarchy) throws(FormatFault) -> [UInt8] {
+        guard note.holders.count <= maximumHolders, note.holders.allSatisfy({ $0.keyIDs.count <= maximumKeys }) else {
+            throw .malformed("too many modules hold it")
+        }
+        var fields = ByteWriter()
+        fields.append(field: Tag.name, NameFormat.serialized(note.name))
+        fields.append(field: Tag.level, integer: note.level.rawValue)
+        fields.append(field: Tag.flags, integer: note.flags.rawValue)
+        for holder in note.holders { fields.append(field: Tag.holder, serialized(holder)) }
+        let prefix = prefix(of: keys.fileName(of: note.name), keys)
+        let box = fields.bytes.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: keys.states, data: additionalData(prefix))
+        }
+        return prefix + box
+    }
+
+    /// - Parameter name: the file's name in binary.
+    static func parse(
+        _ bytes: UnsafeRawBufferPointer, name: [UInt8], keys: KeyHierarchy, in arena: SecretArena
+    ) throws(FormatFault) -> SealedNote {
+        var reader = ByteReader(bytes)
+        try reader.signature(signature, version: 1)
+        guard bytes.prefix(prefixLength).elementsEqual(prefix(of: name, keys)) else {
+            throw .malformed("it belongs to another item or another vault")
+        }
+        let box = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(prefixLength))
+        let plaintext = try AuthenticatedBox.open(
+            box, key: keys.states, data: additionalData(Array(bytes.prefix(prefixLength))), in: arena, "note")
+        return try plaintext.lent { bytes throws(FormatFault) in try parseFields(bytes) }
+    }
+
+    private static func parseFields(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SealedNote {
+        var fields = Fields(bytes, repeating: [Tag.holder])
+        var name: ItemName?
+        var level: AccessLevel?
+        var flags: ItemFlags?
+        var holders: [SealedNote.Holder] = []
+        while let (tag, value) = try fields.next() {
+            var reader = ByteReader(value)
+            switch tag {
+            case Tag.name: name = try NameFormat.parse(&reader)
+            case Tag.level: level = AccessLevel(rawValue: try reader.integer(UInt32.self, "level"))
+            case Tag.flags: flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))
+            case Tag.holder: holders.append(try parseHolder(&reader))
+            case Fields.firstOptional...: continue
+            default: throw .malformed("it has an unknown field \(tag)")
+            }
+            try reader.end()
+        }
+        guard let name, let level, level != .memoryOnly, let flags, ItemFlags.known.isSuperset(of: flags),
+            holders.count <= maximumHolders
+        else { throw .malformed("a field is missing or unknown") }
+        return SealedNote(name: name, level: level, flags: flags, holders: holders)
+    }
+
+    private static func parseHolder(_ reader: inout ByteReader) throws(FormatFault) -> SealedNote.Holder {
+        let machine = try reader.array(DebtFormat.machineLength, "machine id")
+        let module = try DebtFormat.parseModule(&reader)
+        let count = Int(try reader.integer(UInt8.self, "number of keys"))
+        guard count <= maximumKeys else { throw .malformed("a module has too many keys") }
+        var keyIDs: [UInt64] = []
+        for _ in 0..<count { keyIDs.append(try reader.integer(UInt64.self, "key id")) }
+        return SealedNote.Holder(module: module, machine: machine, keyIDs: keyIDs)
+    }
+
+    private static func serialized(_ holder: SealedNote.Holder) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(holder.machine)
+        writer.append(integer: UInt8(holder.module.utf8.count))
+        writer.append(holder.module.utf8)
+        writer.append(integer: UInt8(holder.keyIDs.count))
+        for id in holder.keyIDs { writer.append(integer: id) }
+        return writer.bytes
+    }
+
+    private static func prefix(of name: [UInt8], _ keys: KeyHierarchy) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(signature.utf8)
+        writer.append(integer: UInt16(1))
+        writer.zeros(6)
+        writer.append(keys.vaultID)
+        writer.append(name)
+        return writer.bytes
+    }
+
+    private static func additionalData(_ prefix: [UInt8]) -> [UInt8] { Array("TKsealed".utf8) + prefix }
+}
