@@ -100,6 +100,34 @@ import TokenKeepCore
         #expect(try KernelKeyring.read(place, in: arena) == nil)
     }
 
+    /// Another unlock takes the key away that a reader has just found, and leaves one of the same name.
+    @Test func aKeyThatIsPutInPlaceOfAnotherIsReadMeanwhile() throws {
+        let place = "tokenkeep:test:\(getpid()):replaced"
+        let key = try SecretBytes(randomCount: 32)
+        #expect(KernelKeyring.publish(key, as: place, endsAfter: nil) == nil)
+        let isOver = Guarded(false)
+        let replaced = Guarded(0)
+        let thread = TestThread {
+            while !isOver.withLock({ $0 }) {
+                // What was replaced counts against the quota until the kernel collects it.
+                let reason = KernelKeyring.publish(key, as: place, endsAfter: nil)
+                replaced.withLock { $0 += reason == nil ? 1 : 0 }
+            }
+        }
+        let arena = SecretArena()
+        let deadline = Deadline(milliseconds: 60_000)
+        var missed = 0
+        var read = 0
+        while read < 50_000 || replaced.withLock({ $0 }) < 5000, !deadline.hasPassed {
+            if try KernelKeyring.read(place, in: arena) != key { missed += 1 }
+            read += 1
+        }
+        isOver.withLock { $0 = true }
+        thread.join()
+        #expect(missed == 0, "of \(read) while \(replaced.withLock { $0 }) were replaced")
+        #expect(KernelKeyring.purge(place) == .done)
+    }
+
     @Test func aKeyOfAnotherLengthIsNone() throws {
         try locked.save("a")
         try locked.setPassword()
