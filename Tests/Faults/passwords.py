@@ -102,15 +102,15 @@ def faults(machine, copy, arguments, input, before, after, fault):
 class Reader:
     """Loads every item again and again, and notes what it misses."""
 
-    def __init__(self, machine):
-        self.machine, self.missed, self.rounds = machine, [], 0
+    def __init__(self, machine, wrapper=()):
+        self.machine, self.wrapper, self.missed, self.rounds = machine, wrapper, [], 0
         self.over, self.turn = threading.Event(), threading.Condition()
         self.thread = threading.Thread(target=self.read)
 
     def read(self):
         while not self.over.is_set():
             for account, token in ITEMS.items():
-                found = self.machine.run("load", "s", account)
+                found = self.machine.run("load", "s", account, wrapper=self.wrapper)
                 if (found.returncode, found.stdout) != (0, token):
                     self.missed.append(f"{account}: {found.returncode} {found.stderr.strip()}")
             with self.turn:
@@ -137,24 +137,26 @@ def faults_while_others_read(machine, copy, arguments, input, before, after):
     """Kills at each call, and another process goes on with the change, slowly: nobody who reads meanwhile misses an item."""
     machine.restore(copy)
     assert machine.opens(before)
-    # Widens the moments between two steps.
+    # Widens the moments between two steps; and that of a reader who has the record, between it and its key.
     slowly = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
+    thinking = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=5000")
     calls = calls_of(machine, *arguments, input=input)
     interrupted = 0
     for name, number in calls:
         machine.restore(copy)
         assert machine.opens(before)
         when = f"at {name} {number} of {' '.join(arguments)}"
-        with Reader(machine) as reader:
+        with Reader(machine) as reader, Reader(machine, thinking) as slow:
             wrapper = (
                 "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}",
                 "-e", "inject=keyctl:delay_exit=2000")
             machine.run(*arguments, input=input, wrapper=wrapper)
-            reader.finish_round()
+            slow.finish_round()
             interrupted += "interrupted" in machine.status()
             opening = [password for password in (after, before) if machine.unlocks(password, slowly)]
-            reader.finish_round()
-        assert not reader.missed, f"readers missed {when}: {reader.missed}"
+            slow.finish_round()
+        missed = reader.missed + slow.missed
+        assert not missed, f"readers missed {when}: {missed}"
         assert len(opening) == 1 and "interrupted" not in machine.status(), f"{opening} open it {when}"
     assert interrupted > 2, f"only {interrupted} kills were in the middle"
     return len(calls)

@@ -142,6 +142,46 @@ import TokenKeepCore
         #expect(loading("a") == .ok)
     }
 
+    private static let absurdCosts: [(UInt32, UInt32)] = [
+        (17, 65_536), (.max, 8), (0, 65_536), (3, 1_048_577), (3, .max), (3, 7), (3, 0),
+    ]
+
+    /// Who has the keyfile can ask for any costs: the MAC is right. Nobody spends them.
+    @Test(arguments: absurdCosts)
+    func absurdCostsAreNotSpent(passes: UInt32, memoryKiB: UInt32) throws {
+        try locked.save("a")
+        try locked.setPassword()
+        let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
+        let keys = try #require(try locked.vault.open()).keys
+        let good = locked.file("header")
+        for type in [KnownSlot.SlotType.password, .recovery] {
+            let slots = keys.header.slots.map { slot -> Slot in
+                guard case .known(let known) = slot, known.type == type else { return slot }
+                let salt = [UInt8](repeating: 1, count: 16)
+                return .known(
+                    KnownSlot(
+                        type: type, id: known.id,
+                        derivation: .argon2id(passes: passes, memoryKiB: memoryKiB, salt: salt),
+                        createdAt: known.createdAt, keys: known.keys, extension: []))
+            }
+            let bad = keys.file(of: keys.header.with(slots: slots))
+            put(bad)
+            for vault in [locked.vault, locked.elsewhere()] {
+                #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", vault) }
+                #expect(throws: TokenKeepError(.corrupt, "")) {
+                    try vault.recover(code: code, newPassword: SecretBytes("new"), locked.call)
+                }
+                #expect(throws: TokenKeepError(.corrupt, "")) {
+                    try locked.strength(.diskTheft, of: .afterFirstUnlock, vault)
+                }
+                #expect(loading("a", vault) == .corrupt)
+            }
+            #expect(locked.file("header") == bad)
+        }
+        put(good)
+        #expect(loading("a") == .ok)
+    }
+
     /// A header before the password was set: what is saved then is under the keyfile, and the report says so.
     @Test func theReportIsThatOfTheHeaderThatIsThere() throws {
         try locked.save("a")
