@@ -106,6 +106,32 @@ import TokenKeepCore
         #expect(loading("a") == .ok && loading("b") == .ok)
     }
 
+    /// Who damages files of an unlocked vault does not keep its user from locking it.
+    @Test(arguments: [["keyfile"], ["header", "header.2"], ["keyfile", "header"]], [false, true])
+    func aDamagedVaultCanBeLocked(names: [String], isLost: Bool) throws {
+        try locked.save("a")
+        try locked.setPassword()
+        let keys = try #require(try locked.vault.open()).keys
+        let places = keys.header.slots.flatMap(\.keys).filter { $0.purpose != .presence }.map {
+            ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID)
+        }
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) != nil } && places.count == 3)
+        for name in names {
+            var bytes = locked.file(name)
+            bytes[bytes.count - 1] ^= 1
+            locked.directory.write(bytes, to: "vault/" + name)
+            if isLost { unlink("\(locked.path)/\(name)") }
+        }
+        #expect {
+            try locked.other().lock()
+        } throws: { error in
+            let error = error as? TokenKeepError
+            return error?.status == .corrupt && error?.hint?.contains("from a backup") == true
+                && error?.hint?.contains(".corrupt-1") == false
+        }
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) == nil })
+    }
+
     /// SECURITY.md: an older copy is not detected. With the password of its time it opens the keys of its time.
     @Test func aHeaderThatIsPutBackBringsItsPasswordBack() throws {
         try locked.setPassword()
