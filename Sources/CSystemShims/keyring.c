@@ -21,6 +21,9 @@
 /* Longer than the description of any key of ours: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
 #define LONGEST_DESCRIPTION 512
 
+/* How often a key may be replaced while it is read. */
+#define READ_ATTEMPTS 8
+
 static long control(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
     return syscall(SYS_keyctl, operation, a, b, c, d);
 }
@@ -68,17 +71,32 @@ int tokenkeep_keyring_publish(const char *description, const void *payload, size
     return error;
 }
 
-int tokenkeep_keyring_read(const char *description, void *payload, size_t length) {
-    long key = key_of_user(description);
-    if (key < 0)
-        return errno;
+static int read_key(unsigned long key, void *payload, size_t length) {
     char text[LONGEST_DESCRIPTION];
-    if (!describe((unsigned long)key, text) || !was_made_here(text))
+    if (!describe(key, text) || !was_made_here(text))
         return ENOKEY;
-    long count = control(KEYCTL_READ, (unsigned long)key, (unsigned long)payload, length, 0);
+    long count = control(KEYCTL_READ, key, (unsigned long)payload, length, 0);
     if (count < 0)
         return errno;
     return (size_t)count == length ? 0 : EMSGSIZE;
+}
+
+int tokenkeep_keyring_read(const char *description, void *payload, size_t length) {
+    long last = -1;
+    int error = ENOKEY;
+    /* An unlock meanwhile puts another key in the place of the one that was found, which is then gone. */
+    for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+        long key = key_of_user(description);
+        if (key < 0)
+            return errno;
+        if (key == last)
+            return error;
+        error = read_key((unsigned long)key, payload, length);
+        if (error != ENOKEY)
+            return error;
+        last = key;
+    }
+    return error;
 }
 
 /* What another user linked in is not there to be revoked: it goes from the keyring, and nothing reads it. */

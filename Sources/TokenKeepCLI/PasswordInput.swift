@@ -5,7 +5,8 @@ import TokenKeepCore
 enum PasswordInput {
     /// The lines of standard input, as many as are asked for; the last may lack its end.
     static func lines(_ count: Int) throws(TokenKeepError) -> [SecretBytes] {
-        let input = try SecretInput.readToEnd(of: STDIN_FILENO)
+        let input = try SecretInput.readToEnd(
+            of: STDIN_FILENO, tooLong: TokenKeepError(.invalid, "standard input holds more than any password has"))
         let lines: [SecretBytes] = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
             var lines: [SecretBytes] = []
             var parts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

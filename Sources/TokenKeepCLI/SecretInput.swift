@@ -17,7 +17,11 @@ enum SecretInput {
     }
 
     /// Reads one byte more than a secret may have into one guarded buffer: a buffer that grew would leave copies behind.
-    static func readToEnd(of descriptor: Int32) throws(TokenKeepError) -> SecretBytes {
+    ///
+    /// - Parameter tooLong: the error where there is more.
+    static func readToEnd(
+        of descriptor: Int32, tooLong: TokenKeepError = SecretInput.tooLong()
+    ) throws(TokenKeepError) -> SecretBytes {
         var count = 0
         let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
             while count < bytes.count {
@@ -33,7 +37,7 @@ enum SecretInput {
                 }
             }
         }
-        guard count <= Limits.secret else { throw tooLong() }
+        guard count <= Limits.secret else { throw tooLong }
         return try buffer.prefix(count)
     }
 }

@@ -24,10 +24,14 @@ public final class Vault: Sendable {
 
     /// The vault in `path`, which tests choose; nil for the user's.
     ///
-    /// - Parameter keyringObstacle: why the kernel's keyring must not be used; nil to try it.
-    package init(arena: SecretArena, path: String?, keyringObstacle: String? = nil) {
+    /// - Parameters:
+    ///   - keyringObstacle: why the kernel's keyring must not be used; nil to try it.
+    ///   - clock: the time of keys that are not in the kernel, in seconds; nil for that since the machine's start.
+    package init(
+        arena: SecretArena, path: String?, keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil
+    ) {
         self.arena = arena
-        resident = ResidentKeys(arena: arena, obstacle: keyringObstacle)
+        resident = ResidentKeys(arena: arena, obstacle: keyringObstacle, clock: clock)
         cache = KeyCache(arena: arena, resident: resident)
         knownPath = Guarded(path)
     }

@@ -2,7 +2,12 @@
 
 plant-as UID VAULT    puts keys of the same descriptions in place of this vault's, as another user who inherits a session
                       keyring that the user's is linked into
-read-as UID           tries to read every key of TokenKeep's as another user who inherits all keyrings
+count VAULT           says whether keys of this vault are there
+read-as UID           tries to find and to read every key of TokenKeep's as another user, who inherits a session keyring that
+                      the user's is linked into, as a login leaves it
+read-from OWNER UID   the same with the keys of another owner, started by root
+end-key VAULT CLASS HOW
+                      revokes, invalidates, unlinks or expires the key of one class
 new-session COMMAND   runs a command in a session keyring of its own
 no-session COMMAND    runs a command in a session keyring that the user's is not linked into
 fill COMMAND          runs a command while the user has as many keys as he may
@@ -16,7 +21,8 @@ import sys
 import time
 
 ADD_KEY, KEYCTL = 248, 250  # x86-64
-GET_ID, JOIN_SESSION, SETPERM, DESCRIBE, LINK, READ = 0, 1, 5, 6, 8, 11
+GET_ID, JOIN_SESSION, REVOKE, SETPERM, DESCRIBE, LINK, UNLINK, SEARCH, READ = 0, 1, 3, 5, 6, 8, 9, 10, 11
+SET_TIMEOUT, INVALIDATE = 15, 21
 EVERYTHING = 0x3F3F3F3F
 THREAD, PROCESS, SESSION, USER = -1, -2, -3, -4
 libc = ctypes.CDLL(None, use_errno=True)
@@ -46,14 +52,24 @@ def become(uid):
     os.setresuid(uid, uid, uid)
 
 
-def plant_as(uid, vault):
+def keys_of(vault):
+    """Those of other vaults are somebody's."""
     with open(vault + "/keyfile", "rb") as keyfile:
         vault_id = keyfile.read()[16:32].hex().encode()
+    return [(key, description) for key, description in keys() if description.startswith(b"tokenkeep:" + vault_id)]
+
+
+def log_in():
+    """A session keyring that the user's is linked into, as pam_keyinit makes it."""
     keyring = control(GET_ID, USER, 1)
     control(JOIN_SESSION, None)
     control(LINK, keyring, SESSION)
-    # Those of other vaults are somebody's.
-    descriptions = [description for _, description in keys() if description.startswith(b"tokenkeep:" + vault_id)]
+    return keyring
+
+
+def plant_as(uid, vault):
+    keyring = log_in()
+    descriptions = [description for _, description in keys_of(vault)]
     become(uid)
     planted = 0
     for description in descriptions:
@@ -62,12 +78,36 @@ def plant_as(uid, vault):
     print(f"keys there: {'some' if descriptions else 'none'}, all replaced: {planted == len(descriptions)}")
 
 
-def read_as(uid):
-    found = [key for key, _ in keys()]
+def read_as(uid, owner=None):
+    if owner is not None:
+        # Back to root, which may become the next one; whoever runs a set-user-id program gives it his session.
+        os.setresgid(owner, owner, 0)
+        os.setresuid(owner, owner, 0)
+    log_in()
+    found = list(keys())
+    if owner is not None:
+        os.setresuid(0, 0, 0)
     become(uid)
     buffer = ctypes.create_string_buffer(64)
-    read = sum(control(READ, key, buffer, len(buffer)) >= 0 for key in found)
-    print(f"keys there: {'some' if found else 'none'}, read by the other user: {read}")
+    read = sum(control(READ, key, buffer, len(buffer)) >= 0 for key, _ in found)
+    searched = sum(control(SEARCH, SESSION, b"user", description, 0) >= 0 for _, description in found)
+    print(f"keys there: {'some' if found else 'none'}, read by the other user: {read}, found by their names: {searched}")
+
+
+def end_key(vault, number, how):
+    key = next(key for key, description in keys_of(vault) if description.split(b":")[2] == number.encode())
+    if how == "revoke":
+        done = control(REVOKE, key)
+    elif how == "invalidate":
+        done = control(INVALIDATE, key)
+    elif how == "unlink":
+        done = control(UNLINK, key, USER)
+    else:
+        done = control(SET_TIMEOUT, key, 1)
+        buffer, deadline = ctypes.create_string_buffer(64), time.monotonic() + 20
+        while done == 0 and control(READ, key, buffer, len(buffer)) >= 0 and time.monotonic() < deadline:
+            pass
+    print(f"{how} the key of class {number}:", "done" if done == 0 else os.strerror(ctypes.get_errno()))
 
 
 def free_keys():
@@ -96,11 +136,21 @@ def fill(command, but=0):
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
+def count(vault):
+    print(f"keys of the vault: {'some' if keys_of(vault) else 'none'}")
+
+
 verb, rest = sys.argv[1], sys.argv[2:]
 if verb == "read-as":
     read_as(int(rest[0]))
+elif verb == "read-from":
+    read_as(int(rest[1]), owner=int(rest[0]))
 elif verb == "plant-as":
     plant_as(int(rest[0]), rest[1])
+elif verb == "count":
+    count(rest[0])
+elif verb == "end-key":
+    end_key(*rest)
 elif verb == "fill":
     fill(rest)
 elif verb == "nearly-fill":

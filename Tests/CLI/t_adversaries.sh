@@ -7,6 +7,9 @@ cell() { "$TOKENKEEP" protection --json | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)["levels"]
 print(next(row["axes"][sys.argv[2]]["strength"] for row in rows if row["level"] == sys.argv[1]))' "$1" "$2"; }
+# The report's rows of the two levels, and of the second with user presence.
+report() { "$TOKENKEEP" protection | sed -n '1,3p;8p'; }
+export -f report
 keys() { python3 "$HERE/keys.py" "$@"; }
 
 printf secret | run save example.com ann
@@ -20,6 +23,7 @@ cp -a "$TOKENKEEP_VAULT" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/othe
     chmod 755 "$TOKENKEEP"
     run load example.com ann)
 keys read-as 65534
+cell when-unlocked other-user
 cell after-first-unlock other-user
 
 title "another user, who puts keys of his own in the place of those in the kernel"
@@ -67,7 +71,7 @@ unshare -m bash -u -c '
     run load example.com ann
     printf "#!/bin/sh\nexec python3 %s/tmp/raised.py %s \"\$@\"\n" "$WORK" "$TOKENKEEP" >"$WORK/tmp/raised"
     chmod 755 "$WORK/tmp/raised"
-    (TOKENKEEP="$WORK/tmp/raised"; run load example.com ann; run unlock --stdin <<<horse)
+    (TOKENKEEP="$WORK/tmp/raised"; run load example.com ann; run unlock --stdin <<<horse; report)
     run lock'
 
 title "the kernel's keyring is not to be had"
@@ -78,16 +82,16 @@ for reason in EPERM ENOSYS EACCES; do
         run load example.com ann
         run unlock --stdin <<<horse
         run lock
-        cell when-unlocked screen-lock)
+        report)
 done
 (TOKENKEEP="$WORK/tmp/namespace"
     printf '#!/bin/sh\nexec unshare -U -r %s "$@"\n' "$WORK/tmp/tokenkeep" >"$TOKENKEEP"
     chmod 755 "$TOKENKEEP"
-    run unlock --stdin <<<horse)
+    run unlock --stdin <<<horse
+    report)
 
 title "as many keys as a user may have"
-as_nobody sh -c 'printf secret | "$0" save example.com ann && echo horse | "$0" password set --stdin && "$0" lock' "$WORK/tmp/tokenkeep"
-as_nobody python3 "$HERE/keys.py" fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; "$0" load example.com ann; echo "[exit $?]"' "$WORK/tmp/tokenkeep"
+as_nobody python3 "$HERE/keys.py" fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; "$0" load example.com ann; echo "[exit $?]"; "$0" protection | sed -n "1,3p;8p"' "$WORK/tmp/tokenkeep"
 # Where not all fit, none is left there.
 as_nobody python3 "$HERE/keys.py" nearly-fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; python3 "$1" read-as 65534' "$WORK/tmp/tokenkeep" "$HERE/keys.py"
 as_nobody sh -c 'echo horse | "$0" unlock --stdin; "$0" load example.com ann; "$0" lock' "$WORK/tmp/tokenkeep"

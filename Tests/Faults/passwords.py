@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """Kills each change of a vault's passwords at every system call that changes something, or fails it there.
 
-Usage: passwords.py PROGRAM
+Usage: passwords.py PROGRAM [CHANGE]
+
+CHANGE is one of them alone, as "password set".
 
 Whatever happened, exactly one of the old and the new password (or none) opens the vault, every item is readable then, and
-another run completes the work.
+another run completes the work. The same with others that read all the while, and with the recovery code in the place of the
+password.
 """
 import os
 import re
@@ -12,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = ["rename", "renameat", "renameat2", "unlinkat", "fsync", "fdatasync", "pwrite64", "write", "linkat"]
@@ -54,6 +58,10 @@ class Machine:
         self.run("lock")
         return self.run("unlock", "--stdin", input=password + "\n").returncode == 0
 
+    def unlocks(self, password, wrapper=()):
+        """The same where the keys stay as they are until then: others read meanwhile."""
+        return self.run("unlock", "--stdin", input=password + "\n", wrapper=wrapper).returncode == 0
+
     def restore(self, copy):
         self.run("lock")
         shutil.rmtree(self.vault)
@@ -91,7 +99,96 @@ def faults(machine, copy, arguments, input, before, after, fault):
         assert not locked or machine.opens(opening[0]), f"{opening[0]} opens it once {when}"
         machine.check_items(when + " and an unlock")
         assert "interrupted" not in machine.status(), f"the change goes on with no unlock {when}"
+        if arguments[:2] == ("recovery", "use"):
+            machine.expect("recovery", "use", "--stdin", input=input)
     return len(calls)
+
+
+class Reader:
+    """Loads every item again and again, and notes what it misses."""
+
+    def __init__(self, machine, wrapper=()):
+        self.machine, self.wrapper, self.missed, self.rounds = machine, wrapper, [], 0
+        self.over, self.turn = threading.Event(), threading.Condition()
+        self.thread = threading.Thread(target=self.read)
+
+    def read(self):
+        while not self.over.is_set():
+            for account, token in ITEMS.items():
+                found = self.machine.run("load", "s", account, wrapper=self.wrapper)
+                if (found.returncode, found.stdout) != (0, token):
+                    self.missed.append(f"{account}: {found.returncode} {found.stderr.strip()}")
+            with self.turn:
+                self.rounds += 1
+                self.turn.notify_all()
+
+    def finish_round(self):
+        """Waits until a round is over that began after this call."""
+        with self.turn:
+            last = self.rounds + 2
+            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=60), "the reader stands still"
+
+    def __enter__(self):
+        self.thread.start()
+        self.finish_round()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def faults_while_others_read(machine, copy, arguments, input, before, after):
+    """Kills at each call, and another process goes on with the change: nobody who reads meanwhile misses an item."""
+    machine.restore(copy)
+    assert machine.opens(before)
+    # The moments between two steps are widened in turn with that of a reader who has the record, between it and its key.
+    slowly = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
+    thinking = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=10000")
+    calls = calls_of(machine, *arguments, input=input)
+    interrupted = 0
+    for index, (name, number) in enumerate(calls):
+        machine.restore(copy)
+        assert machine.opens(before)
+        when = f"at {name} {number} of {' '.join(arguments)}"
+        with Reader(machine) as reader, Reader(machine, thinking) as slow:
+            wrapper = (
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}",
+                "-e", "inject=keyctl:delay_exit=2000")
+            machine.run(*arguments, input=input, wrapper=wrapper)
+            slow.finish_round()
+            interrupted += "interrupted" in machine.status()
+            opening = [password for password in (after, before) if machine.unlocks(password, slowly if index % 2 else ())]
+            slow.finish_round()
+        missed = reader.missed + slow.missed
+        assert not missed, f"readers missed {when}: {missed}"
+        assert len(opening) == 1 and "interrupted" not in machine.status(), f"{opening} open it {when}"
+    assert interrupted > 2, f"only {interrupted} kills were in the middle"
+    return len(calls)
+
+
+def recoveries(machine, copy, code, arguments, input, before, after):
+    """Kills at each call; then the code is good, or says that it is not and changes nothing: no item is lost."""
+    machine.restore(copy)
+    assert machine.opens(before)
+    refused = 0
+    for name, number in calls_of(machine, *arguments, input=input):
+        machine.restore(copy)
+        assert machine.opens(before)
+        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}")
+        machine.run(*arguments, input=input, wrapper=wrapper)
+        when = f"after a kill at {name} {number} of {' '.join(arguments)}"
+        recovered = machine.run("recovery", "use", "--stdin", input=f"{code}\nthree\n")
+        machine.check_items(f"{when} and the code")
+        was_good = recovered.returncode == 0
+        assert was_good or (recovered.returncode == 4 and "hint: " in recovered.stderr), f"{recovered} {when}"
+        refused += "interrupted" in recovered.stderr
+        opening = [password for password in (after, before, "three") if machine.opens(password)]
+        assert len(opening) == 1 and was_good == (opening == ["three"]), f"{opening} open it {when}: {recovered}"
+        assert machine.opens(opening[0]), f"{opening[0]} opens it once {when}"
+        machine.check_items(f"{when} and an unlock")
+    assert refused > 2, f"only {refused} refusals in the middle"
+    return refused
 
 
 def derives_once(machine):
@@ -116,7 +213,9 @@ def main():
         (("password", "change", "--compromised", "--stdin"), "one\ntwo\n", "one", "two"),
         (("password", "remove", "--stdin"), "one\n", "one", None),
         (("recovery", "create", "--stdin"), "one\n", "one", "one"),
+        (("recovery", "use", "--stdin"), "CODE\ntwo\n", "one", "two"),
     ]
+    changes = [change for change in changes if sys.argv[2:] in ([], [" ".join(change[0][:-1])])]
     for arguments, input, before, after in changes:
         work = tempfile.mkdtemp(prefix="tokenkeep-passwords-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         name = " ".join(arguments[:-1])
@@ -124,17 +223,24 @@ def main():
             machine = Machine(work)
             if before:
                 machine.expect("password", "set", "--stdin", input=before + "\n")
+                code = machine.expect("recovery", "create", "--stdin", input=before + "\n").strip()
+                input = input.replace("CODE", code)
             shutil.copytree(machine.vault, work + "/copy")
             kills = faults(machine, work + "/copy", arguments, input, before, after, "signal=KILL")
             # How a failure is met does not depend on which of the changes it befalls.
             errors = name in ("password set", "recovery create") and faults(
                 machine, work + "/copy", arguments, input, before, after, "error=ENOSPC")
             assert kills > 3, f"only {kills} kills"
+            others = ""
+            if "--compromised" in arguments:
+                kills += faults_while_others_read(machine, work + "/copy", arguments, input, before, after)
+                refused = recoveries(machine, work + "/copy", code, arguments, input, before, after)
+                others = f", {refused} codes refused"
             if after == "one":
                 machine.restore(work + "/copy")
                 machine.run("password", "set", "--stdin", input="one\n")
                 derives_once(machine)
-            print(f"ok   {name}: {kills} kills, {errors or 0} failures", flush=True)
+            print(f"ok   {name}: {kills} kills, {errors or 0} failures{others}", flush=True)
         except Exception as problem:
             failed += 1
             print(f"FAIL {name}: {problem}", flush=True)
@@ -142,7 +248,7 @@ def main():
             machine.run("lock")
             shutil.rmtree(work, ignore_errors=True)
     print(f"{len(changes) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or not changes else 0
 
 
 if __name__ == "__main__":

@@ -9,11 +9,14 @@ final class LockedVault: @unchecked Sendable {
     let directory = TemporaryDirectory(inMemory: true)
     let call = CallContext(deadline: Deadline(milliseconds: 30_000))
     private let keyringObstacle: String?
+    private let clock: (@Sendable () -> Int64)?
     let vault: Vault
 
-    init(keyringObstacle: String? = nil) {
+    init(keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         self.keyringObstacle = keyringObstacle
-        vault = Vault(arena: SecretArena(), path: directory.path + "/vault", keyringObstacle: keyringObstacle)
+        self.clock = clock
+        vault = Vault(
+            arena: SecretArena(), path: directory.path + "/vault", keyringObstacle: keyringObstacle, clock: clock)
     }
 
     deinit { _ = try? vault.lock() }
@@ -21,7 +24,28 @@ final class LockedVault: @unchecked Sendable {
     var path: String { directory.path + "/vault" }
 
     /// The same vault as another process sees it.
-    func other() -> Vault { Vault(arena: SecretArena(), path: path, keyringObstacle: keyringObstacle) }
+    func other() -> Vault {
+        Vault(arena: SecretArena(), path: path, keyringObstacle: keyringObstacle, clock: clock)
+    }
+
+    /// The same vault on another machine, whose kernel has none of its keys.
+    func elsewhere() -> Vault { Vault(arena: SecretArena(), path: path, keyringObstacle: "another machine") }
+
+    /// What a load ends with; ``Status/internal`` where it gives another value than ``save(_:_:level:flags:presence:)`` saves.
+    func loading(_ account: String, from vault: Vault? = nil) -> Status {
+        do {
+            return try load(account, from: vault) == "secret" ? .ok : .internal
+        } catch {
+            return (error as? TokenKeepError)?.status ?? .internal
+        }
+    }
+
+    /// How strong one axis is of a level, as the report says.
+    func strength(
+        _ axis: ProtectionAxis, of level: AccessLevel = .afterFirstUnlock, _ vault: Vault? = nil
+    ) throws -> ProtectionStrength {
+        try (vault ?? self.vault).protection(of: level, [])[axis].strength
+    }
 
     func save(
         _ account: String, _ secret: String = "secret", level: AccessLevel? = nil, flags: ItemFlags = [],

@@ -93,9 +93,31 @@ final class KeyCache: Sendable {
         guard let keyfile = try KeyCache.readKeyfile(of: directory, in: arena) else {
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has lost its keyfile", module: "vault",
-                hint: "restore the file keyfile from a backup: without it nothing can be opened")
+                hint: KeyCache.keyfileHint)
         }
         return keyfile
+    }
+
+    private static let keyfileHint = "restore the file keyfile from a backup: without it nothing can be opened"
+
+    /// Whose keys are resident: as the keyfile says, or where it is damaged a header that nothing vouches for. Nil where
+    /// there is neither.
+    func vaultID(of directory: VaultDirectory) throws(TokenKeepError) -> [UInt8]? {
+        let damage: TokenKeepError?
+        do throws(TokenKeepError) {
+            if let keyfile = try KeyCache.readKeyfile(of: directory, in: arena) { return keyfile.vaultID }
+            damage = nil
+        } catch {
+            damage = error
+        }
+        for name in VaultMaking.headers {
+            guard let bytes = try? VaultFiles.read(name, in: directory.descriptor, atMost: Header.maximumLength),
+                let parsed = try? bytes.lent({ bytes throws(FormatFault) in try Header.parse(bytes) })
+            else { continue }
+            return parsed.header.vaultID
+        }
+        if let damage { throw damage }
+        return nil
     }
 
     /// The vault's keyfile; nil where there is none.
@@ -109,7 +131,9 @@ final class KeyCache: Sendable {
         do throws(FormatFault) {
             return try bytes.lent { bytes throws(FormatFault) in try Keyfile.parse(bytes, in: arena) }
         } catch {
-            throw error.error(in: "keyfile")
+            let error = error.error(in: "keyfile")
+            guard error.status == .corrupt else { throw error }
+            throw TokenKeepError(error.status, error.message, module: "vault", hint: keyfileHint)
         }
     }
 

@@ -23,11 +23,15 @@ final class ResidentKeys: Sendable {
     private let memory = Guarded(Memory())
     private let arena: SecretArena
     private let givenObstacle: String?
+    private let secondsSinceBoot: @Sendable () -> Int64
 
-    /// - Parameter obstacle: why the kernel's keyring must not be used, where it could be: for tests.
-    init(arena: SecretArena, obstacle: String? = nil) {
+    /// - Parameters:
+    ///   - obstacle: why the kernel's keyring must not be used, where it could be: for tests.
+    ///   - clock: the time of keys in memory, in seconds: for tests.
+    init(arena: SecretArena, obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         self.arena = arena
         givenObstacle = obstacle
+        secondsSinceBoot = clock ?? ResidentKeys.timeSinceBoot
     }
 
     /// Why keys are not kept in the kernel's keyring; nil where that is tried. Looked at when a key is to be kept: a vault
@@ -63,7 +67,7 @@ final class ResidentKeys: Sendable {
                 }
                 let seconds = ResidentKeys.seconds(of: entry)
                 memory.keys[place] = Held(
-                    key: entry.key, deadline: seconds.map { ResidentKeys.secondsSinceBoot() + Int64($0) })
+                    key: entry.key, deadline: seconds.map { secondsSinceBoot() + Int64($0) })
             }
             if reason == nil { memory.probed = nil }
             if reason != nil || memory.keys.isEmpty { memory.reason = reason }
@@ -93,7 +97,7 @@ final class ResidentKeys: Sendable {
         if usesKernel, let key = try KernelKeyring.read(place, in: arena) { return key }
         return memory.withLock { memory in
             guard let held = memory.keys[place] else { return nil }
-            if let deadline = held.deadline, ResidentKeys.secondsSinceBoot() >= deadline {
+            if let deadline = held.deadline, secondsSinceBoot() >= deadline {
                 memory.keys[place] = nil
                 return nil
             }
@@ -135,7 +139,8 @@ final class ResidentKeys: Sendable {
 
     private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(RecordNames.fileName(vaultID)):" }
 
-    private static func secondsSinceBoot() -> Int64 {
+    /// Goes on while the machine sleeps.
+    @Sendable private static func timeSinceBoot() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec)

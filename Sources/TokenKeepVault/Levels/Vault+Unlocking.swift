@@ -55,10 +55,10 @@ extension Vault {
     @discardableResult
     public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
         guard let directory = try VaultDirectory.open(try path()),
-            let keyfile = try KeyCache.readKeyfile(of: directory, in: arena)
+            let vaultID = try cache.vaultID(of: directory)
         else { throw Vault.noPassword }
         // Also where the header cannot be read: what is resident goes first.
-        let reason = try resident.purge(locking == .all ? nil : .level(.whenUnlocked), of: keyfile.vaultID)
+        let reason = try resident.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
         guard let opened = try open(), !opened.keys.header.slots(of: .password).isEmpty else { throw Vault.noPassword }
         return reason
     }

@@ -1,0 +1,77 @@
+# needs: root
+# Who has a copy of the vault where none of its keys is: another user stands for another machine. The report agrees each time.
+cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
+install -d -o 65534 -g 65534 -m 700 "$WORK/other"
+printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$WORK/tmp/elsewhere"
+chmod 755 "$WORK/tmp/elsewhere"
+there() { (export TOKENKEEP="$WORK/tmp/elsewhere" TOKENKEEP_VAULT="$WORK/other/vault"; "$@"); }
+copy() { rm -rf "$WORK/other/vault" && cp -a "$1" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/other/vault"; }
+# The report's rows of the two levels, and of the second with user presence.
+report() { "$TOKENKEEP" protection | sed -n '1,3p;8p'; }
+try() {
+    run load example.com screen
+    run load example.com first
+    report
+}
+
+title "no password: the copy opens"
+printf secret | run save example.com screen --level when-unlocked
+printf secret | run save example.com first
+copy "$TOKENKEEP_VAULT"
+cp -a "$TOKENKEEP_VAULT" "$WORK/before"
+there try
+
+title "a password that he has not"
+run password set --stdin <<<horse
+printf secret | run save example.com demands --require-enforced
+copy "$TOKENKEEP_VAULT"
+there try
+there run load example.com demands
+there run unlock --stdin <<<wrong
+there run list
+there run export "$WORK/other/export" --stdin <<<passphrase
+there run clear example.com screen
+cp -a "$TOKENKEEP_VAULT" "$WORK/horse"
+
+title "a password that he knows: no key of the machine takes part"
+copy "$TOKENKEEP_VAULT"
+there run unlock --stdin <<<horse
+there try
+there run lock
+
+title "a backup from before the password: what was in it, and nothing of what was saved later"
+copy "$WORK/before"
+there try
+cp "$TOKENKEEP_VAULT"/records/* "$WORK/other/vault/records/" && chown -R 65534:65534 "$WORK/other/vault"
+there try
+there run load example.com demands
+
+title "a password that he learned, and a change that was told of it"
+printf 'horse\nbattery\n' | run password change --stdin --compromised
+printf secret | run save example.com later
+copy "$TOKENKEEP_VAULT"
+there run unlock --stdin <<<horse
+cp "$WORK/horse"/header* "$WORK/other/vault/" && chown -R 65534:65534 "$WORK/other/vault"
+there run unlock --stdin <<<horse
+there try
+there run load example.com later
+there run lock
+
+title "memory that may be written to the swap space"
+(
+    ulimit -l 0
+    printf '#!/bin/sh\nexec setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock %s "$@"\n' "$WORK/tmp/tokenkeep" >"$WORK/tmp/swapped"
+    chmod 755 "$WORK/tmp/swapped"
+    TOKENKEEP="$WORK/tmp/swapped"
+    report
+    printf secret | run save example.com demands --require-enforced
+)
+
+title "the password removed: the copy opens, and the older one with its password opens nothing of it"
+printf battery | run password remove --stdin --destroy-items
+copy "$TOKENKEEP_VAULT"
+there try
+cp "$WORK/horse"/header* "$WORK/other/vault/" && chown -R 65534:65534 "$WORK/other/vault"
+there run unlock --stdin <<<horse
+there try
+there run lock
