@@ -181,6 +181,10 @@ def prefix_cases():
     """Values of the prefix that are wrong while the box is sealed for them."""
     for kind in (0, 1, 3, 4):
         yield spoilt(f"kind-{kind}", f"It is of kind {kind}", kind=kind)
+    for kind in (1, 3):
+        data = SealedPlan(VAULT, ANNA, kind=kind).data(state_length=40, metadata_length=40)
+        comment = f"It is of kind {kind}, and the lengths of boxes that are not there are what such a record's may be."
+        yield case(f"sealed-kind-{kind}-with-lengths", data, comment)
     yield spoilt("version-0", "It has version 0", version=0)
     yield spoilt("version-2", "It has version 2", "UNSUPPORTED", version=2)
     yield spoilt("magic", "It has another signature", magic=b"TKHEADER")
