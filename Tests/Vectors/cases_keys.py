@@ -39,6 +39,8 @@ def keyfile_cases():
     yield vault_case(
         "keyfile-version-2", {"keyfile": newer}, "The keyfile has version 2 and is otherwise right.", "UNSUPPORTED"
     )
+    never = VAULT.keyfile_fields(version=0).data
+    yield vault_case("keyfile-version-0", {"keyfile": never}, "The keyfile has version 0 and is otherwise right.")
     reserved = VAULT.keyfile_fields(reserved=b"\0\0\0\0\0\1").data
     yield vault_case(
         "keyfile-reserved-not-zero",
@@ -82,6 +84,8 @@ def header_field_cases():
         "Both headers have version 2 and are otherwise right.",
         "UNSUPPORTED",
     )
+    never = VAULT.header_fields(version=0).data
+    yield both_headers("header-version-0", never, "Both headers have version 0 and are otherwise right.")
     other = VAULT.header_fields(vault_id=FOREIGN.vault_id).data
     yield both_headers(
         "header-foreign-vault-id", other, "Both headers have another vault id than the keyfile and are otherwise right."

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from cases_common import ANNA, BERT, FOREIGN, VAULT, base_files, flipped, path_of, record_case
 from vault_format import HOME, OWED, TOMBSTONE
+from vault_primitives import length_prefixed
 from vault_writer import ItemPlan, Key, RecordPlan, encode_fields, new_key, patched, state_pairs, without_boxes
 from vector_file import Vector
 
@@ -76,6 +77,8 @@ def prefix_cases():
     )
     newer = RecordPlan(VAULT, ANNA, version=2).data()
     yield record_case("record-version-2", newer, "The record has version 2 and is otherwise right.", "UNSUPPORTED")
+    never = RecordPlan(VAULT, ANNA, version=0).data()
+    yield record_case("record-version-0", never, "The record has version 0 and is otherwise right.")
 
 
 def length_cases():
@@ -280,6 +283,10 @@ def level_cases():
         yield record_case(f"record-{word}-changed-version-not", data, comment)
 
 
+def packed(names):
+    return length_prefixed([name.encode("utf-8") for name in names])
+
+
 def tombstone_cases():
     boxes = RecordPlan(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
     yield record_case("record-tombstone-with-boxes", boxes, "The state is a tombstone, metadata and secret are there.")
@@ -301,6 +308,20 @@ def tombstone_cases():
     plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE))
     plan.secret_box = RecordPlan(VAULT, ANNA).secret_box
     yield record_case("record-tombstone-with-secret-box", plan.data(), "A tombstone has a secret box.")
+    names = {
+        "of-another-item": (BERT.names(), b"", "names another item"),
+        "of-another-namespace": (("org.example.app", ANNA.service, ANNA.account), b"", "names another namespace's item"),
+        "without-service": (("", "", ANNA.account), b"", "names an item without a service"),
+        "with-a-byte-behind": (ANNA.names(), b"\0", "has a byte behind the item's name"),
+    }
+    for word, (parts, behind, what) in names.items():
+        data = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (4, packed(parts) + behind))).data()
+        yield record_case(f"record-tombstone-name-{word}", data, f"The state of a tombstone {what}.")
+    cut = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (4, packed(ANNA.names())[:-1]))).data()
+    yield record_case("record-tombstone-name-cut", cut, "The item's name ends early in the state of a tombstone.")
+    for state, word in ((HOME, "home"), (OWED, "owed")):
+        data = RecordPlan(VAULT, ANNA, state_pairs(state, (4, packed(ANNA.names())))).data()
+        yield record_case(f"record-{word}-with-name", data, f"The state is {word} and holds the item's name.")
     good = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
     yield record_case(
         "record-tombstone-flipped-state",

@@ -5,7 +5,7 @@ import struct
 from cases_common import ANNA, BERT, FOREIGN, VAULT, base_files, path_of, record_case, vault_case, with_anna
 from vault_format import OWED, TOMBSTONE
 from vault_keys import RETIRING, SLOT_DEVICE, SLOT_PASSWORD, SLOT_RECOVERY
-from vault_primitives import argon2id
+from vault_primitives import argon2id, length_prefixed
 from vault_writer import (
     CREATED_AT,
     ItemPlan,
@@ -224,6 +224,13 @@ def state_cases():
         "not-found-tombstone-with-debts",
         tombstone.data(),
         "The item was cleared, two modules may still hold it.",
+        "NOT_FOUND",
+    )
+    name = length_prefixed([part.encode("utf-8") for part in ANNA.names()])
+    yield record_case(
+        "not-found-tombstone-with-name",
+        without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (3, debt(2)), (4, name))).data(),
+        "The item was cleared, and the tombstone says which it was.",
         "NOT_FOUND",
     )
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints the items of an export: docs/format.md, section 6. Usage: read_export.py FILE, the passphrase on standard input."""
+"""Prints the items of an export: docs/format.md, section 7. Usage: read_export.py FILE, the passphrase on standard input."""
 
 import sys
 

@@ -18,8 +18,11 @@ from vault_keys import parse_header
 from vault_primitives import VaultError
 
 TOP_LEVEL_FILES = re.compile(r"(keyfile|header|header\.2|lock|generation|changed)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+")
-TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used"}
+TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used", "sealed"}
 RECORD_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
+MARK_FILES = re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}")
+# How long a mark may be; one of `sealed` may be being replaced.
+MARKS = {"used": (MARK_FILES, {0}), "sealed": (re.compile(MARK_FILES.pattern + r"(\.tmp)?"), {0, 8})}
 
 
 def check_entries(directory):
@@ -37,9 +40,23 @@ def check_entries(directory):
         if not RECORD_FILES.fullmatch(entry):
             yield f"records/{entry}: no name of the format"
         yield from check_entry(directory, "records/" + entry, owner, False)
+    for folder in MARKS:
+        yield from check_marks(directory, folder, owner)
     for entry in ("records", "lock"):
         if not os.path.lexists(os.path.join(directory, entry)):
             yield f"{entry}: missing"
+
+
+def check_marks(directory, folder, owner):
+    names, sizes = MARKS[folder]
+    path = os.path.join(directory, folder)
+    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+        entry = f"{folder}/{name}"
+        if not names.fullmatch(name):
+            yield f"{entry}: no name of the format"
+        elif os.lstat(os.path.join(path, name)).st_size not in sizes and not name.endswith(".tmp"):
+            yield f"{entry}: of another length than a mark"
+        yield from check_entry(directory, entry, owner, False)
 
 
 def check_entry(directory, entry, owner, is_directory):

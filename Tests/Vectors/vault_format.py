@@ -147,7 +147,7 @@ def parse_record(data, name, vault_id, name_key_id, where):
     return Prefix(data[:PREFIX_SIZE], level, flags, metadata_key_id, class_key_id, *boxes)
 
 
-def parse_state(data, level, where):
+def parse_state(data, level, name, name_key, where):
     fields = parse_fields(data, {3: 64}, {1, 2, 3, 4, 16, 17}, where)
     state = field_integer(fields, 1, 1, where)
     debts = [parse_debt(value, where) for value in fields.get(3, [])]
@@ -161,11 +161,12 @@ def parse_state(data, level, where):
     if 4 in fields:
         if state != TOMBSTONE:
             raise Corrupt(where, "a name in the state of a record that is no tombstone")
-        cursor = Cursor(fields[4][0], where)
+        cursor, parts = Cursor(fields[4][0], where), []
         for least, most in ((0, 64), (1, 255), (0, 255)):
-            length = cursor.integer(4, least, most)
-            check_text(cursor.take(length), where)
+            parts.append(decode_text(cursor.take(cursor.integer(4)), least, most, where))
         cursor.end()
+        if item_name(name_key, *parts) != name:
+            raise Corrupt(where, "the state names another item than NAME")
     if pending is not None and len(pending) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)
@@ -288,7 +289,8 @@ class VaultReader:
         state_plain = open_box(
             subkey(name_key, 2, b"TKname__"), prefix.state_data(), prefix.state_box, where + ", state"
         )
-        item = Item(name, prefix.level, prefix.flags, parse_state(state_plain, prefix.level, where + ", state"))
+        state = parse_state(state_plain, prefix.level, name, name_key, where + ", state")
+        item = Item(name, prefix.level, prefix.flags, state)
         if item.state.state == TOMBSTONE:
             return item
         metadata_key = self.key(PURPOSE_METADATA, prefix.metadata_key_id, where)
@@ -306,18 +308,20 @@ class VaultReader:
             raise UnknownKey(where, f"key id {key_id:016x} for purpose {purpose} is not in the header")
         return self.header.opened.get((purpose, key_id))
 
+    def secret_keys(self, prefix, class_key):
+        """What the secret may be sealed under; nothing where no slot that was opened has the presence key."""
+        if not prefix.flags & FLAG_PRESENCE:
+            return [class_key]
+        presence = [
+            (state, key_id) for (purpose, key_id), state in self.header.wrapped.items() if purpose == PURPOSE_PRESENCE
+        ]
+        opened = [self.header.opened.get((PURPOSE_PRESENCE, key_id)) for _, key_id in sorted(presence)]
+        return [hash_bytes(32, class_key, key) for key in opened if key]
+
     def open_secret(self, item, prefix, class_key, where):
-        keys = [class_key]
-        if prefix.flags & FLAG_PRESENCE:
-            presence = [
-                (state, key_id)
-                for (purpose, key_id), state in self.header.wrapped.items()
-                if purpose == PURPOSE_PRESENCE
-            ]
-            opened = [self.header.opened.get((PURPOSE_PRESENCE, key_id)) for _, key_id in sorted(presence)]
-            keys = [hash_bytes(32, class_key, key) for key in opened if key]
-            if not keys:
-                return
+        keys = self.secret_keys(prefix, class_key)
+        if not keys:
+            return
         item.secret = self.open_with_any(keys, prefix, where + ", secret")
         if (
             item_version(self.header.name_key, item.metadata, item.level, item.flags, item.secret)

@@ -129,7 +129,7 @@ class Cursor:
     def magic_and_version(self, magic):
         if self.take(8) != magic:
             raise Corrupt(self.where, "does not begin with " + magic.decode())
-        version = self.integer(2)
+        version = self.integer(2, 1)
         if version != 1:
             raise Unsupported(self.where, f"version {version}")
 

@@ -1,7 +1,7 @@
 """The file format of a vector: a text header, an empty line, then the vault's files with their bytes.
 
 Each file stands behind a line `--- PATH LENGTH`: exactly LENGTH bytes and a newline. Whoever unpacks a vector makes the
-directory `records` even where no record is in it; directories have mode 0700, files 0600.
+directory `records` even where no record is in it, and others for the files in them; directories have mode 0700, files 0600.
 """
 
 import base64
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class Vector:
     """`item` is (namespace, service, account); `also` is (service, account, secret) in the same namespace, or None.
 
-    `password` and `code` unlock the vault before anything is loaded."""
+    `password` and `code` unlock the vault before anything is loaded. With `sealed`, (level, flags, bytes), the item is in
+    another module, which holds these bytes for its secret and says that it has this level and these flags."""
 
     name: str
     expect: str
@@ -24,6 +25,7 @@ class Vector:
     also: tuple | None = None
     password: bytes | None = None
     code: bytes | None = None
+    sealed: tuple | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
@@ -36,6 +38,9 @@ class Vector:
             lines.append("password-base64: " + base64.b64encode(self.password).decode("ascii"))
         if self.code is not None:
             lines.append("code: " + self.code.decode("ascii"))
+        if self.sealed:
+            level, flags, sealed = self.sealed
+            lines.append(f"sealed: {level} {flags} " + base64.b64encode(sealed).decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
@@ -62,7 +67,11 @@ def decode(name, data):
     item = tuple(words["item"].split("|"))
     password = base64.b64decode(words["password-base64"], validate=True) if "password-base64" in words else None
     code = words["code"].encode("ascii") if "code" in words else None
-    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code)
+    sealed = None
+    if "sealed" in words:
+        level, flags, *encoded = words["sealed"].split(" ")
+        sealed = (int(level), int(flags), base64.b64decode("".join(encoded), validate=True))
+    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code, sealed)
 
 
 def unpack(vector, directory):
@@ -70,6 +79,9 @@ def unpack(vector, directory):
     os.chmod(directory, 0o700)
     os.mkdir(os.path.join(directory, "records"), 0o700)
     for path, content in vector.files.items():
+        parent = os.path.join(directory, os.path.dirname(path))
+        if not os.path.isdir(parent):
+            os.mkdir(parent, 0o700)
         descriptor = os.open(os.path.join(directory, path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// Sealed items in a real keyring are what docs/format.md says: a second implementation, in Python, finds and opens them.
+@Suite struct SealedFormatTests {
+    private let world: SealingWorld
+
+    init() throws { world = try SealingWorld() }
+
+    /// What the second reader prints; it looks at the vault's files too.
+    private func read(password: String = "horse") throws -> (output: String, status: Int32) {
+        let vectors = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors")
+        return try ChildProcess.run(
+            "/usr/bin/python3", ["-B", vectors.path + "/read_sealed.py", world.directory.path + "/vault"],
+            environment: world.keyring.bus.environment, input: password)
+    }
+
+    private func inNamespace(_ namespace: String) throws -> Store {
+        var configuration = StoreConfiguration(
+            stackText: world.stack, namespace: namespace, timeoutMilliseconds: 20_000)
+        configuration.vaultPath = world.directory.path + "/vault"
+        configuration.busAddress = world.keyring.bus.address
+        return try Store(configuration)
+    }
+
+    @Test func theSecondReaderReadsThem() throws {
+        try world.save("plain", account: "plain")
+        try world.save("one", level: .whenUnlocked)
+        try world.save("", account: "bob", level: .afterFirstUnlock, flags: [.requireEnforced, .synchronizable])
+        let password = world.password
+        try world.save("each use", account: "eve", flags: .userPresence, in: world.open { _ in password })
+        _ = try inNamespace("team").save(
+            SaveRequest(
+                name: ItemName(namespace: "team", service: "café", account: ""),
+                secret: SecretBytes(bytes: [0, 92, 255]),
+                accessLevel: .whenUnlocked, label: "Ours", attributes: ItemAttributes([("b", "2"), ("a", "ü")]),
+                expiresAt: UnixTime(2_000_000_000)))
+        let expected = """
+            ["", "example.com", "ann", 1, 0, "example.com (ann)", null, {}, "b25l"]
+            ["", "example.com", "bob", 2, 5, "example.com (bob)", null, {}, ""]
+            ["", "example.com", "eve", 2, 2, "example.com (eve)", null, {}, "ZWFjaCB1c2U="]
+            ["team", "café", "", 1, 0, "Ours", "2000000000", {"a": "ü", "b": "2"}, "AFz/"]
+
+            """
+        let before = try read()
+        #expect(before.output == expected && before.status == 0)
+        #expect(try read(password: "another").status == 1)
+        // Keys that are replaced leave them as they were, and a note of it.
+        _ = try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
+            try vault.changePassword(from: password, to: SecretBytes("new"), isCompromised: true, call)
+        }
+        let after = try read(password: "new")
+        #expect(after.output == expected && after.status == 0)
+        let mark = try #require(world.directory.names(in: "vault/sealed").first)
+        let header = try #require(world.directory.read("vault/header"))
+        let epoch = try #require(world.directory.read("vault/sealed/" + mark))
+        // That of the header before the one without the old keys.
+        #expect(epoch.count == 8 && Int(epoch[0]) == Int(header[32]) - 1)
+        #expect(mark == "secret-service@" + MachineID.current.bytes.map { String(format: "%02x", $0) }.joined())
+    }
+}

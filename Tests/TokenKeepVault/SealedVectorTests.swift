@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepVault
+
+/// What the vault seals is what another implementation would have sealed.
+@Suite struct SealedVectorTests {
+    private static let prefixLength = 96
+
+    /// Those that are sealed under the current keys, in the order of their names.
+    private static let current = Vector.all.filter {
+        $0.fields["sealed"] != nil && $0.fields["expect"] == "OK" && !$0.testDescription.contains("retiring-class-key.")
+            && !$0.testDescription.contains("old-key")
+    }
+
+    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+
+    @Test func thereAreVectors() { #expect(SealedVectorTests.current.count > 20) }
+
+    /// All but the nonce and what hangs on it is the same, and the module is noted.
+    @Test(arguments: current)
+    func sealsTheSame(vector: Vector) throws {
+        let directory = TemporaryDirectory()
+        vector.unpack(into: directory)
+        let vault = vector.vault(in: directory)
+        let presence = try vector.unlock(vault)
+        let call = presence.map(self.call.granting) ?? self.call
+        let (details, bytes) = try #require(try vector.sealed())
+        let secret = try SecretBytes(bytes: try #require(vector.secret))
+        let sealed = try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+        let anew = sealed.withUnsafeBytes { Array($0) }
+        #expect(anew.prefix(SealedVectorTests.prefixLength) == bytes.prefix(SealedVectorTests.prefixLength))
+        #expect(anew.count == bytes.count && anew != bytes)
+        let opened = try VaultSealer(vault).open(sealed, of: details, call)
+        #expect(opened.withUnsafeBytes { Array($0) } == vector.secret)
+        let mark = ModuleMark(module: details.module, machine: .current)
+        #expect(directory.read("vault/sealed/" + mark.fileName) == [])
+    }
+
+    /// What a retiring key sealed is sealed anew under the current one.
+    @Test(arguments: ["valid-sealed-retiring-class-key.vector", "valid-sealed-rekeying-old-key.vector"])
+    func sealsUnderTheCurrentKey(name: String) throws {
+        let vector = try #require(Vector.all.first { $0.testDescription == name })
+        let directory = TemporaryDirectory()
+        vector.unpack(into: directory)
+        let vault = vector.vault(in: directory)
+        _ = try vector.unlock(vault)
+        let (details, bytes) = try #require(try vector.sealed())
+        let secret = try VaultSealer(vault).open(SecretBytes(bytes: bytes), of: details, call)
+        let sealed = try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+        let keyID = try #require(try vault.open()).keys.currentKey(for: .level(details.accessLevel)).id
+        let id = withUnsafeBytes(of: keyID.littleEndian) { Array($0) }
+        sealed.withUnsafeBytes { anew in
+            #expect(Array(anew[72..<80]) == id && Array(anew[..<72]) == Array(bytes[..<72]))
+        }
+        #expect(Array(bytes[72..<80]) != id)
+    }
+
+    /// The vectors hold no secret of this size.
+    @Test func sealsTheLongestSecret() throws {
+        let vault = LockedVault(keyringObstacle: "this is a test")
+        try vault.save("any")
+        let sealer = VaultSealer(vault.vault)
+        let details = ItemDetails(
+            name: try ItemName(service: "s", account: "a"), label: "", accessLevel: .whenUnlocked,
+            module: "secret-service")
+        let bytes = (0..<Limits.secret).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let sealed = try sealer.seal(SecretBytes(bytes: bytes), of: details, for: details.module, call)
+        #expect(sealed.count == SealedVectorTests.prefixLength + bytes.count + 40)
+        #expect(try sealer.open(sealed, of: details, call).withUnsafeBytes { Array($0) } == bytes)
+    }
+
+    @Test func readsItsMarks() throws {
+        let vector = try #require(Vector.all.first { $0.testDescription == "valid-sealed-mark-epochs.vector" })
+        let directory = TemporaryDirectory()
+        vector.unpack(into: directory)
+        let marks = ModuleMarks(.sealed, try #require(try vector.vault(in: directory).open()).directory)
+        let found = try marks.all().sorted { $0.module < $1.module }
+        #expect(found.map(\.module) == ["another.module", "secret-service"])
+        #expect(try found.map { try marks.epoch(of: $0) } == [1, 0x0102_0304_0506_0708])
+        #expect(found.first?.machine == MachineID(bytes: [UInt8](repeating: 0, count: 16)))
+        // Each module is another mark on another machine.
+        #expect(try !marks.has(ModuleMark(module: "another.module", machine: .current)))
+        for mark in found { #expect(vector.files.contains { $0.path == "sealed/" + mark.fileName }) }
+    }
+}

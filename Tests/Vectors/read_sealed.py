@@ -1,0 +1,75 @@
+#!/usr/bin/python3
+"""Prints the items that a vault sealed for the Secret Service of the session bus: docs/format.md, section 6.
+
+Usage: read_sealed.py DIR, the vault's password on standard input. Each item is a line of JSON, in the order of their names.
+Exit: 0 all is well; 1 something is not as the format says, in the vault's files or in the service.
+"""
+
+import base64
+import json
+import sys
+
+import gi
+
+from read_vault import audit
+from vault_format import VaultReader
+from vault_primitives import Corrupt, VaultError
+from vault_sealed import open_sealed
+
+gi.require_version("Secret", "1")
+from gi.repository import Secret  # noqa: E402: the version must be said first
+
+PREFIX = b"tokenkeep-base64:"
+LEVELS = ["when-unlocked", "after-first-unlock"]
+LEVELS += [word + "-this-device-only" for word in (*LEVELS, "when-passcode-set")]
+REQUIRED = {"service", "account", "namespace", "access", "encoding", "sealed"}
+OPTIONAL = {"flags", "expires"}
+
+
+def stored_items(vault_id):
+    """[(label, attributes, secret's bytes)]"""
+    service = Secret.Service.get_sync(Secret.ServiceFlags.OPEN_SESSION | Secret.ServiceFlags.LOAD_COLLECTIONS)
+    flags = Secret.SearchFlags.ALL | Secret.SearchFlags.LOAD_SECRETS
+    items = service.search_sync(None, {"tokenkeep:sealed": vault_id}, flags, None)
+    return [(item.get_label(), item.get_attributes(), item.get_secret().get()) for item in items]
+
+
+def read_item(reader, label, attributes, stored):
+    where = f"item {label!r}"
+    if attributes.get("xdg:schema") != "org.tokenkeep.Item":
+        raise Corrupt(where, "another schema")
+    rest = {name: value for name, value in attributes.items() if name != "xdg:schema"}
+    own = {name[12:]: rest.pop(name) for name in sorted(rest) if name.startswith("tokenkeep:a:")}
+    if any(not name.startswith("tokenkeep:") for name in rest):
+        raise Corrupt(where, f"attributes that others look for, or may add: {sorted(rest)}")
+    values = {name[10:]: value for name, value in rest.items()}
+    if not REQUIRED <= values.keys() <= REQUIRED | OPTIONAL or values["encoding"] != "base64":
+        raise Corrupt(where, f"not the attributes of a sealed secret: {sorted(rest)}")
+    if values.get("flags") == "0" or not stored.startswith(PREFIX):
+        raise Corrupt(where, "flags of 0, or a secret without the words before base64")
+    names = (values["namespace"], values["service"], values["account"])
+    level, flags = LEVELS.index(values["access"]) + 1, int(values.get("flags", "0"))
+    secret = open_sealed(reader, names, level, flags, base64.b64decode(stored.removeprefix(PREFIX), validate=True))
+    ends = values.get("expires")
+    return [*names, level, flags, label, ends, own, base64.b64encode(secret).decode("ascii")]
+
+
+def main():
+    directory, password = sys.argv[1], sys.stdin.buffer.read()
+    problems = audit(directory, password)["problems"]
+    items = []
+    try:
+        reader = VaultReader(directory, password)
+        for stored in stored_items(reader.keyfile.vault_id.hex()):
+            items.append(read_item(reader, *stored))
+    except VaultError as error:
+        problems.append(str(error))
+    for item in sorted(items, key=lambda item: item[:3]):
+        print(json.dumps(item, ensure_ascii=False))
+    for problem in problems:
+        print("read_sealed: " + problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
