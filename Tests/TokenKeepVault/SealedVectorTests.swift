@@ -17,6 +17,14 @@ import TokenKeepCore
 
     private let call = CallContext(deadline: Deadline(milliseconds: 5000))
 
+    private func seal(
+        _ secret: SecretBytes, _ details: ItemDetails, _ vault: Vault, _ call: CallContext
+    ) throws -> SecretBytes {
+        let hold = try vault.hold(details.name, call)
+        defer { hold?.end() }
+        return try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+    }
+
     @Test func thereAreVectors() { #expect(SealedVectorTests.current.count > 20) }
 
     /// All but the nonce and what hangs on it is the same, and the module is noted.
@@ -29,14 +37,16 @@ import TokenKeepCore
         let call = presence.map(self.call.granting) ?? self.call
         let (details, bytes) = try #require(try vector.sealed())
         let secret = try SecretBytes(bytes: try #require(vector.secret))
-        let sealed = try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+        let sealed = try seal(secret, details, vault, call)
         let anew = sealed.withUnsafeBytes { Array($0) }
         #expect(anew.prefix(SealedVectorTests.prefixLength) == bytes.prefix(SealedVectorTests.prefixLength))
         #expect(anew.count == bytes.count && anew != bytes)
         let opened = try VaultSealer(vault).open(sealed, of: details, call)
         #expect(opened.withUnsafeBytes { Array($0) } == vector.secret)
-        let mark = ModuleMark(module: details.module, machine: .current)
-        #expect(directory.read("vault/sealed/" + mark.fileName) == [])
+        let note = try vault.open().flatMap { try SealedNotes($0, in: SecretArena()).note(of: details.name) }
+        let keyID = try #require(try vault.open()).keys.currentKey(for: .level(details.accessLevel)).id
+        #expect(note?.level == details.accessLevel && note?.flags == details.flags)
+        #expect(note?.holders.last?.keyIDs.contains(keyID) == true)
     }
 
     /// What a retiring key sealed is sealed anew under the current one.
@@ -49,7 +59,7 @@ import TokenKeepCore
         _ = try vector.unlock(vault)
         let (details, bytes) = try #require(try vector.sealed())
         let secret = try VaultSealer(vault).open(SecretBytes(bytes: bytes), of: details, call)
-        let sealed = try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+        let sealed = try seal(secret, details, vault, call)
         let keyID = try #require(try vault.open()).keys.currentKey(for: .level(details.accessLevel)).id
         let id = withUnsafeBytes(of: keyID.littleEndian) { Array($0) }
         sealed.withUnsafeBytes { anew in
@@ -67,22 +77,8 @@ import TokenKeepCore
             name: try ItemName(service: "s", account: "a"), label: "", accessLevel: .whenUnlocked,
             module: "secret-service")
         let bytes = (0..<Limits.secret).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        let sealed = try sealer.seal(SecretBytes(bytes: bytes), of: details, for: details.module, call)
+        let sealed = try seal(SecretBytes(bytes: bytes), details, vault.vault, call)
         #expect(sealed.count == SealedVectorTests.prefixLength + bytes.count + 40)
         #expect(try sealer.open(sealed, of: details, call).withUnsafeBytes { Array($0) } == bytes)
-    }
-
-    @Test func readsItsMarks() throws {
-        let vector = try #require(Vector.all.first { $0.testDescription == "valid-sealed-mark-epochs.vector" })
-        let directory = TemporaryDirectory()
-        vector.unpack(into: directory)
-        let marks = ModuleMarks(.sealed, try #require(try vector.vault(in: directory).open()).directory)
-        let found = try marks.all().sorted { $0.module < $1.module }
-        #expect(found.map(\.module) == ["another.module", "secret-service"])
-        #expect(try found.map { try marks.epoch(of: $0) } == [1, 0x0102_0304_0506_0708])
-        #expect(found.first?.machine == MachineID(bytes: [UInt8](repeating: 0, count: 16)))
-        // Each module is another mark on another machine.
-        #expect(try !marks.has(ModuleMark(module: "another.module", machine: .current)))
-        for mark in found { #expect(vector.files.contains { $0.path == "sealed/" + mark.fileName }) }
     }
 }

@@ -12,7 +12,6 @@ from vault_writer import PREFIX_LAYOUT, Fields, ItemPlan, Key, RecordPlan, Vault
 from vector_file import Vector
 
 SECRET_LIMIT = 1048616
-MACHINE = seeded("machine", 16).hex()
 
 
 def cases():
@@ -20,7 +19,6 @@ def cases():
     yield from flag_cases()
     yield from key_cases()
     yield from unlocked_cases()
-    yield from mark_cases()
     yield from byte_cases()
     yield from prefix_cases()
     yield from length_cases()
@@ -134,7 +132,7 @@ def unlocked_cases():
         vault = VaultPlan(f"sealed while rekeying {word}")
         old = [new_key(f"{word} old {key.purpose}", key.purpose, RETIRING) for key in vault.keyfile_slot().keys]
         slots = [vault.keyfile_slot(keys=old), argon_slot(vault.keyfile_slot().keys, PASSWORD)]
-        files = base_files(vault, slots, bert=False) | marks(b"")
+        files = base_files(vault, slots, bert=False)
         data = SealedPlan(vault, ANNA, old[1] if word == "old" else None).data()
         comment = f"Keys are being replaced; it is sealed under the {word} one."
         yield case(f"valid-sealed-rekeying-{word}-key", data, comment, "OK", files=files, password=PASSWORD)
@@ -142,21 +140,6 @@ def unlocked_cases():
         if word == "new":
             name, expect = "locked-sealed-rekeying-new-key", "LOCKED"
         yield case(name, data, comment[:-1] + ", and the vault is locked.", expect, files=files)
-
-
-def marks(content):
-    return {f"sealed/secret-service@{MACHINE}": content, f"used/secret-service@{MACHINE}": b""}
-
-
-def mark_cases():
-    data = SealedPlan(VAULT, ANNA).data()
-    comment = "The vault notes that a module holds what it sealed, never sealed anew."
-    yield case("valid-sealed-mark-empty", data, comment, "OK", files=base_files() | marks(b""))
-    files = base_files() | marks(struct.pack("<Q", 0x0102030405060708))
-    files[f"sealed/another.module@{'0' * 32}"] = struct.pack("<Q", 1)
-    files[f"sealed/another.module@{'0' * 32}.tmp"] = b"\1\0\0"
-    comment = "The notes hold epochs; the rest of an unfinished write lies beside them."
-    yield case("valid-sealed-mark-epochs", data, comment, "OK", files=files)
 
 
 def byte_cases():

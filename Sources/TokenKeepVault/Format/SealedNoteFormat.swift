@@ -58,7 +58,9 @@ enum SealedNoteFormat {
         let box = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(prefixLength))
         let plaintext = try AuthenticatedBox.open(
             box, key: keys.states, data: additionalData(Array(bytes.prefix(prefixLength))), in: arena, "note")
-        return try plaintext.lent { bytes throws(FormatFault) in try parseFields(bytes) }
+        let note = try plaintext.lent { bytes throws(FormatFault) in try parseFields(bytes) }
+        guard keys.fileName(of: note.name) == name else { throw .malformed("its fields name another item") }
+        return note
     }
 
     private static func parseFields(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SealedNote {
