@@ -110,12 +110,11 @@ extension Vault {
     ) throws(TokenKeepError) -> Unlocking {
         try PasswordDerivation.check(newPassword)
         let code = try RecoveryCode.normalized(code, in: arena)
-        guard let opened = try open(), !opened.keys.header.slots(of: .recovery).isEmpty else {
-            throw Vault.noRecoveryCode
-        }
-        let needed = opened.keys.header.slots(of: .password).flatMap(\.keys).filter { $0.purpose != .presence }
-        let known = Set(opened.keys.header.slots(of: .recovery).flatMap(\.keys).map(\.id))
-        guard needed.allSatisfy({ known.contains($0.id) }) else {
+        guard let opened = try open() else { throw Vault.noRecoveryCode }
+        let header = opened.keys.header
+        let needed = header.slots(of: .password).flatMap(\.keys).filter { $0.purpose != .presence }
+        let known = Set(header.slots(of: .recovery).flatMap(\.keys).map(\.id))
+        guard !header.isRekeying || needed.allSatisfy({ known.contains($0.id) }) else {
             // The slot that goes would take keys with it that records still need.
             throw TokenKeepError(
                 .unsupported, "a change of keys was interrupted, and the code does not open the older ones",
@@ -123,7 +122,7 @@ extension Vault {
         }
         let entries =
             try openSlot(.recovery, with: code, opened.keys) + (try NewVault.keys(for: [.presence], in: arena))
-        let slots = opened.keys.header.slots(but: [.password]) + [try passwordSlot(entries, newPassword, opened.keys)]
+        let slots = header.slots(but: [.password]) + [try passwordSlot(entries, newPassword, opened.keys)]
         return keep(entries, of: try replaceHeader(of: opened, slots: slots, call))
     }
 
