@@ -163,6 +163,9 @@ def size_cases():
     yield good("as-long-as-it-may-be", "The file has 65536 bytes.", more=encode_fields([(0x8000, bytes(rest))]))
     plain = encode_fields([*pairs, (0x8000, bytes(rest + 1))])
     yield case("note-too-long", NotePlan(VAULT, ANNA, plain).data(), "The file has 65537 bytes.")
+    comment = "It has version 2 and is longer than one of version 1 may be."
+    data = NotePlan(VAULT, ANNA, plain, version=2).data()
+    yield case("note-version-2-longer", data, comment, "UNSUPPORTED")
 
 
 def byte_cases():

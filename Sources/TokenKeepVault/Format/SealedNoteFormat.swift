@@ -58,6 +58,7 @@ enum SealedNoteFormat {
     ) throws(FormatFault) -> SealedNote {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
+        guard bytes.count <= maximumFile else { throw .malformed("it is too long") }
         guard bytes.prefix(prefixLength).elementsEqual(prefix(of: name, keys)) else {
             throw .malformed("it belongs to another item or another vault")
         }
