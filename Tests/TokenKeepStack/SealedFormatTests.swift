@@ -6,7 +6,8 @@ import TokenKeepVault
 
 @testable import TokenKeepStack
 
-/// Sealed items in a real keyring are what docs/format.md says: a second implementation, in Python, finds and opens them.
+/// Sealed items in a real keyring, and the vault's notes of them, are what docs/format.md says: a second implementation, in
+/// Python, finds and opens them.
 @Suite struct SealedFormatTests {
     private let world: SealingWorld
 
@@ -45,16 +46,23 @@ import TokenKeepVault
             ["", "example.com", "bob", 2, 5, "example.com (bob)", null, {}, ""]
             ["", "example.com", "eve", 2, 2, "example.com (eve)", null, {}, "ZWFjaCB1c2U="]
             ["team", "café", "", 1, 0, "Ours", "2000000000", {"a": "ü", "b": "2"}, "AFz/"]
+            ["", "example.com", "ann", 1, 0, [["secret-service", "here", ["current"]]]]
+            ["", "example.com", "bob", 2, 5, [["secret-service", "here", ["current"]]]]
+            ["", "example.com", "eve", 2, 2, [["secret-service", "here", ["current"]]]]
+            ["team", "café", "", 1, 0, [["secret-service", "here", ["current"]]]]
 
             """
         let before = try read()
         #expect(before.output == expected && before.status == 0)
         #expect(try read(password: "another").status == 1)
-        // Keys that are replaced leave them as they were, and a note of it.
+        // Keys that are replaced leave them as they were; the notes name the new ones alone.
         _ = try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
             try vault.changePassword(from: password, to: SecretBytes("new"), isCompromised: true, call)
         }
         let after = try read(password: "new")
         #expect(after.output == expected && after.status == 0)
+        #expect(try world.clear("ann"))
+        let cleared = expected.split(separator: "\n").filter { !$0.contains("\"ann\"") }
+        #expect(try read(password: "new").output.split(separator: "\n") == cleared)
     }
 }

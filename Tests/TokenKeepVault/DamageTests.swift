@@ -145,11 +145,13 @@ import TokenKeepCore
         #expect(directory.read("\(record).corrupt-1") == bytes)
     }
 
-    /// A record that a later version wrote is nobody's to replace or clear.
-    @Test func leavesARecordOfALaterVersionAlone() throws {
+    /// A record that a later version wrote is nobody's to replace or clear, also where it is longer than one of this.
+    @Test(arguments: [0, RecordPrefix.maximumFile])
+    func leavesARecordOfALaterVersionAlone(more: Int) throws {
         let record = try saveAndFind("ann", "old")
         var bytes = try #require(directory.read(record))
         bytes[8] = 2
+        bytes += [UInt8](repeating: 0, count: more)
         directory.write(bytes, to: record)
         #expect(throws: TokenKeepError(.unsupported, "")) { try load("ann") }
         #expect(throws: TokenKeepError(.unsupported, "")) { try save("ann", "new") }

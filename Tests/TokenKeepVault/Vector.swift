@@ -79,6 +79,21 @@ struct Vector: CustomTestStringConvertible, Sendable {
         return (details, Array(bytes))
     }
 
+    /// The item's note; nil where it cannot be read.
+    func note() throws -> SealedNote? {
+        guard let words = fields["note"]?.split(separator: " "), words.count >= 2 else { return nil }
+        let level = try #require(UInt32(words[0]).flatMap(AccessLevel.init(rawValue:)))
+        let flags = ItemFlags(rawValue: try #require(UInt32(words[1])))
+        let holders = try words.dropFirst(2).map { word in
+            let parts = word.split(separator: "/", omittingEmptySubsequences: false)
+            try #require(parts.count == 3)
+            let machine = try #require(RecordNames.name(ofFile: String(parts[0])))
+            let keyIDs = try parts[2].split(separator: ",").map { try #require(UInt64($0, radix: 16)) }
+            return SealedNote.Holder(module: String(parts[1]), machine: machine, keyIDs: keyIDs)
+        }
+        return SealedNote(name: try name(), level: level, flags: flags, holders: holders)
+    }
+
     /// Unlocks the vault where the vector says by what.
     func unlock(_ vault: Vault) throws(TokenKeepError) -> PresenceGrant? {
         if let password = fields["password-base64"].flatMap({ Data(base64Encoded: $0) }) {

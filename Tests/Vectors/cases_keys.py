@@ -3,7 +3,16 @@
 import struct
 
 from cases_common import FOREIGN, VAULT, both_headers, flipped, vault_case
-from vault_keys import MAC_SIZE, PURPOSE_PRESENCE, SLOT_DEVICE, SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY, header_mac
+from vault_keys import (
+    HEADER_MAXIMUM,
+    MAC_SIZE,
+    PURPOSE_PRESENCE,
+    SLOT_DEVICE,
+    SLOT_KEYFILE,
+    SLOT_PASSWORD,
+    SLOT_RECOVERY,
+    header_mac,
+)
 from vault_writer import SlotPlan, new_key, patched, seeded
 
 
@@ -39,6 +48,8 @@ def keyfile_cases():
     yield vault_case(
         "keyfile-version-2", {"keyfile": newer}, "The keyfile has version 2 and is otherwise right.", "UNSUPPORTED"
     )
+    comment = "The keyfile has version 2 and is longer than one of version 1."
+    yield vault_case("keyfile-version-2-longer", {"keyfile": newer + bytes(16)}, comment, "UNSUPPORTED")
     never = VAULT.keyfile_fields(version=0).data
     yield vault_case("keyfile-version-0", {"keyfile": never}, "The keyfile has version 0 and is otherwise right.")
     reserved = VAULT.keyfile_fields(reserved=b"\0\0\0\0\0\1").data
@@ -84,6 +95,9 @@ def header_field_cases():
         "Both headers have version 2 and are otherwise right.",
         "UNSUPPORTED",
     )
+    data = VAULT.header_fields(version=2).data.ljust(HEADER_MAXIMUM + 1, b"\0")
+    comment = "Both headers have version 2 and are longer than one of version 1 may be."
+    yield both_headers("header-version-2-longer", data, comment, "UNSUPPORTED")
     never = VAULT.header_fields(version=0).data
     yield both_headers("header-version-0", never, "Both headers have version 0 and are otherwise right.")
     other = VAULT.header_fields(vault_id=FOREIGN.vault_id).data

@@ -10,6 +10,7 @@ import sys
 
 import cases_fields
 import cases_keys
+import cases_notes
 import cases_record
 import cases_sealed
 import cases_slots
@@ -21,7 +22,7 @@ DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vault")
 def make_vectors():
     """{file name: bytes}"""
     vectors = {}
-    for module in (cases_valid, cases_keys, cases_slots, cases_record, cases_fields, cases_sealed):
+    for module in (cases_valid, cases_keys, cases_slots, cases_record, cases_fields, cases_sealed, cases_notes):
         for vector in module.cases():
             file_name = vector.name + ".vector"
             if file_name in vectors:

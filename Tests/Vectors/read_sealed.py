@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Prints the items that a vault sealed for the Secret Service of the session bus: docs/format.md, section 6.
+"""Prints the items that a vault sealed for the Secret Service of the session bus, and its notes: docs/format.md, section 6.
 
-Usage: read_sealed.py DIR, the vault's password on standard input. Each item is a line of JSON, in the order of their names.
+Usage: read_sealed.py DIR, the vault's password on standard input. Each item is a line of JSON, in the order of their names,
+and then each note: names, level, flags, and for each module that may hold it the module, the machine, what its keys are.
 Exit: 0 all is well; 1 something is not as the format says, in the vault's files or in the service.
 """
 
@@ -13,6 +14,8 @@ import gi
 
 from read_vault import audit
 from vault_format import VaultReader
+from vault_keys import CURRENT
+from vault_notes import note_names, read_note
 from vault_primitives import Corrupt, VaultError
 from vault_sealed import open_sealed
 
@@ -54,18 +57,32 @@ def read_item(reader, label, attributes, stored):
     return [*names, level, flags, label, ends, own, base64.b64encode(secret).decode("ascii")]
 
 
+def read_notes(reader):
+    with open("/etc/machine-id", encoding="ascii") as file:
+        here = file.read().strip()
+    for name in note_names(reader):
+        note = read_note(reader, name)
+        holders = []
+        for holder in note.holders:
+            states = [reader.header.wrapped.get((note.level, key_id)) for key_id in holder.key_ids]
+            keys = ["unknown" if state is None else "current" if state == CURRENT else "retiring" for state in states]
+            holders.append([holder.module, "here" if holder.machine_id == here else "elsewhere", keys])
+        yield [*note.names, note.level, note.flags, holders]
+
+
 def main():
     directory, password = sys.argv[1], sys.stdin.buffer.read()
     problems = audit(directory, password)["problems"]
-    items = []
+    items, notes = [], []
     try:
         reader = VaultReader(directory, password)
         for stored in stored_items(reader.keyfile.vault_id.hex()):
             items.append(read_item(reader, *stored))
+        notes = list(read_notes(reader))
     except VaultError as error:
         problems.append(str(error))
-    for item in sorted(items, key=lambda item: item[:3]):
-        print(json.dumps(item, ensure_ascii=False))
+    for line in sorted(items, key=lambda item: item[:3]) + sorted(notes):
+        print(json.dumps(line, ensure_ascii=False))
     for problem in problems:
         print("read_sealed: " + problem, file=sys.stderr)
     return 1 if problems else 0

@@ -15,14 +15,15 @@ import sys
 
 from vault_format import STATE_NAMES, VaultReader
 from vault_keys import parse_header
+from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 
 TOP_LEVEL_FILES = re.compile(r"(keyfile|header|header\.2|lock|generation|changed)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+")
 TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used", "sealed"}
 RECORD_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 MARK_FILES = re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}")
-# How long a mark may be; one of `sealed` may be being replaced.
-MARKS = {"used": (MARK_FILES, {0}), "sealed": (re.compile(MARK_FILES.pattern + r"(\.tmp)?"), {0, 8})}
+# The files of a directory, and their size where all have the same.
+BESIDE_RECORDS = {"used": (MARK_FILES, 0), "sealed": (re.compile(NOTE_FILES.pattern + r"(\.tmp)?"), None)}
 
 
 def check_entries(directory):
@@ -40,22 +41,22 @@ def check_entries(directory):
         if not RECORD_FILES.fullmatch(entry):
             yield f"records/{entry}: no name of the format"
         yield from check_entry(directory, "records/" + entry, owner, False)
-    for folder in MARKS:
-        yield from check_marks(directory, folder, owner)
+    for folder in BESIDE_RECORDS:
+        yield from check_files(directory, folder, owner)
     for entry in ("records", "lock"):
         if not os.path.lexists(os.path.join(directory, entry)):
             yield f"{entry}: missing"
 
 
-def check_marks(directory, folder, owner):
-    names, sizes = MARKS[folder]
+def check_files(directory, folder, owner):
+    names, size = BESIDE_RECORDS[folder]
     path = os.path.join(directory, folder)
     for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
         entry = f"{folder}/{name}"
         if not names.fullmatch(name):
             yield f"{entry}: no name of the format"
-        elif os.lstat(os.path.join(path, name)).st_size not in sizes and not name.endswith(".tmp"):
-            yield f"{entry}: of another length than a mark"
+        elif size is not None and os.lstat(os.path.join(path, name)).st_size != size:
+            yield f"{entry}: not of {size} bytes"
         yield from check_entry(directory, entry, owner, False)
 
 
@@ -120,6 +121,15 @@ def read_items(reader):
     return items, problems
 
 
+def check_notes(reader):
+    """Each note opens and keeps the rules, with a password or without."""
+    for name in note_names(reader):
+        try:
+            read_note(reader, name)
+        except VaultError as error:
+            yield str(error)
+
+
 def audit(directory, password=None, code=None):
     """A dictionary of vault, items and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "problems": []}
@@ -135,6 +145,7 @@ def audit(directory, password=None, code=None):
         }
         result["items"], problems = read_items(reader)
         result["problems"] += problems
+        result["problems"] += check_notes(reader)
     except (VaultError, OSError) as error:
         result["problems"].append(str(error))
     return result

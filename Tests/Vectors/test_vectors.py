@@ -8,6 +8,7 @@ import tempfile
 from make_vectors import read_vectors
 from read_vault import audit
 from vault_format import VaultReader
+from vault_notes import read_note_of
 from vault_primitives import VaultError
 from vault_sealed import open_sealed
 from vector_file import decode, unpack
@@ -15,21 +16,30 @@ from vector_file import decode, unpack
 STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
 
-def load(directory, names, password=None, code=None, sealed=None):
-    """(status, secret or message)"""
+def load(directory, names, password=None, code=None, sealed=None, note=None):
+    """(status; secret, note or message)"""
     try:
         reader = VaultReader(directory, password, code)
+        if note is not None:
+            return "OK", in_vector(read_note_of(reader, names))
         return "OK", open_sealed(reader, names, *sealed) if sealed else reader.load(*names).secret
     except VaultError as error:
         return error.status, str(error)
 
 
+def in_vector(note):
+    """A note as a vector tells of it."""
+    holders = [(holder.machine_id, holder.module, [f"{number:016x}" for number in holder.key_ids]) for holder in note.holders]
+    return note.level, note.flags, holders
+
+
 def failures(vector, directory):
     before = snapshot(directory)
-    status, answer = load(directory, vector.item, vector.password, vector.code, vector.sealed)
+    status, answer = load(directory, vector.item, vector.password, vector.code, vector.sealed, vector.note)
+    expected = vector.secret if vector.note is None else vector.note
     if vector.expect not in STATUSES:
         yield f"expects {vector.expect}"
-    if status != vector.expect or (status == "OK" and answer != vector.secret):
+    if status != vector.expect or (status == "OK" and answer != expected):
         yield f"{status} instead of {vector.expect} ({answer})"
     if vector.also:
         service, account, secret = vector.also

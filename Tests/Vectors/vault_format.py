@@ -33,6 +33,7 @@ RECORD_MAXIMUM = PREFIX_SIZE + STATE_BOX_MAXIMUM + METADATA_BOX_MAXIMUM + SECRET
 HOME, OWED, TOMBSTONE = 1, 2, 3
 STATE_NAMES = {HOME: "home", OWED: "owed", TOMBSTONE: "tombstone"}
 FLAG_PRESENCE = 2
+ITEM_FLAGS = 7
 KIND_VALUE = 1
 
 
@@ -161,16 +162,20 @@ def parse_state(data, level, name, name_key, where):
     if 4 in fields:
         if state != TOMBSTONE:
             raise Corrupt(where, "a name in the state of a record that is no tombstone")
-        cursor, parts = Cursor(fields[4][0], where), []
-        for least, most in ((0, 64), (1, 255), (0, 255)):
-            parts.append(decode_text(cursor.take(cursor.integer(4)), least, most, where))
-        cursor.end()
-        if item_name(name_key, *parts) != name:
+        if item_name(name_key, *parse_names(fields[4][0], where)) != name:
             raise Corrupt(where, "the state names another item than NAME")
     if pending is not None and len(pending) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)
     return State(state, changed_at, debts, pending, field_integer(fields, 17, 4, where, required=False))
+
+
+def parse_names(data, where):
+    """Namespace, service and account."""
+    cursor = Cursor(data, where)
+    names = [decode_text(cursor.take(cursor.integer(4)), *limits, where) for limits in ((0, 64), (1, 255), (0, 255))]
+    cursor.end()
+    return tuple(names)
 
 
 def parse_debt(data, where):

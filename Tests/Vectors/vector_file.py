@@ -14,7 +14,9 @@ class Vector:
     """`item` is (namespace, service, account); `also` is (service, account, secret) in the same namespace, or None.
 
     `password` and `code` unlock the vault before anything is loaded. With `sealed`, (level, flags, bytes), the item is in
-    another module, which holds these bytes for its secret and says that it has this level and these flags."""
+    another module, which holds these bytes for its secret and says that it has this level and these flags. With `note` what
+    is read is the item's note: (level, flags, holders), each of these (machine id, module's name, key ids) and the ids in
+    hexadecimal; () where it cannot be read."""
 
     name: str
     expect: str
@@ -26,10 +28,11 @@ class Vector:
     password: bytes | None = None
     code: bytes | None = None
     sealed: tuple | None = None
+    note: tuple | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
-        if self.expect == "OK":
+        if self.expect == "OK" and self.note is None:
             lines.append(("secret-base64: " + base64.b64encode(self.secret).decode("ascii")).rstrip())
         if self.also:
             service, account, secret = self.also
@@ -41,11 +44,27 @@ class Vector:
         if self.sealed:
             level, flags, sealed = self.sealed
             lines.append(f"sealed: {level} {flags} " + base64.b64encode(sealed).decode("ascii"))
+        if self.note is not None:
+            lines.append(("note: " + encode_note(*self.note)).rstrip())
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
             data += f"--- {path} {len(content)}\n".encode("ascii") + content + b"\n"
         return data
+
+
+def encode_note(level="", flags="", holders=()):
+    words = [f"{machine}/{module}/{','.join(key_ids)}" for machine, module, key_ids in holders]
+    return " ".join([str(level), str(flags), *words])
+
+
+def decode_note(text):
+    if not text:
+        return ()
+    level, flags, *words = text.split(" ")
+    parts = [word.split("/") for word in words]
+    holders = [(machine, module, ids.split(",") if ids else []) for machine, module, ids in parts]
+    return int(level), int(flags), holders
 
 
 def decode(name, data):
@@ -71,7 +90,8 @@ def decode(name, data):
     if "sealed" in words:
         level, flags, *encoded = words["sealed"].split(" ")
         sealed = (int(level), int(flags), base64.b64decode("".join(encoded), validate=True))
-    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code, sealed)
+    note = decode_note(words["note"]) if "note" in words else None
+    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code, sealed, note)
 
 
 def unpack(vector, directory):

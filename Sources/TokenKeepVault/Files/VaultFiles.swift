@@ -12,20 +12,38 @@ enum VaultFiles {
     static func read(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
-        guard let (file, size) = try open(name, in: directory, atMost: maximum) else { return nil }
+        guard let (file, size) = try open(name, in: directory) else { return nil }
+        guard size <= maximum else { throw FormatFault.malformed("it is too long").error(in: name) }
+        return try bytes(of: file, atMost: size, name)
+    }
+
+    /// The bytes of a regular file that begins with a signature and a version; nil where there is none.
+    ///
+    /// Of one that is longer than `maximum` one byte more: it may be of a later version, which its reader is to tell from
+    /// one that is too long.
+    static func readVersioned(
+        _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
+    ) throws(TokenKeepError) -> [UInt8]? {
+        guard let (file, size) = try open(name, in: directory) else { return nil }
+        return try bytes(of: file, atMost: min(size, maximum + 1), name)
+    }
+
+    private static func bytes(
+        of file: OwnedDescriptor, atMost count: Int, _ name: String
+    ) throws(TokenKeepError) -> [UInt8] {
         do throws(Errno) {
-            return try SystemCall.bytes(of: file, atMost: size)
+            return try SystemCall.bytes(of: file, atMost: count)
         } catch {
             throw error.error("cannot read \(name)")
         }
     }
 
-    /// The same, into guarded memory.
-    static func readSecret(
+    /// The same as ``readVersioned(_:in:atMost:)``, into guarded memory.
+    static func readVersionedSecret(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int, arena: SecretArena
     ) throws(TokenKeepError) -> SecretBytes? {
-        guard let (file, size) = try open(name, in: directory, atMost: maximum) else { return nil }
-        return try SecretBytes(count: size, in: arena) { bytes throws(TokenKeepError) in
+        guard let (file, size) = try open(name, in: directory) else { return nil }
+        return try SecretBytes(count: min(size, maximum + 1), in: arena) { bytes throws(TokenKeepError) in
             do throws(Errno) {
                 // A file that shrank meanwhile leaves zeros, which its checksum finds.
                 _ = try SystemCall.read(file, into: bytes)
@@ -36,17 +54,17 @@ enum VaultFiles {
     }
 
     private static func open(
-        _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
+        _ name: String, in directory: OwnedDescriptor
     ) throws(TokenKeepError) -> (file: OwnedDescriptor, size: Int)? {
         do throws(Errno) {
             // O_NONBLOCK: opening a pipe that somebody put here must not wait for its writer.
             guard let file = try SystemCall.open(name, in: directory.number, O_RDONLY | O_NONBLOCK) else { return nil }
             let status = try SystemCall.status(of: file)
-            if status.isRegularFile, status.size <= maximum { return (file, status.size) }
+            if status.isRegularFile { return (file, status.size) }
         } catch {
             guard error == .tooManySymbolicLinkLevels else { throw error.error("cannot read \(name)") }
         }
-        throw FormatFault.malformed("it is too long, or not a regular file").error(in: name)
+        throw FormatFault.malformed("it is not a regular file").error(in: name)
     }
 
     /// Makes a file of its own. What a crash left is not written into: it may be anything, of any mode.

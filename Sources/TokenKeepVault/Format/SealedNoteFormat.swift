@@ -14,6 +14,8 @@ struct SealedNote: Equatable {
     var level: AccessLevel
     var flags: ItemFlags
     var holders: [Holder]
+    /// Optional fields: kept as they are.
+    var kept: [KeptField] = []
 }
 
 /// A note's bytes: a prefix, and a box that is readable while the vault is locked.
@@ -30,15 +32,19 @@ enum SealedNoteFormat {
     private static let maximumKeys = 16
     static let maximumFile = 65_536
 
+    /// - Throws: what a reader would not take.
     static func serialized(_ note: SealedNote, keys: KeyHierarchy) throws(FormatFault) -> [UInt8] {
-        guard note.holders.count <= maximumHolders, note.holders.allSatisfy({ $0.keyIDs.count <= maximumKeys }) else {
-            throw .malformed("too many modules hold it")
-        }
+        guard isValid(note.level, note.flags), note.holders.count <= maximumHolders, note.holders.allSatisfy(isValid)
+        else { throw .malformed("what is to be noted does not fit the format") }
         var fields = ByteWriter()
         fields.append(field: Tag.name, NameFormat.serialized(note.name))
         fields.append(field: Tag.level, integer: note.level.rawValue)
         fields.append(field: Tag.flags, integer: note.flags.rawValue)
         for holder in note.holders { fields.append(field: Tag.holder, serialized(holder)) }
+        for field in note.kept { field.write(to: &fields) }
+        guard prefixLength + fields.bytes.count + AuthenticatedBox.overhead <= maximumFile else {
+            throw .malformed("what is to be noted is too long")
+        }
         let prefix = prefix(of: keys.fileName(of: note.name), keys)
         let box = fields.bytes.withUnsafeBytes {
             AuthenticatedBox.seal($0, key: keys.states, data: additionalData(prefix))
@@ -52,23 +58,27 @@ enum SealedNoteFormat {
     ) throws(FormatFault) -> SealedNote {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
+        guard bytes.count <= maximumFile else { throw .malformed("it is too long") }
         guard bytes.prefix(prefixLength).elementsEqual(prefix(of: name, keys)) else {
             throw .malformed("it belongs to another item or another vault")
         }
         let box = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(prefixLength))
         let plaintext = try AuthenticatedBox.open(
             box, key: keys.states, data: additionalData(Array(bytes.prefix(prefixLength))), in: arena, "note")
-        let note = try plaintext.lent { bytes throws(FormatFault) in try parseFields(bytes) }
+        let note = try plaintext.lent { bytes throws(FormatFault) in try parseFields(bytes, in: arena) }
         guard keys.fileName(of: note.name) == name else { throw .malformed("its fields name another item") }
         return note
     }
 
-    private static func parseFields(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SealedNote {
+    private static func parseFields(
+        _ bytes: UnsafeRawBufferPointer, in arena: SecretArena
+    ) throws(FormatFault) -> SealedNote {
         var fields = Fields(bytes, repeating: [Tag.holder])
         var name: ItemName?
         var level: AccessLevel?
         var flags: ItemFlags?
         var holders: [SealedNote.Holder] = []
+        var kept: [KeptField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
@@ -76,15 +86,26 @@ enum SealedNoteFormat {
             case Tag.level: level = AccessLevel(rawValue: try reader.integer(UInt32.self, "level"))
             case Tag.flags: flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))
             case Tag.holder: holders.append(try parseHolder(&reader))
-            case Fields.firstOptional...: continue
+            case Fields.firstOptional...:
+                kept.append(try KeptField(tag: tag, copying: value, in: arena))
+                continue
             default: throw .malformed("it has an unknown field \(tag)")
             }
             try reader.end()
         }
-        guard let name, let level, level != .memoryOnly, let flags, ItemFlags.known.isSuperset(of: flags),
-            holders.count <= maximumHolders
-        else { throw .malformed("a field is missing or unknown") }
-        return SealedNote(name: name, level: level, flags: flags, holders: holders)
+        guard let name, let level, let flags, isValid(level, flags), holders.count <= maximumHolders else {
+            throw .malformed("a field is missing or unknown")
+        }
+        return SealedNote(name: name, level: level, flags: flags, holders: holders, kept: kept)
+    }
+
+    private static func isValid(_ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        level != .memoryOnly && ItemFlags.known.isSuperset(of: flags)
+    }
+
+    private static func isValid(_ holder: SealedNote.Holder) -> Bool {
+        DebtFormat.isModule(holder.module) && holder.machine.count == DebtFormat.machineLength
+            && holder.keyIDs.count <= maximumKeys
     }
 
     private static func parseHolder(_ reader: inout ByteReader) throws(FormatFault) -> SealedNote.Holder {

@@ -147,10 +147,14 @@ enum DebtFormat {
         64 + debt.module.utf8.count + (debt.inFlight.count + 1) * fingerprintLength
     }
 
+    /// Whether a module may have this name.
+    static func isModule(_ name: String) -> Bool {
+        (1...maximumModule).contains(name.utf8.count) && name.utf8.allSatisfy(ItemAttributes.isNameByte)
+    }
+
     /// Whether a debt fits the format.
     static func isValid(_ debt: Debt) -> Bool {
-        (1...maximumModule).contains(debt.module.utf8.count)
-            && debt.module.utf8.allSatisfy(ItemAttributes.isNameByte) && debt.machine.count == machineLength
+        isModule(debt.module) && debt.machine.count == machineLength
             && (debt.base?.count ?? fingerprintLength) == fingerprintLength && debt.inFlight.count <= maximumInFlight
             && debt.inFlight.allSatisfy { $0.count == fingerprintLength }
     }

@@ -125,7 +125,7 @@ final class KeyCache: Sendable {
         of directory: VaultDirectory, in arena: SecretArena
     ) throws(TokenKeepError) -> Keyfile? {
         guard
-            let bytes = try VaultFiles.readSecret(
+            let bytes = try VaultFiles.readVersionedSecret(
                 "keyfile", in: directory.descriptor, atMost: Keyfile.length, arena: arena)
         else { return nil }
         do throws(FormatFault) {
@@ -141,7 +141,7 @@ final class KeyCache: Sendable {
         _ file: String, of directory: VaultDirectory, with keyfile: Keyfile
     ) throws(TokenKeepError) -> (bytes: [UInt8], keys: KeyHierarchy) {
         guard
-            let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: Header.maximumLength)
+            let bytes = try VaultFiles.readVersioned(file, in: directory.descriptor, atMost: Header.maximumLength)
         else { throw FormatFault.malformed("it is missing").error(in: file) }
         do throws(FormatFault) {
             return (bytes, try KeyHierarchy.open(headerFile: bytes, keyfile: keyfile, resident: resident, in: arena))

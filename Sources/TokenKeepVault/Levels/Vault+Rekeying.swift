@@ -209,9 +209,8 @@ extension Vault {
     /// The record's bytes under the current keys; nil where there is none, or it is sealed under them.
     private func sealedAnew(_ name: [UInt8], _ rekeying: Rekeying) throws(TokenKeepError) -> [UInt8]? {
         let shown = RecordNames.fileName(name)
-        guard let bytes = try VaultFiles.read(shown, in: rekeying.records, atMost: RecordPrefix.maximumFile) else {
-            return nil
-        }
+        guard let bytes = try VaultFiles.readVersioned(shown, in: rekeying.records, atMost: RecordPrefix.maximumFile)
+        else { return nil }
         let keys = rekeying.opened.keys
         do throws(FormatFault) {
             let file = try RecordFile(bytes, name: name, keys: keys)

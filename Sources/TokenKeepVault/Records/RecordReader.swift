@@ -49,10 +49,11 @@ struct RecordReader {
     ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
         let bytes: [UInt8]?
         do throws(TokenKeepError) {
-            bytes = try VaultFiles.read(RecordNames.fileName(fileName), in: records, atMost: RecordPrefix.maximumFile)
+            bytes = try VaultFiles.readVersioned(
+                RecordNames.fileName(fileName), in: records, atMost: RecordPrefix.maximumFile)
         } catch {
             guard error.status == .corrupt else { throw error }
-            return .failure(.malformed("it is too long, or not a regular file"))
+            return .failure(.malformed("it is not a regular file"))
         }
         guard let bytes else { return nil }
         do throws(FormatFault) {

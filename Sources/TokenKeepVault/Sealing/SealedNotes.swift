@@ -47,7 +47,7 @@ struct SealedNotes {
 
     private func read(_ name: [UInt8], in folder: OwnedDescriptor) throws(TokenKeepError) -> SealedNote? {
         let shown = RecordNames.fileName(name)
-        guard let bytes = try VaultFiles.read(shown, in: folder, atMost: SealedNoteFormat.maximumFile) else {
+        guard let bytes = try VaultFiles.readVersioned(shown, in: folder, atMost: SealedNoteFormat.maximumFile) else {
             return nil
         }
         do throws(FormatFault) {
