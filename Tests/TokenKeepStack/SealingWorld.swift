@@ -9,14 +9,14 @@ final class SealingWorld: @unchecked Sendable {
     let keyring: PrivateKeyring
     let directory = TemporaryDirectory(inMemory: true)
     let password: SecretBytes
-    private(set) var store: Store!
+    let store: Store
     let stack: String
 
     init(stack: String = "any sufficient secret-service\nany required vault", hasPassword: Bool = true) throws {
         self.stack = stack
         keyring = try PrivateKeyring()
         password = try SecretBytes("horse")
-        store = try open()
+        store = try Store(SealingWorld.configuration(keyring, directory, vault: "vault", stack: stack))
         if hasPassword { try setPassword() }
     }
 
@@ -31,12 +31,19 @@ final class SealingWorld: @unchecked Sendable {
 
     /// A store as another process opens it.
     func open(vault: String = "vault", stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
-        var configuration = StoreConfiguration(
-            stackText: stack ?? self.stack, timeoutMilliseconds: 20_000, isInteractive: prompt != nil)
-        configuration.vaultPath = directory.path + "/" + vault
-        configuration.busAddress = keyring.bus.address
+        var configuration = SealingWorld.configuration(keyring, directory, vault: vault, stack: stack ?? self.stack)
+        configuration.isInteractive = prompt != nil
         configuration.prompt = prompt
         return try Store(configuration)
+    }
+
+    private static func configuration(
+        _ keyring: PrivateKeyring, _ directory: TemporaryDirectory, vault: String, stack: String
+    ) -> StoreConfiguration {
+        var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: 20_000)
+        configuration.vaultPath = directory.path + "/" + vault
+        configuration.busAddress = keyring.bus.address
+        return configuration
     }
 
     @discardableResult
