@@ -73,6 +73,10 @@ void tokenkeep_lock_descriptor_close(int descriptor) {
         if (descriptors[i] != descriptor)
             continue;
         descriptors[i] = descriptors[--count];
+        /* A child that another thread is just starting has a copy until it runs its program: closing would
+         * not do. */
+        struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+        fcntl(descriptor, F_OFD_SETLK, &all);
         close(descriptor);
         break;
     }

@@ -8,7 +8,7 @@
  * failure. */
 int tokenkeep_lock_descriptor_open(int directory, const char *path);
 
-/* Forgets and closes a descriptor. */
+/* Forgets a descriptor, gives its lock back and closes it. */
 void tokenkeep_lock_descriptor_close(int descriptor);
 
 /* How many threads still wait for a lock nobody wants any more. */
