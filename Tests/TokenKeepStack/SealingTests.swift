@@ -66,6 +66,24 @@ import TokenKeepCore
         #expect(item.secret.utf8String == "four" && item.details.flags == .requireEnforced)
     }
 
+    /// What an item demands is not known where its note cannot be read: it is not saved without.
+    @Test func aDamagedNoteLowersNoDemand() throws {
+        try world.save("one", flags: .requireEnforced)
+        let note = "vault/sealed/" + (try #require(world.directory.names(in: "vault/sealed").first))
+        let bytes = try #require(world.directory.read(note))
+        world.directory.write(bytes.dropLast() + [~bytes[bytes.count - 1]], to: note)
+        world.stopService()
+        for level in [nil, AccessLevel.afterFirstUnlock] {
+            #expect(throws: TokenKeepError(.corrupt, "")) { try world.save("two", level: level, in: world.open()) }
+        }
+        world.directory.write(bytes, to: note)
+        try world.keyring.restart()
+        #expect(try world.store.sync().left == 0)
+        let item = try world.open().load(service: "example.com", account: "ann")
+        #expect(item.secret.utf8String == "one" && item.details.flags == .requireEnforced)
+        #expect(try world.plain() == "")
+    }
+
     @Test func withoutItsKeyItIsLocked() throws {
         try world.save("one", level: .whenUnlocked)
         try world.save("other", account: "bob", flags: .requireEnforced)

@@ -135,7 +135,8 @@ def name_cases():
 def file_cases():
     data = NotePlan(VAULT, ANNA).data()
     files = base_files() | {path_of(ANNA) + ".tmp": data[:20], path_of(BERT) + ".tmp": b""}
-    comment = "The rests of unfinished writes lie beside the note."
+    files[path_of(BERT) + ".corrupt-1"] = data[:-1]
+    comment = "The rests of unfinished writes, and a note that was set aside, lie beside the note."
     yield case("valid-note-leftovers-lying-around", data, comment, "OK", files=files)
     files = base_files() | {path_of(ANNA) + ".tmp": data}
     comment = "The note is there only as an unfinished write."

@@ -23,7 +23,7 @@ TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used", "sealed"}
 RECORD_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 MARK_FILES = re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}")
 # The files of a directory, and their size where all have the same.
-BESIDE_RECORDS = {"used": (MARK_FILES, 0), "sealed": (re.compile(NOTE_FILES.pattern + r"(\.tmp)?"), None)}
+BESIDE_RECORDS = {"used": (MARK_FILES, 0), "sealed": (re.compile(NOTE_FILES.pattern + r"(\.tmp|\.corrupt-[0-9]+)?"), None)}
 
 
 def check_entries(directory):

@@ -139,7 +139,7 @@ extension Reconciler {
                 if before.isEmpty { vault.forgetSendings(of: request.name) }
                 throw error
             }
-            let request = inheriting(request, from: top)
+            let request = try inheriting(request, from: top)
             let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
@@ -152,11 +152,13 @@ extension Reconciler {
 
     /// What level the item has there cannot be asked now: it is noted where it is sealed, else at best this process has seen
     /// it.
-    private func inheriting(_ request: SaveRequest, from top: any Module) -> SaveRequest {
+    private func inheriting(_ request: SaveRequest, from top: any Module) throws(TokenKeepError) -> SaveRequest {
+        guard request.inherited == nil else { return request }
         var request = request
-        request.inherited =
-            request.inherited ?? vault.sealedDetails(of: request.name)
-            ?? (top as? any RememberingModule)?.lastSeen(request.name)?.details
+        request.inherited = try vault.sealedDetails(of: request.name)
+        if request.inherited == nil {
+            request.inherited = (top as? any RememberingModule)?.lastSeen(request.name)?.details
+        }
         return request
     }
 
@@ -201,7 +203,7 @@ extension Reconciler {
         } catch {
             let isSealed = error.status == .locked && error.module == "vault"
             guard isSealed, request.precondition == .none, request.accessLevel != nil else { throw error }
-            request = inheriting(request, from: top)
+            request = try inheriting(request, from: top)
             return nil
         }
     }

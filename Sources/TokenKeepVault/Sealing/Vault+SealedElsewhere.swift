@@ -19,10 +19,10 @@ extension Vault {
     }
 
     /// What is known of an item that other modules may hold sealed: its level and flags; nil where it is not noted.
-    package func sealedDetails(of name: ItemName) -> ItemDetails? {
-        guard let opened = try? open(), let note = try? SealedNotes(opened, in: arena).note(of: name) else {
-            return nil
-        }
+    ///
+    /// - Throws: where its note cannot be read: what it demands is not known, and must not be taken for nothing.
+    package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
+        guard let opened = try open(), let note = try SealedNotes(opened, in: arena).note(of: name) else { return nil }
         return ItemDetails(
             name: name, label: name.defaultLabel, accessLevel: note.level, flags: note.flags, module: "vault")
     }
