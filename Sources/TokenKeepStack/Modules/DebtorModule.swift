@@ -75,7 +75,7 @@ struct DebtorModule: RememberingModule {
     ) throws(TokenKeepError) -> Result {
         let level = request.accessLevel ?? request.inherited?.accessLevel
         let mayBeSealed = level.map { Protection.isAsked(by: $0, request.flags) } ?? true
-        guard mayBeSealed, (try? vault.exists()) == true else { return try body() }
+        guard mayBeSealed, !vault.holds(request.name), (try? vault.exists()) == true else { return try body() }
         var hold: ItemHold?
         do throws(TokenKeepError) {
             hold = try vault.hold(request.name, call)

@@ -36,7 +36,7 @@ extension Vault: Journal {
         try generation.renew()
         // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
         defer { try? generation.renew() }
-        let (change, result) = try noting(fileName) { () throws(TokenKeepError) in
+        let (change, result) = try noting(name) { () throws(TokenKeepError) in
             try body(present.entry, opened.keys.journal)
         }
         if case .keep = change { return result }

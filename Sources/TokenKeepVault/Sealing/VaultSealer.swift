@@ -35,7 +35,7 @@ public struct VaultSealer: SecretSealer {
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
         guard let opened = try vault.open() else { throw VaultSealer.noVault }
-        guard vault.held.withLock({ $0.contains(opened.keys.fileName(of: details.name)) }) else {
+        guard vault.holds(details.name) else {
             throw TokenKeepError(
                 .unavailable, "the vault cannot be locked while it seals \(details.name)", module: "vault",
                 hint: "let the vault be written")
