@@ -4,6 +4,8 @@ package import TokenKeepVault
 extension Store: SealedPlaces {
     /// How long another process may hold one item, in milliseconds.
     private static let patience: UInt32 = 5000
+    /// How long giving one item back to its module may take, in milliseconds.
+    private static let settling: UInt32 = 60_000
 
     /// See ``SealedPlaces``.
     package func sealedItems(_ call: CallContext) -> [(module: String, name: ItemName)] {
@@ -31,7 +33,7 @@ extension Store: SealedPlaces {
             }
             if let record = entry.record, reconciler.debts.owes(record, to: module) { return (.keep, .recorded) }
             let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try place.load(name, call) }
-            guard let item else { return (.keep, .absent) }
+            guard let item, !item.details.isForeign else { return (.keep, .absent) }
             guard entry.record == nil else {
                 // It has a value of its own, which must stay.
                 _ = try place.save(try SaveRequest(item), call)
@@ -40,7 +42,8 @@ extension Store: SealedPlaces {
             return (reconciler.writingAhead(item, to: place, keys), .recorded)
         }
         guard case .recorded = outcome else { return outcome }
-        return (try? reconciler.settle(name, call))?.isEmpty == true ? .done : .recorded
+        let left = try? reconciler.settle(name, call.until(Deadline(milliseconds: Store.settling)))
+        return left?.isEmpty == true ? .done : .recorded
     }
 
     /// See ``SealedPlaces``.

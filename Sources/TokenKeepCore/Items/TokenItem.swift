@@ -36,6 +36,8 @@ public struct ItemDetails: Sendable {
     public var module: String
     /// Whether the vault sealed the secret before the module got it.
     public var isSealed = false
+    /// Whether another program keeps the item: it is answered with because it has the same names.
+    public var isForeign = false
 
     /// Describes an item.
     public init(

@@ -10,6 +10,9 @@ public protocol SecretSealer: Sendable {
     /// - Throws: why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
+    /// Whether anything may be sealed under its keys, noted or not; also where the vault cannot be read.
+    var mayHaveSealed: Bool { get }
+
     /// Whether it is noted that a module may hold the item sealed.
     func hasNote(of name: ItemName) -> Bool
 
@@ -35,6 +38,9 @@ public protocol SecretSealer: Sendable {
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module does not hold the item sealed any more.
-    func forget(_ name: ItemName, in module: String) throws(TokenKeepError)
+    /// Notes that a module does not hold the item sealed any more. Nothing is done where this thread does not hold the item's
+    /// lock: it is noted later, or looked for in vain.
+    ///
+    /// - Parameter everywhere: whether on other machines neither: it was cleared.
+    func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

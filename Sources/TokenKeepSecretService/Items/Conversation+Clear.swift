@@ -23,8 +23,7 @@ extension Conversation {
         mark.hasWritten = true
         try remove(findings.ours + findings.foreign, name, mark)
         guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
-        // A note that stays keeps old keys in the header until it goes: no reason to call the item not cleared.
-        try? sealing.forget(name, in: module)
+        sealing.forget(name, in: module, everywhere: true)
         return findings.best != nil
     }
 

@@ -55,8 +55,8 @@ extension Conversation {
             let path = try create(writing, secret)
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
-            if target?.sealedBy != nil, writing.form.sealedBy == nil { try? sealing.forget(name, in: module) }
         }
+        if writing.form.sealedBy == nil { sealing.forget(name, in: module, everywhere: false) }
         return version
     }
 

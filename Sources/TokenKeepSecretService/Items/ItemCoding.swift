@@ -83,6 +83,7 @@ enum ItemCoding {
                 createdAt: time(item.created), modifiedAt: time(item.modified),
                 expiresAt: try number(AttributeNames.expires, of: item).map { UnixTime($0) }, module: module)
             details.isSealed = item.sealedBy != nil
+            details.isForeign = !item.isOurs(name)
             return details
         } catch {
             throw TokenKeepError(.corrupt, "\(name) as the Secret Service holds it cannot be read: \(error.message)")

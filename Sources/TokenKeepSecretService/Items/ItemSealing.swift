@@ -20,10 +20,7 @@ struct ItemSealing: Sendable {
     func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
 
     /// Whether the service may hold sealed items, noted or not; also where the vault cannot be read.
-    var mayBeThere: Bool {
-        guard let sealer else { return false }
-        return (try? sealer.sealsItems()) ?? true
-    }
+    var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
     /// What sealing an item achieves; nil where it is not sealed: it asks for nothing, or the vault has no password.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
@@ -56,9 +53,11 @@ struct ItemSealing: Sendable {
     }
 
     /// Notes that the service does not hold an item sealed any more.
-    func forget(_ name: ItemName, in module: String) throws(TokenKeepError) {
+    ///
+    /// A note that stays keeps old keys in the header until it goes: no reason to call what was done not done.
+    func forget(_ name: ItemName, in module: String, everywhere: Bool) {
         guard let sealer, sealer.hasNote(of: name) else { return }
-        try sealer.forget(name, in: module)
+        try? sealer.forget(name, in: module, everywhere: everywhere)
     }
 
     func seal(

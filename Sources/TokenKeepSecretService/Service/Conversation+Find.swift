@@ -33,8 +33,10 @@ extension Conversation {
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
             // Beside ours another program may write a newer one.
-            let searches = copies || name.namespace.isEmpty ? searches(for: name).map(searchItems) : []
-            let findings = try describe([path], as: name, secret: secret, beside: searches)
+            let isBeside = copies || name.namespace.isEmpty
+            let finding = searches(for: name)
+            let findings = try describe(
+                [path], as: name, secret: secret, foundBy: finding, beside: isBeside ? finding.map(searchItems) : [])
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
         }
@@ -53,8 +55,9 @@ extension Conversation {
     ///
     /// A sealed one that is not noted is looked for where there is none of ours that is not.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
-        let findings = try search(name, by: searches(for: name), secret: secret)
-        guard findings.ours.isEmpty, name.namespace.isEmpty, !sealing.isNoted(name), sealing.mayBeThere else {
+        let searches = searches(for: name)
+        let findings = try search(name, by: searches, secret: secret)
+        guard findings.ours.isEmpty, name.namespace.isEmpty, searches.count == 1, sealing.mayBeThere else {
             return findings
         }
         let both = ItemCoding.searches(for: name, maybeSealed: true)
@@ -78,7 +81,7 @@ extension Conversation {
                 .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
         }
         var findings = try describe(
-            unlocked, as: name, secret: secret && unlocked.count <= Conversation.mostSecrets)
+            unlocked, as: name, secret: secret && unlocked.count <= Conversation.mostSecrets, foundBy: searches)
         findings.locked = locked
         findings.hasCopies = unlocked.count > 1
         return findings
@@ -125,7 +128,8 @@ extension Conversation {
     ///
     /// - Parameter searches: travel along, and tell whether there are copies elsewhere.
     private func describe(
-        _ paths: [ObjectPath], as name: ItemName, secret: Bool, beside searches: [MethodCall] = []
+        _ paths: [ObjectPath], as name: ItemName, secret: Bool, foundBy finding: [[String: String]],
+        beside searches: [MethodCall] = []
     ) throws(TokenKeepError) -> Findings {
         var findings = Findings()
         var calls = paths.map(getAll)
@@ -133,7 +137,6 @@ extension Conversation {
         if secret, !paths.isEmpty { calls.append(getSecrets(paths)) }
         guard !calls.isEmpty else { return findings }
         let replies = try exchange(calls)
-        let finding = self.searches(for: name)
         for (path, reply) in zip(paths, replies) {
             let found = try storedItem(reply, at: path, of: finding, subject: name.description)
             guard let item = found else { continue }

@@ -103,7 +103,9 @@ extension Reconciler {
         if let record, debts.govern(record) || record.holdsValue {
             return try recording(request, over: record, record.openDetails(), first: top, keys)
         }
-        if case .unreadable = entry { return try recording(request, over: nil, nil, first: top, keys) }
+        if case .unreadable = entry {
+            return try recording(inheriting(request, from: top), over: nil, nil, first: top, keys)
+        }
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
@@ -231,7 +233,10 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
-        if record == nil { try details.checkLowersNothing(of: request.inherited, module: top.name) }
+        if top.acceptsDebts, record.map(debts.govern) != true {
+            try details.checkLowersNothing(of: request.inherited, module: top.name)
+            try details.checkLowersNothing(of: vault.sealedDetails(of: request.name), module: top.name)
+        }
         details.version = keys.versions.version(of: details, secret: request.secret)
         let isKept = mayKeep(top, details.accessLevel, details.flags)
         guard isKept || Demands(dispatcher: dispatcher).hasVault else {

@@ -84,7 +84,7 @@ struct Settlement {
                 debt = debt.sending(keys.fingerprint(of: ours.secret))
                 return .paid(version: try module.save(try SaveRequest(ours), call))
             }
-            if case .nothing = theirs { return .paid(version: nil) }
+            // Also where there is nothing: what was noted of it goes with the removal.
             _ = try module.clear(name, ifVersion: nil, call)
             return .paid(version: nil)
         } catch {
@@ -133,6 +133,8 @@ struct Settlement {
     private func isKnown(_ theirs: TokenItem, to debt: Debt, _ ours: TokenItem?) -> Bool {
         // Nobody but a holder of the item's lock writes what is sealed.
         if theirs.details.isSealed { return true }
+        // Nor does another program's item stand for one that it cannot know.
+        if theirs.details.isForeign, let ours, !ours.details.flags.isDisjoint(with: .demands) { return true }
         let fingerprint = keys.fingerprint(of: theirs.secret)
         if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
         if let ours, ours.secret == theirs.secret { return true }

@@ -73,8 +73,11 @@ struct SealedNotes {
         }
     }
 
-    /// Removes an item's note. It need not be durable: one that comes back is found to be about nothing.
-    func remove(_ name: ItemName) throws(TokenKeepError) { try notes.remove(keys.fileName(of: name)) }
+    /// Removes an item's note, durably: one that comes back keeps old keys waiting.
+    func remove(_ name: ItemName) throws(TokenKeepError) {
+        guard let folder = try notes.open() else { return }
+        try VaultFiles.remove(file(of: name), in: folder)
+    }
 
     private func file(of name: ItemName) -> String { RecordNames.fileName(keys.fileName(of: name)) }
 }

@@ -7,6 +7,8 @@ struct SealedElsewhere {
     let module: String
     /// nil where no note, but the module itself, says so.
     let machine: [UInt8]?
+    /// Whether it is another machine's, besides this one's: what is found here tells nothing of it.
+    var isOnlyThere = false
 }
 
 extension Vault {
@@ -36,7 +38,11 @@ extension Vault {
         for note in notes {
             let current = opened.keys.currentKeyID(for: .level(note.level)).map { [$0] }
             for holder in note.holders where holder.keyIDs != current {
-                found.append(SealedElsewhere(name: note.name, module: holder.module, machine: holder.machine))
+                let isOnlyThere =
+                    holder.machine != MachineID.current.bytes && note.index(of: holder.module, .current) != nil
+                found.append(
+                    SealedElsewhere(
+                        name: note.name, module: holder.module, machine: holder.machine, isOnlyThere: isOnlyThere))
             }
         }
         // Without a password nothing was sealed.
@@ -62,6 +68,7 @@ extension Vault {
                 .unavailable, "nothing here reaches \(item.name), which the vault sealed in \(item.module)",
                 module: item.module, hint: "run tokenkeep unlock")
         }
+        guard !item.isOnlyThere else { throw Vault.missing(item) }
         let outcome: SealedAnew
         do throws(TokenKeepError) {
             outcome = try places.sealAnew(item.name, in: item.module, call.granting(presence))
@@ -71,9 +78,8 @@ extension Vault {
         }
         switch outcome {
         case .done: try noteSealed(item, of: opened, call)
-        case .recorded: break
-        case .absent where item.machine == nil: break
-        case .absent: throw Vault.missing(item)
+        case .recorded where item.machine == nil || item.machine == MachineID.current.bytes: break
+        case .recorded, .absent: throw Vault.missing(item)
         }
         return true
     }
@@ -95,7 +101,7 @@ extension Vault {
     }
 
     private static func missing(_ item: SealedElsewhere) -> TokenKeepError {
-        let isHere = item.machine == MachineID.current.bytes
+        let isHere = item.machine == nil || item.machine == MachineID.current.bytes
         return TokenKeepError(
             .unavailable,
             "\(item.name), which the vault sealed in \(item.module)\(isHere ? "" : " on another machine"), is not there",

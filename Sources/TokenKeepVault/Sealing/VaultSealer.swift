@@ -16,6 +16,15 @@ public struct VaultSealer: SecretSealer {
     /// See ``SecretSealer``.
     public func sealsItems() throws(TokenKeepError) -> Bool { try vault.open()?.keys.header.hasPassword ?? false }
 
+    /// See ``SecretSealer``. A password that is being taken away counts.
+    public var mayHaveSealed: Bool {
+        do throws(TokenKeepError) {
+            return try vault.open()?.keys.header.slots(of: .password).isEmpty == false
+        } catch {
+            return true
+        }
+    }
+
     /// See ``SecretSealer``; false where it cannot be told.
     public func hasNote(of name: ItemName) -> Bool {
         guard let opened = try? vault.open() else { return false }
@@ -92,12 +101,12 @@ public struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Also on other machines: a cleared item is nowhere to be kept.
-    public func forget(_ name: ItemName, in module: String) throws(TokenKeepError) {
-        guard let opened = try vault.open() else { return }
+    /// See ``SecretSealer``.
+    public func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
+        guard vault.holds(name), let opened = try vault.open() else { return }
         let notes = SealedNotes(opened, in: vault.arena)
         guard var note = try notes.note(of: name) else { return }
-        note.holders.removeAll { $0.module == module }
+        note.holders.removeAll { $0.module == module && (everywhere || $0.machine == MachineID.current.bytes) }
         if note.holders.isEmpty { try notes.remove(name) } else { try notes.write(note) }
     }
 
