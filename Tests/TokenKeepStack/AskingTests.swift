@@ -91,7 +91,8 @@ private struct AskingConnection: Module {
     }
 
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let present = try base.load(name, call)
+        let found = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try base.load(name, call) }
+        guard let present = found else { return false }
         if let version { try SaveRequest.check(version: version, of: name, present: present.details) }
         guard call.promptsAllowed else {
             var error = TokenKeepError(.locked, "it asks first")
