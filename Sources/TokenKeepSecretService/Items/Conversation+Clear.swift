@@ -34,8 +34,9 @@ extension Conversation {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
         if replies.allSatisfy(Conversation.asks) { mark?.hasWritten = false }
+        let searches = searches(for: name)
         for (item, reply) in zip(items, replies) {
-            if try isGone(reply, item.path, of: searches(for: name), subject: name.description) { continue }
+            if try isGone(reply, item.path, of: searches, subject: name.description) { continue }
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "clear", name.description) }
             guard let prompt = body[0].text.flatMap(ObjectPath.init) else { continue }
             _ = try complete(prompt, for: name.description, reason: .deleting)

@@ -38,8 +38,7 @@ extension Conversation {
         let subject = name.description
         let replies = try exchange(
             [item(target.path, "SetSecret", [secret])] + (isDated ? [modified(target.path)] : []))
-        let searches = searches(for: name)
-        if mayBeGone, try isGone(replies[0], target.path, of: searches, subject: subject) { return nil }
+        if mayBeGone, try isGone(replies[0], target.path, of: searches(for: name), subject: subject) { return nil }
         guard replies[0].isAnswer else { throw ServiceFailure.error(replies[0], "save", subject) }
         var changes: [MethodCall] = []
         if !target.hasExactly(attributes) {

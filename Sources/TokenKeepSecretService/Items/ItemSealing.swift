@@ -56,8 +56,7 @@ struct ItemSealing: Sendable {
     ///
     /// A note that stays keeps old keys in the header until it goes: no reason to call what was done not done.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) {
-        guard let sealer, sealer.hasNote(of: name) else { return }
-        try? sealer.forget(name, in: module, everywhere: everywhere)
+        try? sealer?.forget(name, in: module, everywhere: everywhere)
     }
 
     func seal(

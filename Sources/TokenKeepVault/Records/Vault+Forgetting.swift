@@ -28,9 +28,7 @@ extension Vault {
         for name in try notes.all().filter({ $0.index(of: module, machine) != nil }).map(\.name) {
             let hold = try hold(name, call)
             defer { hold?.end() }
-            guard var note = try notes.note(of: name) else { continue }
-            note.holders.removeAll { $0.module == module && $0.machine == machine.bytes }
-            if note.holders.isEmpty { try notes.remove(name) } else { try notes.write(note) }
+            try notes.removeHolders(of: name) { $0.module == module && $0.machine == machine.bytes }
         }
     }
 

@@ -73,10 +73,16 @@ struct SealedNotes {
         }
     }
 
-    /// Removes an item's note, durably: one that comes back keeps old keys waiting.
-    func remove(_ name: ItemName) throws(TokenKeepError) {
-        guard let folder = try notes.open() else { return }
-        try VaultFiles.remove(file(of: name), in: folder)
+    /// Takes modules out of an item's note. One that names none any more is removed, durably: were it to come back, it would
+    /// keep old keys waiting.
+    func removeHolders(
+        of name: ItemName, where isRemoved: (SealedNote.Holder) -> Bool
+    ) throws(TokenKeepError) {
+        guard let folder = try notes.open(), var note = try note(of: name) else { return }
+        let before = note.holders.count
+        note.holders.removeAll(where: isRemoved)
+        guard note.holders.count != before || note.holders.isEmpty else { return }
+        if note.holders.isEmpty { try VaultFiles.remove(file(of: name), in: folder) } else { try write(note) }
     }
 
     private func file(of name: ItemName) -> String { RecordNames.fileName(keys.fileName(of: name)) }

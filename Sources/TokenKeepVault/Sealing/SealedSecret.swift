@@ -2,9 +2,6 @@ import TokenKeepCore
 
 /// A secret sealed for another module: the prefix of a record of the kind ``RecordKind/sealed``, and one box.
 enum SealedSecret {
-    /// How much longer it is than the secret.
-    static let overhead = RecordPrefix.length + AuthenticatedBox.overhead
-
     static func seal(
         _ secret: SecretBytes, of details: ItemDetails, keys: KeyHierarchy, _ presence: PresenceGrant?,
         in arena: SecretArena

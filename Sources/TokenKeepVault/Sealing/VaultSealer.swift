@@ -104,10 +104,9 @@ public struct VaultSealer: SecretSealer {
     /// See ``SecretSealer``.
     public func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard vault.holds(name), let opened = try vault.open() else { return }
-        let notes = SealedNotes(opened, in: vault.arena)
-        guard var note = try notes.note(of: name) else { return }
-        note.holders.removeAll { $0.module == module && (everywhere || $0.machine == MachineID.current.bytes) }
-        if note.holders.isEmpty { try notes.remove(name) } else { try notes.write(note) }
+        try SealedNotes(opened, in: vault.arena).removeHolders(of: name) {
+            $0.module == module && (everywhere || $0.machine == MachineID.current.bytes)
+        }
     }
 
     private static let noVault = TokenKeepError(
