@@ -53,6 +53,17 @@ class Machine:
             found = self.run("load", "s", account)
             assert (found.returncode, found.stdout) == (0, token), f"{account} {when}: {found}"
 
+    def check_change(self, before, after, when):
+        """One password at most opens the vault, every item is readable, and an unlock completes what was cut short."""
+        self.check_items(when)
+        opening = [password for password in {before, after} - {None} if self.opens(password)]
+        locked = "protected by a password" in self.status()
+        assert len(opening) <= 1 and (opening or not locked), f"{opening} open it {when}"
+        # An unlock finishes a removal that was cut short: then there is nothing to unlock.
+        assert not locked or self.opens(opening[0]), f"{opening[0]} opens it once {when}"
+        self.check_items(when + " and an unlock")
+        assert "interrupted" not in self.status(), f"the change goes on with no unlock {when}"
+
     def opens(self, password):
         """Whether a password unlocks the vault, which is locked before."""
         self.run("lock")
@@ -91,14 +102,7 @@ def faults(machine, copy, arguments, input, before, after, fault):
         wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:{fault}:when={number}")
         machine.run(*arguments, input=input, wrapper=wrapper)
         when = f"after {fault} at {name} {number} of {' '.join(arguments)}"
-        machine.check_items(when)
-        opening = [password for password in {before, after} - {None} if machine.opens(password)]
-        locked = "protected by a password" in machine.status()
-        assert len(opening) <= 1 and (opening or not locked), f"{opening} open it {when}"
-        # An unlock finishes a removal that was cut short: then there is nothing to unlock.
-        assert not locked or machine.opens(opening[0]), f"{opening[0]} opens it once {when}"
-        machine.check_items(when + " and an unlock")
-        assert "interrupted" not in machine.status(), f"the change goes on with no unlock {when}"
+        machine.check_change(before, after, when)
         if arguments[:2] == ("recovery", "use"):
             machine.expect("recovery", "use", "--stdin", input=input)
     return len(calls)

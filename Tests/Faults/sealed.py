@@ -57,14 +57,7 @@ def kill(machine, copy, arguments, input, before, after):
         machine.run(
             *arguments, input=input,
             wrapper=strace(LASTING, "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}"))
-        when = f"after a kill at {name} {number} of {' '.join(arguments)}"
-        machine.check_items(when)
-        opening = [password for password in {before, after} - {None} if machine.opens(password)]
-        isLocked = "protected by a password" in machine.status()
-        assert len(opening) <= 1 and (opening or not isLocked), f"{opening} open it {when}"
-        assert not isLocked or machine.opens(opening[0]), f"{opening[0]} opens it once {when}"
-        machine.check_items(when + " and an unlock")
-        assert "interrupted" not in machine.status(), f"the change goes on with no unlock {when}"
+        machine.check_change(before, after, f"after a kill at {name} {number} of {' '.join(arguments)}")
     return len(calls)
 
 
