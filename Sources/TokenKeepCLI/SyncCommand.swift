@@ -39,9 +39,13 @@ struct SyncCommand: ParsableCommand {
             return TokenKeepError(
                 .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
         }
-        let modules = outcome.owedTo.joined(separator: " and ")
+        let owed = "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.owedTo.joined(separator: " and "))"
+        if let obstacle = outcome.obstacle {
+            return TokenKeepError(
+                .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")
+        }
         return TokenKeepError(
-            .unavailable, "\(Counts.items(outcome.left)) \(verb) still owed to \(modules)",
+            .unavailable, owed,
             hint: "tokenkeep status says what is wrong with it; if it is gone for good: "
                 + "tokenkeep forget \(outcome.owedTo.first ?? "MODULE")")
     }

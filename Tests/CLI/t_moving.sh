@@ -27,6 +27,9 @@ for owed in state["owed"]:
     owed["since"] = "TIME" if len(owed["since"]) == 20 else owed["since"]
     print(json.dumps(owed, sort_keys=True))'
 
+title "why it is still owed"
+DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus run sync --explain --stack "$both"
+
 title "on a terminal: a bar"
 on_terminal -- "$TOKENKEEP" sync --stack "$both"
 

@@ -156,6 +156,18 @@ import TokenKeepVault
         #expect(stored == nil)
     }
 
+    /// Whether a service is there cannot be told without a bus: what another program keeps in it must not come back.
+    @Test func anAbsentServiceIsStillOwedARemoval() throws {
+        try otherProgramSaves("old")
+        let cron = try open(isConnected: false)
+        try save(cron, "new")
+        try cron.clear(service: "example.com", account: "ann")
+        #expect(try load(cron) == nil)
+        #expect(try cron.sync().left == 1)
+        #expect(try load(open()) == nil)
+        #expect(stored == nil)
+    }
+
     /// What another program saved between two saves in the vault is older than the second of them.
     @Test func aSaveByTheVaultAloneRenewsWhatIsOwed() throws {
         try save(open(isConnected: false), "first")

@@ -15,13 +15,16 @@ import TokenKeepVault
 
     /// The default stack; without a bus where `isConnected` is false.
     private func open(
-        isConnected: Bool = true, namespace: String = "", stack: String? = nil
+        isConnected: Bool = true, namespace: String = "", stack: String? = nil, trace: StackTraceHandler? = nil,
+        clock: @escaping @Sendable () -> UnixTime = { .now }
     ) throws -> Store {
         var configuration = StoreConfiguration(
             stackText: stack ?? "any sufficient secret-service\nany required vault", namespace: namespace)
         configuration.vaultPath = vault.path + "/vault"
         configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
         configuration.stackDirectories = .none
+        configuration.trace = trace
+        configuration.clock = clock
         return try Store(configuration)
     }
 
@@ -82,11 +85,45 @@ import TokenKeepVault
         keyring.stop()
         try save(open(isConnected: false), "new")
         try keyring.restart(unlocked: false)
-        #expect(try open().sync().left == 1)
+        let outcome = try open().sync()
+        #expect(outcome.left == 1)
+        #expect(outcome.problem == nil)
+        #expect(outcome.obstacle?.status == .locked)
         #expect(try load(open(isConnected: false)) == "new")
         try keyring.restart()
         #expect(try open().sync().drained == 1)
         #expect(try lookUp() == "new")
+    }
+
+    /// Who reads the trace learns why something is still owed, and what became of it.
+    @Test func whatModulesAnswerWhenTheyAreSettledIsTraced() throws {
+        try save(open(), "old")
+        keyring.stop()
+        // Its clock is slow, so that what another program saves after it is newer in whole seconds too.
+        let cron = try open(isConnected: false, clock: { UnixTime(UnixTime.now.rawValue - 60) })
+        try save(cron, "new")
+        try cron.clear(service: "example.com", account: "bob")
+        try keyring.restart(unlocked: false)
+        #expect(
+            try trace { _ = try $0.sync() } == [
+                "save example.com (ann): secret-service: LOCKED, it is still owed the item",
+                "clear example.com (bob): secret-service: LOCKED, it is still owed the removal",
+            ])
+        try keyring.restart()
+        let stored = try keyring.bus.secretTool(
+            "store", "--label", "x", "service", "example.com", "username", "ann", input: "theirs")
+        try #require(stored.status == 0)
+        #expect(
+            try trace { _ = try $0.sync() } == [
+                "save example.com (ann): secret-service: CONFLICT, another program changed it since: theirs stays",
+                "clear example.com (bob): secret-service: OK, it was owed the removal",
+            ])
+    }
+
+    private func trace(_ body: (Store) throws -> Void) throws -> [String] {
+        let lines = Guarded<[String]>([])
+        try body(open { line in lines.withLock { $0.append(line.description) } })
+        return lines.withLock { $0 }
     }
 
     @Test func syncKeepsItsDeadline() throws {

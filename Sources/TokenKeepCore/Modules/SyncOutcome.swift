@@ -9,12 +9,19 @@ public struct SyncOutcome: Sendable {
     /// The first failure met that is not a module out of reach: a record that cannot be read, an item that another
     /// process holds; nil where there was none.
     public var problem: TokenKeepError?
+    /// What a module answered for the first item that is still owed to it; nil where nothing is, or no module was asked
+    /// because none can answer.
+    public var obstacle: TokenKeepError?
 
     /// Nothing was owed, unless said otherwise.
-    public init(drained: Int = 0, left: Int = 0, owedTo: [String] = [], problem: TokenKeepError? = nil) {
+    public init(
+        drained: Int = 0, left: Int = 0, owedTo: [String] = [], problem: TokenKeepError? = nil,
+        obstacle: TokenKeepError? = nil
+    ) {
         self.drained = drained
         self.left = left
         self.owedTo = owedTo
         self.problem = problem
+        self.obstacle = obstacle
     }
 }

@@ -80,5 +80,5 @@ extension Conversation {
 
     static let noDefaultCollection = TokenKeepError(
         .unavailable, "the Secret Service has no default keyring",
-        hint: "create one in the keyring's own program, or allow prompts", isAbsence: true)
+        hint: "create one in the keyring's own program, or allow prompts (--interactive)", isAbsence: true)
 }

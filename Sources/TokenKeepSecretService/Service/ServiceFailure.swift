@@ -16,12 +16,14 @@ enum ServiceFailure {
 
     static func locked(_ subject: String) -> TokenKeepError {
         TokenKeepError(
-            .locked, "the keyring that holds \(subject) is locked", hint: "unlock the keyring, or allow prompts")
+            .locked, "the keyring that holds \(subject) is locked",
+            hint: "unlock the keyring, or allow prompts (--interactive)")
     }
 
     static func asksBeforeDeleting(_ subject: String) -> TokenKeepError {
         var error = TokenKeepError(
-            .locked, "the Secret Service asks its user before it deletes \(subject)", hint: "allow prompts")
+            .locked, "the Secret Service asks its user before it deletes \(subject)",
+            hint: "allow prompts (--interactive)")
         error.asksBeforeDeleting = true
         return error
     }

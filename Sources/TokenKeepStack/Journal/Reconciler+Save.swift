@@ -26,8 +26,8 @@ extension Reconciler {
         let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
         guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
         // Whatever ends the asking: the record has it.
-        guard let left = try? settleAsking(request.name, call) else { return outcome }
-        return left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
+        guard let settled = try? settleAsking(request.name, call) else { return outcome }
+        return settled.left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
     private enum Step {

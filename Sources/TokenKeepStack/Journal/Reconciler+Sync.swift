@@ -25,9 +25,10 @@ extension Reconciler {
             try call.deadline.checkCancellation()
             progress?(index, names.count)
             do throws(TokenKeepError) {
-                let left = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
-                owedTo.formUnion(left.map(\.module))
-                if left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
+                let settled = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
+                owedTo.formUnion(settled.left.map(\.module))
+                if settled.left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
+                if !settled.left.isEmpty { outcome.obstacle = outcome.obstacle ?? settled.obstacle }
             } catch {
                 outcome.left += 1
                 outcome.problem = outcome.problem ?? error
@@ -40,7 +41,7 @@ extension Reconciler {
         return outcome
     }
 
-    private func settleInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+    private func settleInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
         guard !call.deadline.hasPassed else {
             throw call.deadline.failure("the deadline passed before every item was settled")
         }

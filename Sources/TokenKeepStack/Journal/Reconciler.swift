@@ -119,30 +119,26 @@ struct Reconciler: Sendable {
             guard let record = entry.record, debts.govern(record) else {
                 return (.keep, Settlement.Outcome(change: .keep, left: []))
             }
-            note(.save, name, .ok, "what its record owes is settled as far as modules can be reached")
             let settlement = Settlement(
-                debts: debts, name: name, record: record, keys: keys, call: call, isHeld: vault.isAsking(name))
-            let outcome = try settlement.settle()
-            let left = outcome.left.filter(debts.isOurs)
-            return (
-                outcome.change,
-                Settlement.Outcome(
-                    change: outcome.change, left: left, version: outcome.version, asking: outcome.asking)
-            )
+                debts: debts, name: name, record: record, keys: keys, call: call, isHeld: vault.isAsking(name),
+                trace: dispatcher.trace)
+            var outcome = try settlement.settle()
+            outcome.left.removeAll { !debts.isOurs($0) }
+            return (outcome.change, outcome)
         }
     }
 
     /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
     /// are allowed. The item is not locked meanwhile: others save it into its record, and nobody pays, so that the module
     /// holds what the user is asked about.
-    func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+    func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
         let silent = call.withoutPrompts
         let settled = try settling(name, silent)
-        guard !settled.asking.isEmpty, call.promptsAllowed else { return settled.left }
-        guard let question = try question(name, settled.asking, silent) else { return settled.left }
+        guard !settled.asking.isEmpty, call.promptsAllowed else { return settled }
+        guard let question = try question(name, settled.asking, silent) else { return settled }
         for item in question.outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
         question.right.end()
-        return try settle(name, silent)
+        return try settling(name, silent)
     }
 
     /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.

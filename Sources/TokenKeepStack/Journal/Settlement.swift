@@ -9,21 +9,26 @@ struct Settlement {
     let call: CallContext
     /// Whether somebody asks the user about the item: until he answered, nothing is paid.
     var isHeld = false
+    /// Is told what each module answered.
+    var trace: StackTraceHandler?
 
     /// What was paid, and what is left.
     struct Outcome {
         let change: JournalChange
-        let left: [Debt]
+        var left: [Debt]
         /// The version under which the record's value was saved; nil where it was not.
         var version: UInt64?
         /// The modules that ask their user before they let an older item go.
         var asking: Set<String> = []
+        /// Why the first of those that were asked did not take what it is owed.
+        var obstacle: TokenKeepError?
     }
 
     private enum Payment {
         /// The version under which it was saved; nil where nothing was.
         case paid(version: UInt64?)
-        case unpaid(Debt, asks: Bool = false)
+        /// nil: the module was not asked.
+        case unpaid(Debt, TokenKeepError? = nil)
         /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
         case superseded
     }
@@ -34,20 +39,24 @@ struct Settlement {
         var version: UInt64?
         var isSuperseded = false
         var asking: Set<String> = []
+        var obstacle: TokenKeepError?
         var paidPut: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
                 left.append(debt)
                 continue
             }
-            switch pay(debt, to: module) {
+            let payment = pay(debt, to: module)
+            tell(payment, of: debt, module)
+            switch payment {
             case .paid(let saved) where debt.kind == .put:
                 paidPut = (debt, left.count)
                 version = saved
             case .paid: continue
-            case .unpaid(let debt, let asks):
+            case .unpaid(let debt, let error):
                 left.append(debt)
-                if asks { asking.insert(debt.module) }
+                obstacle = obstacle ?? error
+                if error?.asksBeforeDeleting == true { asking.insert(debt.module) }
             case .superseded: isSuperseded = true
             }
         }
@@ -55,7 +64,20 @@ struct Settlement {
         if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
         if isSuperseded { left.removeAll(where: debts.isOurs) }
         return Outcome(
-            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, asking: asking)
+            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, asking: asking,
+            obstacle: obstacle)
+    }
+
+    private func tell(_ payment: Payment, of debt: Debt, _ module: any Module) {
+        let (operation, what) = debt.kind == .put ? (StackLine.Operation.save, "item") : (.clear, "removal")
+        let (status, reason) =
+            switch payment {
+            case .paid: (Status.ok, "it was owed the \(what)")
+            case .unpaid(_, let error?): (error.status, "it is still owed the \(what)")
+            case .unpaid(_, nil): (.unavailable, "it is not asked now, and still owed the \(what)")
+            case .superseded: (.conflict, "another program changed it since: theirs stays")
+            }
+        trace?(.aside(operation, name, module, status, reason))
     }
 
     private func change(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
@@ -88,7 +110,7 @@ struct Settlement {
             _ = try module.clear(name, ifVersion: nil, call)
             return .paid(version: nil)
         } catch {
-            return .unpaid(debt, asks: error.asksBeforeDeleting)
+            return .unpaid(debt, error)
         }
     }
 
@@ -104,7 +126,15 @@ struct Settlement {
         do throws(TokenKeepError) {
             return .item(try module.load(name, call))
         } catch {
-            if error.status == .notFound { return .nothing }
+            if error.status == .notFound {
+                guard error.isAbsence else { return .nothing }
+                // Others may keep something in it, which must not come back.
+                throw TokenKeepError(
+                    .unavailable, "\(module.name) is not there", module: module.name,
+                    hint:
+                        "tokenkeep status says why; if there is none on this machine: tokenkeep forget \(module.name)",
+                    isAbsence: true)
+            }
             guard error.status == .locked || error.status == .corrupt, error.module == "vault" else { throw error }
             return .sealed
         }

@@ -136,7 +136,7 @@ struct DebtorModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// A module that is absent and was never used here has nothing.
+    /// A module that is absent and was never used here has nothing; the error says that it was not asked.
     private func unlessUnused<Answer>(
         answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
     ) throws(TokenKeepError) -> Answer {
@@ -149,7 +149,7 @@ struct DebtorModule: RememberingModule {
             }
             guard try !vault.hasUsed(name, machine: machine) else { throw error }
             if let answer { return answer }
-            throw TokenKeepError(.notFound, words, module: name)
+            throw TokenKeepError(.notFound, words, module: name, isAbsence: true)
         }
     }
 

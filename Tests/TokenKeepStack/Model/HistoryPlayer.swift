@@ -122,7 +122,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func clear(_ step: HistoryStep, _ deadline: Deadline, _ isInterlude: Bool) throws {
-        let mayBeUnseen = try !isSeen(step)
+        let mayMiss = try mayMissTheirs(step, step.account)
         let (_, status) = attempt {
             try stores[step.store].clear(service: serviceName, account: "\(step.account)", until: deadline)
         }
@@ -130,18 +130,23 @@ final class HistoryPlayer: @unchecked Sendable {
         if isInterlude, status == .busy { return }
         if isCut(status) { return items[step.account].mayBe(nil) }
         try require(status == .ok, step, "a clear failed with \(status.name)")
-        try acknowledgeClear(step.account, mayBeUnseen)
+        try acknowledgeClear(step.account, mayMiss)
     }
 
-    /// Where it is not known that there ever was a service, what others keep in it is out of reach.
-    private func acknowledgeClear(_ account: Int, _ mayBeUnseen: Bool) throws {
+    /// Where it is not known that there ever was a service, what others keep in it is out of reach: unless a record that
+    /// owes the service something says what was saved since.
+    private func mayMissTheirs(_ step: HistoryStep, _ account: Int) throws -> Bool {
+        try !isSeen(step) && governing(account) == nil
+    }
+
+    private func acknowledgeClear(_ account: Int, _ mayMiss: Bool) throws {
         items[account].acknowledge(nil)
-        if mayBeUnseen { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
+        if mayMiss { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
     }
 
     private func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
-        let mayBeUnseen = try !isSeen(step)
+        let (mayBeUnseen, mayMiss) = (try !isSeen(step), try mayMissTheirs(step, step.account))
         let (_, status) = attempt {
             try stores[step.store].clear(
                 service: serviceName, account: "\(step.account)", ifVersion: known.version, until: deadline)
@@ -151,7 +156,7 @@ final class HistoryPlayer: @unchecked Sendable {
         switch status {
         case .ok:
             try require(before.contains(known.value), step, "cleared another version")
-            try acknowledgeClear(step.account, mayBeUnseen)
+            try acknowledgeClear(step.account, mayMiss)
         case .conflict: try require(before != [known.value] || mayBeUnseen, step, "nothing changed")
         default: try require(!wasCalm && isOutage(status), step, "\(status.name) without a cause")
         }
@@ -159,13 +164,13 @@ final class HistoryPlayer: @unchecked Sendable {
 
     private func clearService(_ step: HistoryStep) throws {
         let wasCalm = isCalm(step)
-        let mayBeUnseen = try !isSeen(step)
+        let mayMiss = try items.indices.map { try mayMissTheirs(step, $0) }
         let (_, status) = attempt { try stores[step.store].clear(service: serviceName) }
         note(step, "\(status)")
         try require(status == .ok || !wasCalm && isOutage(status), step, "\(status.name) without a cause")
         for account in items.indices {
             let mustBeCleared = status == .ok && !items[account].possible.contains(nil)
-            if mustBeCleared { try acknowledgeClear(account, mayBeUnseen) } else { items[account].mayBe(nil) }
+            if mustBeCleared { try acknowledgeClear(account, mayMiss[account]) } else { items[account].mayBe(nil) }
         }
     }
 
