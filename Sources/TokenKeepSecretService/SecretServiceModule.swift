@@ -60,6 +60,9 @@ public final class SecretServiceModule: Module {
     /// Yes: what the service missed is given to it when it is back.
     public let acceptsDebts = true
 
+    /// Yes.
+    public let datesItems = true
+
     /// False where there is no session bus, and while the service is known not to answer.
     public var mayAnswer: Bool {
         // In a child of fork the breaker's lock may be held by a thread that is not there.
@@ -108,6 +111,13 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> Bool {
         try change(name, call, isConditional: version != nil) { conversation, key, mark throws(TokenKeepError) in
             try conversation.clear(name, ifVersion: version, key, mark)
+        }
+    }
+
+    /// Removes our item, and leaves another program's of the same name.
+    public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        try change(name, call, isConditional: false) { conversation, _, mark throws(TokenKeepError) in
+            try conversation.clearOwn(name, mark)
         }
     }
 

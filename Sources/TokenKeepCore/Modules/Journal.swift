@@ -104,11 +104,11 @@ public struct JournalRecord: Sendable {
     public func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
     /// The debts, before the record's value goes. The value may be on its way to a module: whoever sent it may have
-    /// ended before that could be noted.
+    /// ended before that could be noted. What is known to have been sent is not given up for it.
     public func debtsBeforeChange(_ keys: JournalKeys) -> [Debt] {
         guard debts.contains(where: { $0.kind == .put }), let item = (try? openItem()) ?? nil else { return debts }
         let fingerprint = keys.fingerprint(of: item.secret)
-        return debts.map { $0.kind == .put ? $0.sending(fingerprint) : $0 }
+        return debts.map { $0.kind == .put && $0.hasRoomInFlight ? $0.sending(fingerprint) : $0 }
     }
 }
 
@@ -161,6 +161,9 @@ public struct Debt: Sendable, Equatable {
 
     private static let maximumInFlight = 16
 
+    /// Whether another value can be noted without giving up one.
+    public var hasRoomInFlight: Bool { inFlight.count < Debt.maximumInFlight }
+
     /// The same with a value's fingerprint noted that was sent and may have arrived.
     public func sending(_ fingerprint: [UInt8]) -> Debt {
         guard !inFlight.contains(fingerprint) else { return self }
@@ -170,9 +173,12 @@ public struct Debt: Sendable, Equatable {
     }
 
     /// What a debt becomes when its item changes now: what another program changed earlier is older.
-    public var renewed: Debt {
+    public var renewed: Debt { renewed(at: .now) }
+
+    /// The same, at a time of the caller's clock.
+    public func renewed(at time: UnixTime) -> Debt {
         var debt = self
-        debt.since = .now
+        debt.since = time
         return debt
     }
 

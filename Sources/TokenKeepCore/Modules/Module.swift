@@ -15,6 +15,9 @@ public protocol Module: Sendable {
     /// False where it is known, without asking anybody, that the module cannot answer now.
     var mayAnswer: Bool { get }
 
+    /// Whether every item that the module gives says since when it has its value.
+    var datesItems: Bool { get }
+
     /// Calls `observer` when something that this process did not do may have changed the module's items, as far as the
     /// module is told, until it answers false. It is called on any thread, and must be brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
@@ -46,6 +49,9 @@ public protocol Module: Sendable {
     /// - Returns: whether there was one. Clearing what is not there is no error.
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
 
+    /// Removes what was saved through this module under the name, and leaves what other programs keep there.
+    func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
+
     /// The items of a namespace, without their secrets.
     ///
     /// - Parameter service: only items of this service; nil for all.
@@ -68,6 +74,8 @@ extension Module {
     public var holdsRecords: Bool { false }
     /// Yes.
     public var mayAnswer: Bool { true }
+    /// No.
+    public var datesItems: Bool { false }
     /// Nobody tells.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// It states nothing.
@@ -78,6 +86,8 @@ extension Module {
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)
     }
+    /// Nothing: other programs keep nothing beside it.
+    public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {}
     /// Nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }

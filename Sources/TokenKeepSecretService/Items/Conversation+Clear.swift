@@ -27,6 +27,14 @@ extension Conversation {
         return findings.best != nil
     }
 
+    /// Removes ours alone, as far as they can be seen: another program's item hides them.
+    func clearOwn(_ name: ItemName, _ mark: WriteMark) throws(TokenKeepError) {
+        link.paths[name] = nil
+        let findings = try searchEverywhere(name, secret: false)
+        mark.hasWritten = true
+        try remove(findings.ours, name, mark)
+    }
+
     /// Deletes items; one that is gone already is no failure.
     ///
     /// - Parameter mark: is taken back where the service asks its user first, whatever it is to delete.

@@ -22,6 +22,9 @@ struct Debts {
     /// Whether a record is the truth for this stack, and not only for others.
     func govern(_ record: JournalRecord) -> Bool { record.debts.contains(where: isOurs) }
 
+    /// Whether any module that a record owes something to may answer now.
+    func mayBePaid(_ record: JournalRecord) -> Bool { record.debts.contains { module(of: $0)?.mayAnswer == true } }
+
     /// Whether a record owes something to a module of this stack on this machine.
     func owes(_ record: JournalRecord, to name: String) -> Bool {
         record.debts.contains { $0.module == name && isOurs($0) }
@@ -34,15 +37,20 @@ struct Debts {
     }
 
     /// The debts after a save whose value belongs to `top`; the other debtors in `holders` may hold an older one.
-    func afterSave(_ debts: [Debt], of item: Item, to top: (any Module)?, holders: [any Module]) -> [Debt] {
+    ///
+    /// - Parameter isNewValue: whether what other programs changed until now is older, also in modules of other stacks.
+    func afterSave(
+        _ debts: [Debt], of item: Item, to top: (any Module)?, holders: [any Module], isNewValue: Bool = true
+    ) -> [Debt] {
         let deletions = holders.filter { $0.name != top?.name }.map { owed(.delete, of: item, to: $0, after: debts) }
-        let foreign = debts.filter { !isOurs($0) }
+        let foreign = debts.filter { !isOurs($0) }.map { isNewValue ? $0.renewed(at: clock()) : $0 }
         return foreign + (top.map { [owed(.put, of: item, to: $0, after: debts)] } ?? []) + deletions
     }
 
     /// The debts after a clear: every holder must lose the item, those on other machines too.
     func afterClear(_ debts: [Debt], of item: Item, holders: [any Module]) -> [Debt] {
-        debts.filter { !isOurs($0) }.map(\.ofDeletion) + holders.map { owed(.delete, of: item, to: $0, after: debts) }
+        debts.filter { !isOurs($0) }.map { $0.ofDeletion.renewed(at: clock()) }
+            + holders.map { owed(.delete, of: item, to: $0, after: debts) }
     }
 
     /// What is owed to a module now; what is known of its value stays known.

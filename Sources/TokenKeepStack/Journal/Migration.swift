@@ -125,7 +125,9 @@ struct Migration {
             guard let record = entry.record, moving.govern(record) else { return (.keep, .moved) }
             // The record as it was read back: what is removed elsewhere is here.
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
-            let settlement = Settlement(debts: moving, name: name, record: record, keys: keys, call: call)
+            let settlement = Settlement(
+                vault: vault, debts: moving, name: name, record: record, keys: keys, call: call,
+                isHeld: vault.isAsking(name), isMove: true)
             let outcome = try settlement.settle()
             if let garbled = arrival.garbled, let item = try record.item() {
                 let owed = debtsBack(record, reconciler.item(name), garbled: keys.fingerprint(of: garbled))

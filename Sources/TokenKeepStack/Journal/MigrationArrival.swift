@@ -47,6 +47,7 @@ struct MigrationModule: RememberingModule {
     var name: String { base.name }
     var acceptsDebts: Bool { base.acceptsDebts }
     func lastSeen(_ name: ItemName) -> SeenValue? { (base as? any RememberingModule)?.lastSeen(name) }
+    var datesItems: Bool { base.datesItems }
     var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -73,7 +74,9 @@ struct MigrationModule: RememberingModule {
                 try base.load(request.name, call)
             }
         }
-        guard let read, read.secret == request.secret, read.details.hasSameMetadata(as: request) else {
+        guard let read, read.secret == request.secret,
+            read.details.hasSameMetadata(as: request.details(replacing: nil, module: ""))
+        else {
             if let read { arrival.garble(read.secret) }
             throw TokenKeepError(
                 .corrupt, "\(request.name) does not read back as it was saved", module: base.name,
@@ -109,9 +112,9 @@ struct MigrationModule: RememberingModule {
 }
 
 extension ItemDetails {
-    /// Whether what a user sees of the item is what a save asked for.
-    fileprivate func hasSameMetadata(as request: SaveRequest) -> Bool {
-        label == request.label && attributes == request.attributes && accessLevel == request.accessLevel
-            && flags == request.flags && expiresAt == request.expiresAt
+    /// Whether what a user sees of the items is the same.
+    func hasSameMetadata(as other: ItemDetails) -> Bool {
+        label == other.label && attributes == other.attributes && accessLevel == other.accessLevel
+            && flags == other.flags && expiresAt == other.expiresAt
     }
 }

@@ -88,7 +88,7 @@ extension Migration {
             module.name == source.name || plan.isGoverned && plan.debts.contains { $0.module == module.name }
         }
         let owed = debts.afterSave(
-            plan.debts, of: item, to: target.acceptsDebts ? target : nil, holders: holders)
+            plan.debts, of: item, to: target.acceptsDebts ? target : nil, holders: holders, isNewValue: false)
         return owed.map { debt in
             guard debts.isOurs(debt) else { return debt }
             var debt = debt
@@ -108,7 +108,7 @@ extension Migration {
     func debtsBack(_ record: JournalRecord, _ item: Debts.Item, garbled: [UInt8]) -> [Debt] {
         let holders = debts.debtors.filter { $0.name == target.name }
         let owed = debts.afterSave(
-            record.debts, of: item, to: source.acceptsDebts ? source : nil, holders: holders)
+            record.debts, of: item, to: source.acceptsDebts ? source : nil, holders: holders, isNewValue: false)
         return owed.map { debts.isOurs($0) && $0.module == target.name ? $0.sending(garbled) : $0 }
     }
 }

@@ -75,7 +75,7 @@ extension Reconciler {
     private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
 
     /// The debtors that lose a cleared item: those that a line clears, and those that were to get or lose it anyway.
-    private func clearable(after known: [Debt]) -> [any Module] {
+    func clearable(after known: [Debt]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
         return debts.debtors.filter { module in
             cleared.contains(module.name) || known.contains { $0.module == module.name && debts.isOurs($0) }

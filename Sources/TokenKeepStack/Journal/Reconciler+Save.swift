@@ -45,11 +45,13 @@ extension Reconciler {
         _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool = false
     ) throws(TokenKeepError) -> SaveOutcome {
         var hasJournal = false
+        var isBare = false
         var isAhead = false
         let step: Step
         do throws(TokenKeepError) {
             step = try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
                 hasJournal = true
+                isBare = isHidingNothing(entry)
                 let change = try change(entry, by: request, first: top, keys, call, mayAsk: mayAsk)
                 if case .ahead = change.1 { isAhead = true }
                 return change
@@ -57,8 +59,8 @@ extension Reconciler {
         } catch {
             // The journal takes nothing, and the module is there: the steps are taken all the same.
             if isAhead { return try dispatcher.saveInPlaces(request, call) }
-            // Without a journal nothing can be owed: the modules alone, and none is passed.
-            let isPassed = hasJournal && mayPass(top, error)
+            // Without a journal nothing can be owed: the modules alone, and none is passed but a vault that has nothing.
+            let isPassed = hasJournal && isBare && top.holdsRecords && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
             // A record that governs would hide what the modules get.
             guard hasJournal || (try? vault.mayOwe()) == false else { throw error }
@@ -73,6 +75,15 @@ extension Reconciler {
             let holder = unpaid.isEmpty ? home : "vault"
             return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
         case .cut(let error): throw error
+        }
+    }
+
+    /// Whether no record stands in the way of what the modules hold.
+    private func isHidingNothing(_ entry: JournalEntry) -> Bool {
+        switch entry {
+        case .none: true
+        case .record(let record): !debts.govern(record) && !record.holdsValue
+        case .unreadable: false
         }
     }
 
@@ -125,26 +136,65 @@ extension Reconciler {
         vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
         do throws(TokenKeepError) {
             let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
-            switch step {
+            guard case .sent = step else { return (change, step) }
             // What was sent before has arrived before.
-            case .sent: vault.forgetSendings(of: request.name)
-            // Nothing was sent: from here on the record knows of it.
-            case .ahead where before.isEmpty: vault.forgetSendings(of: request.name)
-            default: break
+            vault.forgetSendings(
+                of: request.name, except: top.datesItems ? nil : keys.fingerprint(of: request.secret))
+            guard try removeCopies(of: request.name, except: top, call) else {
+                return try recording(request, over: record, nil, first: top, keys, wasSent: true)
             }
             return (change, step)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
             // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
-            guard isOutage || isCut || mayBeRecorded(past: top, error) else {
-                if before.isEmpty { vault.forgetSendings(of: request.name) }
+            guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
+                if !isOutage { vault.takeBackSending(of: request.name, to: before) }
                 throw error
             }
             let request = try inheriting(request, from: top)
             let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
+    }
+
+    /// Removes older copies from the other places that the stack clears.
+    ///
+    /// - Returns: false where one could not be removed and is to be owed that.
+    private func removeCopies(
+        of name: ItemName, except top: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        var others = try losers(after: [], to: top)
+        others += dispatcher.places(for: .clear).map(\.module).filter { !$0.acceptsDebts && !$0.holdsRecords }
+        var isComplete = true
+        for other in others {
+            do throws(TokenKeepError) {
+                _ = try ask(other, to: .clear, name, because: "an older copy goes") { () throws(TokenKeepError) in
+                    try other.clear(name, ifVersion: nil, call.withoutPrompts)
+                }
+            } catch {
+                guard other.acceptsDebts else { throw error }
+                isComplete = false
+            }
+        }
+        return isComplete
+    }
+
+    /// The debtors that a save into another place takes the item from.
+    private func losers(after known: [Debt], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
+        var losers: [any Module] = []
+        for module in clearable(after: known) where module.name != top?.name {
+            let isUsed = try vault.hasUsed(module.name, machine: debts.machine)
+            if isUsed || known.contains(where: { $0.module == module.name && debts.isOurs($0) }) {
+                losers.append(module)
+            }
+        }
+        return losers
+    }
+
+    /// Whether the stack's own line says that an outage of its first place ends the save.
+    private func mustStop(at top: any Module, _ error: TokenKeepError) -> Bool {
+        dispatcher.programs[.save].steps.first { $0.place != nil }?.actions[error.status] == .die
     }
 
     /// Whether the first place gives the item what it asks for; else the vault keeps it.
@@ -221,9 +271,9 @@ extension Reconciler {
         return .value(.owed, details: item.details, secret: item.secret, debts: debts)
     }
 
-    /// A locked place that the stack's own line passes is owed the value: its older one would come back.
+    /// A place that takes nothing, and that the stack's own line passes, is owed the value: its older one would come back.
     private func mayBeRecorded(past top: any Module, _ error: TokenKeepError) -> Bool {
-        error.status == .locked && mayPass(top, error)
+        error.module == top.name && mayPass(top, error)
     }
 
     /// Writes the value into the record, with what it owes from now on.
@@ -247,7 +297,7 @@ extension Reconciler {
         let debtor = top.acceptsDebts && isKept ? top : nil
         let owing = record?.debtsBeforeChange(keys) ?? []
         var owed = debts.afterSave(
-            owing, of: item(request.name), to: debtor, holders: try usedDebtors())
+            owing, of: item(request.name), to: debtor, holders: try losers(after: owing, to: debtor))
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }

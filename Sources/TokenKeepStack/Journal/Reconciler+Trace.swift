@@ -12,7 +12,7 @@ extension Reconciler {
             return answer
         } catch {
             dispatcher.trace?(.aside(operation, name, module, error.status, reason))
-            throw error
+            throw error.inModule(module.name)
         }
     }
 

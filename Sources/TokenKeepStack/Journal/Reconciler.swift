@@ -38,8 +38,10 @@ struct Reconciler: Sendable {
             if before.mayOwe, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
-                let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
-                _ = try? settle(name, call.until(soon).withoutPrompts)
+                if debts.mayBePaid(record) {
+                    let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
+                    _ = try? settle(name, call.until(soon).withoutPrompts)
+                }
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
             }
@@ -120,7 +122,8 @@ struct Reconciler: Sendable {
                 return (.keep, Settlement.Outcome(change: .keep, left: []))
             }
             let settlement = Settlement(
-                debts: debts, name: name, record: record, keys: keys, call: call, isHeld: vault.isAsking(name),
+                vault: vault, debts: debts, name: name, record: record, keys: keys, call: call,
+                isHeld: vault.isAsking(name),
                 trace: dispatcher.trace)
             var outcome = try settlement.settle()
             outcome.left.removeAll { !debts.isOurs($0) }
@@ -149,7 +152,8 @@ struct Reconciler: Sendable {
             guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
                 return (.keep, nil)
             }
-            let settlement = Settlement(debts: debts, name: name, record: record, keys: keys, call: call)
+            let settlement = Settlement(
+                vault: vault, debts: debts, name: name, record: record, keys: keys, call: call)
             let outdated = settlement.outdated(in: modules)
             guard !outdated.isEmpty else {
                 right.end()
@@ -169,11 +173,4 @@ struct Reconciler: Sendable {
 
     /// What is known of the item's values on their way to modules.
     func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name, sent: vault.sendings(of: name)) }
-
-    /// The debtors of which it is noted that they were used on this machine.
-    func usedDebtors() throws(TokenKeepError) -> [any Module] {
-        var used: [any Module] = []
-        for module in debts.debtors where try vault.hasUsed(module.name, machine: debts.machine) { used.append(module) }
-        return used
-    }
 }

@@ -1,7 +1,9 @@
 import TokenKeepCore
+import TokenKeepVault
 
 /// Pays what a record owes, as far as its modules can be reached.
 struct Settlement {
+    let vault: Vault
     let debts: Debts
     let name: ItemName
     let record: JournalRecord
@@ -9,6 +11,8 @@ struct Settlement {
     let call: CallContext
     /// Whether somebody asks the user about the item: until he answered, nothing is paid.
     var isHeld = false
+    /// Whether an item is moved: then what another program changed meanwhile ends the move, whatever else is owed.
+    var isMove = false
     /// Is told what each module answered.
     var trace: StackTraceHandler?
 
@@ -26,10 +30,10 @@ struct Settlement {
 
     private enum Payment {
         /// The version under which it was saved; nil where nothing was.
-        case paid(version: UInt64?)
+        case paid(Debt, version: UInt64?)
         /// nil: the module was not asked.
         case unpaid(Debt, TokenKeepError? = nil)
-        /// Another program changed the module's value since: theirs is newer, ours is nobody's any more.
+        /// Another program changed the module's value since: theirs is newer, and stays.
         case superseded
     }
 
@@ -37,10 +41,10 @@ struct Settlement {
     func settle() throws(TokenKeepError) -> Outcome {
         var left: [Debt] = []
         var version: UInt64?
-        var isSuperseded = false
+        var isOver = false
         var asking: Set<String> = []
         var obstacle: TokenKeepError?
-        var paidPut: (debt: Debt, position: Int)?
+        var put: (debt: Debt, position: Int)?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
                 left.append(debt)
@@ -49,23 +53,25 @@ struct Settlement {
             let payment = pay(debt, to: module)
             tell(payment, of: debt, module)
             switch payment {
-            case .paid(let saved) where debt.kind == .put:
-                paidPut = (debt, left.count)
+            case .paid(let debt, let saved) where debt.kind == .put:
+                put = (debt, left.count)
                 version = saved
             case .paid: continue
             case .unpaid(let debt, let error):
                 left.append(debt)
                 obstacle = obstacle ?? error
                 if error?.asksBeforeDeleting == true { asking.insert(debt.module) }
-            case .superseded: isSuperseded = true
+            case .superseded where isMove: isOver = true
+            case .superseded where debt.kind == .put: put = (debt, left.count)
+            case .superseded: continue
             }
         }
-        // As long as another module must lose the item, the record remembers that it belongs to this one.
-        if let paidPut, left.contains(where: debts.isOurs) { left.insert(paidPut.debt, at: paidPut.position) }
-        if isSuperseded { left.removeAll(where: debts.isOurs) }
+        // As long as another module may answer with an older item, the record answers, and remembers where it belongs.
+        if let put, left.contains(where: debts.isOurs) { left.insert(put.debt, at: put.position) }
+        if isOver { left.removeAll(where: debts.isOurs) }
+        if put != nil, version == nil, left.isEmpty { vault.forgetSendings(of: name, except: nil) }
         return Outcome(
-            change: try change(left, isSuperseded: isSuperseded), left: left, version: version, asking: asking,
-            obstacle: obstacle)
+            change: try change(left, isOver: isOver), left: left, version: version, asking: asking, obstacle: obstacle)
     }
 
     private func tell(_ payment: Payment, of debt: Debt, _ module: any Module) {
@@ -80,11 +86,11 @@ struct Settlement {
         trace?(.aside(operation, name, module, status, reason))
     }
 
-    private func change(_ left: [Debt], isSuperseded: Bool) throws(TokenKeepError) -> JournalChange {
+    private func change(_ left: [Debt], isOver: Bool) throws(TokenKeepError) -> JournalChange {
         guard left != record.debts else { return .keep }
         guard record.state != .tombstone else { return left.isEmpty ? .remove : .tombstone(debts: left) }
         let hadPut = record.debts.contains { $0.kind == .put }
-        if left.isEmpty, hadPut || isSuperseded { return .remove }
+        if left.isEmpty, hadPut || isOver { return .remove }
         guard let item = try record.item() else { return .remove }
         return .value(left.isEmpty ? .home : .owed, details: item.details, secret: item.secret, debts: left)
     }
@@ -98,20 +104,54 @@ struct Settlement {
             switch theirs {
             case .nothing: debt.base = nil
             case .item(let theirs):
-                guard isKnown(theirs, to: debt, ours) else { return .superseded }
-                debt.base = keys.fingerprint(of: theirs.secret)
+                guard isKnown(theirs, to: debt, ours) else {
+                    // An older one of ours may lie below another program's.
+                    if theirs.details.isForeign { try removeOwn(from: module) }
+                    return .superseded
+                }
+                let base = keys.fingerprint(of: theirs.secret)
+                let isThere = debt.base == base && ours.map { isUnchanged(theirs, $0, debt) } ?? false
+                if isThere { return .paid(debt, version: theirs.details.version) }
+                debt.base = base
             case .sealed: break
             }
-            if let ours {
-                debt = debt.sending(keys.fingerprint(of: ours.secret))
-                return .paid(version: try module.save(try SaveRequest(ours), call))
-            }
+            if let ours { return try send(ours, to: module, &debt) }
             // Also where there is nothing: what was noted of it goes with the removal.
             _ = try module.clear(name, ifVersion: nil, call)
-            return .paid(version: nil)
+            return .paid(debt, version: nil)
         } catch {
             return .unpaid(debt, error)
         }
+    }
+
+    /// Where the user would be asked about something that he does not see, it stays.
+    private func removeOwn(from module: any Module) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try module.clearOwn(name, call)
+        } catch {
+            guard error.asksBeforeDeleting else { throw error }
+        }
+    }
+
+    /// Saves the record's value in a module. Should this process be killed meanwhile, the value may arrive all the same.
+    private func send(
+        _ ours: TokenItem, to module: any Module, _ debt: inout Debt
+    ) throws(TokenKeepError) -> Payment {
+        let fingerprint = keys.fingerprint(of: ours.secret)
+        debt = debt.sending(fingerprint)
+        vault.noteSending(fingerprint, of: name)
+        let version = try module.save(try SaveRequest(ours), call)
+        vault.forgetSendings(of: name, except: module.datesItems ? nil : fingerprint)
+        debt.base = fingerprint
+        return .paid(debt, version: version)
+    }
+
+    /// Whether the module has what it was given already, and nothing else may be on its way: then it is not given again.
+    private func isUnchanged(_ theirs: TokenItem, _ ours: TokenItem, _ debt: Debt) -> Bool {
+        !isMove && !theirs.details.isForeign && theirs.secret == ours.secret
+            && theirs.details.hasSameMetadata(as: ours.details)
+            && !Protection.isAsked(by: ours.details.accessLevel, ours.details.flags)
+            && debt.inFlight.allSatisfy { $0 == keys.fingerprint(of: ours.secret) }
     }
 
     /// What a module has of the item.
@@ -168,6 +208,7 @@ struct Settlement {
         let fingerprint = keys.fingerprint(of: theirs.secret)
         if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
         if let ours, ours.secret == theirs.secret { return true }
+        if vault.sendings(of: name).contains(fingerprint) { return true }
         return theirs.details.modifiedAt.map { $0 <= debt.since } ?? false
     }
 }

@@ -13,6 +13,8 @@ struct DebtorModule: RememberingModule {
     let vault: Vault
     let machine: MachineID
     private let seen = SeenValues()
+    /// Whether this store has seen the note that the module is used, or made it.
+    private let isNoted = Guarded(false)
 
     init(base: any Module, vault: Vault, machine: MachineID) {
         self.base = base
@@ -22,6 +24,7 @@ struct DebtorModule: RememberingModule {
 
     var name: String { base.name }
     var acceptsDebts: Bool { true }
+    var datesItems: Bool { base.datesItems }
     var mayAnswer: Bool { base.mayAnswer }
 
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
@@ -44,6 +47,7 @@ struct DebtorModule: RememberingModule {
             }
         }
         remember(name, item.secret, item.details)
+        if !isNoted.withLock({ $0 }) { noteThere(call) }
         return item
     }
 
@@ -122,6 +126,11 @@ struct DebtorModule: RememberingModule {
         }
     }
 
+    func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        defer { vault.announceChange() }
+        try base.clearOwn(name, share(of: call))
+    }
+
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         try unlessUnused(answer: ItemListing(), or: "no items", call) { () throws(TokenKeepError) in
             try base.list(namespace: namespace, service: service, share(of: call))
@@ -153,10 +162,11 @@ struct DebtorModule: RememberingModule {
         }
     }
 
-    /// A module that is there and does not answer may have items: its absence, to whoever has no bus, pays no debt.
+    /// A module that has an item, or is there and does not answer, may have some later: its absence, to whoever has no bus, pays no debt.
     private func noteThere(_ call: CallContext) {
         guard (try? vault.exists()) == true else { return }
-        try? vault.markUsed(name, machine: machine, call)
+        guard (try? vault.markUsed(name, machine: machine, call)) != nil else { return }
+        isNoted.withLock { $0 = true }
     }
 
     /// What remains less 500 ms, or less half of it.

@@ -2,8 +2,8 @@ import Glibc
 import SystemPackage
 import TokenKeepCore
 
-/// The directory `sent`: a file for each item of which a value was sent to a module and not answered, with the
-/// fingerprints of such values. Readers need not look: only who changes the item does.
+/// The directory `sent`: a file for each item of which a value was sent to a module and not answered, or has arrived in one
+/// that dates nothing, with the fingerprints of such values. Readers need not look: only who changes the item does.
 struct SentValues {
     static let folder = "sent"
     /// How many fingerprints a file may hold.
@@ -26,6 +26,25 @@ struct SentValues {
                 do throws(Errno) { try SystemCall.write(bytes, to: file) } catch { failure = error }
             }
             if let failure { throw failure }
+        } catch {
+            throw error.error("cannot write to \(SentValues.folder)")
+        }
+    }
+
+    /// Leaves these fingerprints alone in an item's file. Not durable, but never half.
+    func replace(with fingerprints: [[UInt8]], of name: [UInt8]) throws(TokenKeepError) {
+        guard let folder = try notes.open() else { return }
+        let (file, temporary) = (RecordNames.fileName(name), RecordNames.fileName(name) + ".tmp")
+        do throws(Errno) {
+            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK
+            guard let opened = try SystemCall.open(temporary, in: folder.number, flags, mode: 0o600)
+            else { throw Errno.noSuchFileOrDirectory }
+            var failure: Errno?
+            fingerprints.flatMap { $0 }.withUnsafeBytes { bytes in
+                do throws(Errno) { try SystemCall.write(bytes, to: opened) } catch { failure = error }
+            }
+            if let failure { throw failure }
+            try SystemCall.rename(temporary, to: file, in: folder)
         } catch {
             throw error.error("cannot write to \(SentValues.folder)")
         }

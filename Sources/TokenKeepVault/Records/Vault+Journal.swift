@@ -50,8 +50,10 @@ extension Vault: Journal {
         try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
         if !change.owes {
             try hints.remove(fileName)
-            // What was sent before a debt was paid has arrived before. Without debts nobody paid: no look is needed.
-            if present.entry.record?.debts.isEmpty == false { try SentValues(opened.directory).remove(fileName) }
+            // What was sent before a debt was paid has arrived before. Who gave the value to a module notes what is left.
+            let debts = present.entry.record?.debts ?? []
+            let isGiven = change.isRemoval && debts.contains { $0.kind == .put }
+            if !debts.isEmpty, !isGiven { try SentValues(opened.directory).remove(fileName) }
         }
         return result
     }
@@ -177,6 +179,11 @@ extension Vault: Journal {
 }
 
 extension JournalChange {
+    fileprivate var isRemoval: Bool {
+        if case .remove = self { return true }
+        return false
+    }
+
     /// Whether the record owes something afterwards.
     fileprivate var owes: Bool {
         switch self {

@@ -3,8 +3,9 @@ import SystemPackage
 public import TokenKeepCore
 
 // A value that goes straight to a module has no record. Should its sender be killed, the value may still arrive, later than
-// another that was saved meanwhile: so its fingerprint is kept while it is on its way. That need not survive the machine,
-// whose end is the end of every message.
+// another that was saved meanwhile: so its fingerprint is kept while it is on its way. Where the module says of no item since
+// when it has it, that of the last one that arrived is kept too: it is ours, and not another program's. Nothing is synced:
+// the machine's end is the end of every message.
 
 extension Vault {
     /// Notes that a value of the item is about to be sent to a module. As good as it goes: a disk that is full keeps no
@@ -16,16 +17,29 @@ extension Vault {
         try? sent.append(fingerprint, to: file)
     }
 
-    /// The fingerprints of values that were sent and of which it is not known what became of them.
+    /// Forgets all values but one, which a module has now: what was sent before has arrived before, or never will.
+    ///
+    /// - Parameter arrived: the fingerprint of a value that is to be known again where the module cannot say since when it has
+    ///   it; nil where it can.
+    public func forgetSendings(of name: ItemName, except arrived: [UInt8]?) {
+        guard let (sent, file) = try? sent(of: name) else { return }
+        guard let arrived else { return (try? sent.remove(file)) ?? () }
+        guard (try? sent.fingerprints(in: file)) != [arrived] else { return }
+        try? sent.replace(with: [arrived], of: file)
+    }
+
+    /// The fingerprints of the value that a module last got, and of those of which it is not known what became of them.
     public func sendings(of name: ItemName) -> [[UInt8]] {
         guard let (sent, file) = try? sent(of: name) else { return [] }
         return (try? sent.fingerprints(in: file)) ?? []
     }
 
-    /// Forgets what was sent: it has arrived, or never will.
-    public func forgetSendings(of name: ItemName) {
+    /// Takes back ``noteSending(_:of:)``: the value was not sent.
+    ///
+    /// - Parameter before: what ``sendings(of:)`` gave before the value was noted.
+    public func takeBackSending(of name: ItemName, to before: [[UInt8]]) {
         guard let (sent, file) = try? sent(of: name) else { return }
-        try? sent.remove(file)
+        if before.isEmpty { try? sent.remove(file) } else { try? sent.replace(with: before, of: file) }
     }
 
     private func sent(of name: ItemName) throws(TokenKeepError) -> (SentValues, [UInt8])? {

@@ -4,6 +4,7 @@ import TokenKeepCore
 final class ScriptedConnection: Module, @unchecked Sendable {
     let name = "secret-service"
     let acceptsDebts = true
+    let datesItems = true
     private let service: ScriptedService
     private let isConnected: Bool
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
