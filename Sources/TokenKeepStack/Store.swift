@@ -46,6 +46,7 @@ public final class Store: Sendable {
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)
+        if reconciler != nil { try programs[.save].checkEndsWhereItSaves() }
         vault.reachSealedItems { [weak self] in self }
     }
 

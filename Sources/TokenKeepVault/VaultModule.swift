@@ -59,7 +59,18 @@ public final class VaultModule: Module {
                 return VaultModule.clearing(entry, keys)
             }
         } catch {
-            throw error.of(name)
+            guard version == nil, hasNothing(name, error, call) else { throw error.of(name) }
+            return false
+        }
+    }
+
+    /// Whether there is nothing to remove from a vault that takes no change.
+    private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
+        guard error.status == .io || error.status == .denied else { return false }
+        do throws(TokenKeepError) {
+            return try vault.record(of: name, call) == nil
+        } catch {
+            return false
         }
     }
 

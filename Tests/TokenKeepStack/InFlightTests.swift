@@ -163,6 +163,22 @@ import TokenKeepVault
         #expect(stored == nil)
     }
 
+    /// However many saves follow during an outage, what the service was sent before it hung is known when it arrives.
+    @Test func aLongOutageForgetsNothingThatIsOnItsWay() throws {
+        try save(open(), "old")
+        world.takesSteps = true
+        world.fault = (.hangsBefore, 4)  // after three looks, and one of the save itself
+        try save(open(), "first")
+        #expect(world.condition == .hung)
+        for number in 2...40 { try save(open(), "value \(number)") }
+        secondsPass()
+        world.become(.up)
+        #expect(stored == "first")
+        #expect(try load(open()) == "value 40")
+        #expect(try load(open()) == "value 40")
+        #expect(stored == "value 40")
+    }
+
     /// Messages keep their order: what is answered later has seen what came before.
     @Test func aSaveThatArrivesForgetsWhatWasSentBefore() throws {
         try save(open(), "old")

@@ -120,6 +120,34 @@ import TokenKeepVault
             ])
     }
 
+    /// Where another program saved its own item beside ours later, it stays; ours, which is older, goes.
+    @Test(arguments: [false, true]) func whatLiesBelowANewerTwinDoesNotRise(isCleared: Bool) throws {
+        try save(open(), "old")
+        let cron = try open(isConnected: false, clock: { UnixTime(UnixTime.now.rawValue - 60) })
+        if isCleared {
+            try cron.clear(service: "example.com", account: "ann")
+        } else {
+            try save(cron, "new")
+        }
+        try nextSecond()
+        let twin = try keyring.bus.secretTool(
+            "store", "--label", "x", "service", "example.com", "username", "ann", "application", "other",
+            input: "theirs")
+        try #require(twin.status == 0)
+        #expect(try open().sync().left == 0)
+        #expect(try load(open()) == "theirs")
+        let gone = try keyring.bus.secretTool("clear", "application", "other")
+        try #require(gone.status == 0)
+        #expect(throws: TokenKeepError(.notFound, "")) { try load(open()) }
+        #expect(try lookUp() == "")
+    }
+
+    /// Times of the service are whole seconds.
+    private func nextSecond() throws {
+        _ = try keyring.bus.python(
+            "import time; now = int(time.time())\nwhile int(time.time()) == now: time.sleep(0.01)")
+    }
+
     private func trace(_ body: (Store) throws -> Void) throws -> [String] {
         let lines = Guarded<[String]>([])
         try body(open { line in lines.withLock { $0.append(line.description) } })

@@ -67,6 +67,19 @@ struct StackProgram: Sendable {
         }
     }
 
+    /// What may be owed belongs to one module alone.
+    ///
+    /// - Throws: ``Status/invalid`` where the first place that saves does not end the walk.
+    func checkEndsWhereItSaves() throws(TokenKeepError) {
+        guard let first = steps.first(where: { $0.place != nil }), let place = first.place else { return }
+        let action = first.actions[.ok]
+        guard action.countsSuccess, !action.isEnd else { return }
+        throw TokenKeepError(
+            .invalid,
+            "\(place.line.place): expected ok=done for save, not ok=\(action): \(place.module.name) is the one place of what it takes",
+            hint: "to keep items in several modules, open a stack for each")
+    }
+
     private static func check(
         _ actions: StackActions, of line: StackLine, for operation: StackLine.Operation, following: Int
     ) throws(TokenKeepError) {

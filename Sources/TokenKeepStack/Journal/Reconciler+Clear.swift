@@ -14,15 +14,20 @@ extension Reconciler {
             _ = try clear(name, ifVersion: nil, call)
             return true
         }
-        if try !vault.exists() {
-            do throws(TokenKeepError) {
-                return try dispatcher.clear(name, ifVersion: version, call)
-            } catch {
-                guard version == nil, Reconciler.canBeOwed(error) else { throw error }
+        var isVisited = false
+        let cleared: Cleared
+        do throws(TokenKeepError) {
+            if try !vault.exists() {
+                isVisited = true
+                if let wasThere = try clearWithoutRecords(name, ifVersion: version, call) { return wasThere }
             }
-        }
-        let cleared = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
-            try change(entry, clearing: name, ifVersion: version, keys, call.withoutPrompts)
+            cleared = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
+                isVisited = true
+                return try change(entry, clearing: name, ifVersion: version, keys, call.withoutPrompts)
+            }
+        } catch {
+            guard !isVisited, version == nil, error.status != .busy, error.status != .cancelled else { throw error }
+            return try clearWithoutJournal(name, because: error, call)
         }
         if let problem = cleared.problem { throw problem }
         if cleared.owes {
@@ -30,6 +35,28 @@ extension Reconciler {
             if left?.isEmpty != true, call.promptsAllowed { try? prepareAndSettle(name, call) }
         }
         return cleared.wasThere
+    }
+
+    /// Clears where no vault was made yet; nil where one is needed, because something is owed.
+    private func clearWithoutRecords(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool? {
+        do throws(TokenKeepError) {
+            return try dispatcher.clear(name, ifVersion: version, call)
+        } catch {
+            guard version == nil, Reconciler.canBeOwed(error) else { throw error }
+            return nil
+        }
+    }
+
+    /// Signing out is not kept from what can be reached. The call fails where anything may be left.
+    private func clearWithoutJournal(
+        _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        let wasThere = try dispatcher.clear(name, ifVersion: nil, call)
+        // A record that governs still answers.
+        guard (try? vault.mayOwe()) == false else { throw problem }
+        return wasThere
     }
 
     /// What a clear came to, when what it says of the record is durable.

@@ -1,0 +1,275 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepVault
+
+@testable import TokenKeepStack
+
+/// What is owed where a stack has several modules to owe it to, or one that says little.
+@Suite struct PlacesTests {
+    private let directory = TemporaryDirectory(inMemory: true)
+    private let one = Place("one")
+    private let two = Place("two")
+    private let clock = Guarded(UnixTime(1_000_000))
+
+    private func open(_ lines: String...) throws -> Store {
+        var configuration = StoreConfiguration(stackText: lines.joined(separator: "\n"))
+        configuration.vaultPath = directory.path + "/vault"
+        for place in [one, two] { configuration.standIns[place.name] = { _ in place } }
+        let clock = clock
+        configuration.clock = { clock.withLock { $0 } }
+        return try Store(configuration)
+    }
+
+    /// Both places, then the vault.
+    private func open() throws -> Store {
+        try open("any sufficient one", "any sufficient two", "any required vault")
+    }
+
+    private func name() throws -> ItemName { try ItemName(service: "s", account: "a") }
+
+    @discardableResult
+    private func save(_ store: Store, _ secret: String) throws -> SaveOutcome {
+        try store.save(SaveRequest(name: name(), secret: SecretBytes(secret)))
+    }
+
+    private func load(_ store: Store) throws -> String? {
+        do {
+            return try store.load(service: "s", account: "a").secret.utf8String
+        } catch  where error.status == .notFound {
+            return nil
+        }
+    }
+
+    private func clear(_ store: Store) throws { try store.clear(service: "s", account: "a") }
+
+    private func secondsPass() {
+        clock.withLock { $0 = UnixTime($0.rawValue + 5) }
+        for place in [one, two] { place.secondsPass() }
+    }
+
+    // MARK: Which modules lose an item
+
+    @Test func aPlaceThatNoLineClearsKeepsWhatOthersPutThere() throws {
+        let store = try open("load sufficient one", "any required vault")
+        try one.put(name(), "theirs")
+        try save(open("any required vault"), "x")
+        #expect(try load(store) == "theirs")
+        try save(store, "ours")
+        #expect(one.value == "theirs")
+        #expect(try store.sync().left == 0)
+    }
+
+    @Test(arguments: [false, true]) func aSaveRemovesTheCopiesFurtherDown(isLater: Bool) throws {
+        try save(open("any sufficient two", "any required vault"), "old")
+        if isLater { two.fails = [.load: .unavailable, .clear: .unavailable] }
+        try save(open(), "new")
+        one.fails = [.load: .unavailable]
+        #expect((try? load(open())) != "old")
+        two.fails = [:]
+        #expect((try? load(open())) != "old")
+        one.fails = [:]
+        #expect(try load(open()) == "new")
+        #expect(try open().sync().left == 0)
+        #expect(two.value == nil && one.value == "new")
+    }
+
+    /// What another program saved is a copy too, once it was seen.
+    @Test func aCopyThatWasOnlyReadIsRemoved() throws {
+        try save(open("any required vault"), "x")
+        try clear(open("any required vault"))
+        try two.put(name(), "old")
+        #expect(try load(open()) == "old")
+        one.fails = [.load: .unavailable, .save: .unavailable]
+        #expect(try save(open(), "new").owedTo == ["one"])
+        one.fails = [:]
+        #expect(try load(open()) == "new")
+        #expect(two.value == nil)
+    }
+
+    // MARK: What is older
+
+    /// A module need not date its items: what we gave it is ours all the same.
+    @Test(arguments: [false, true]) func whatAnUndatedPlaceHasOfOursIsOlder(isCleared: Bool) throws {
+        one.isDated = false
+        try save(open(), "old")
+        one.fails = [.load: .unavailable, .save: .unavailable, .clear: .unavailable]
+        if isCleared { try clear(open()) } else { try save(open(), "new") }
+        one.fails = [:]
+        let expected = isCleared ? nil : "new"
+        #expect(try load(open()) == expected)
+        #expect(try load(open()) == expected)
+        #expect(one.value == expected)
+    }
+
+    /// The same once it was settled: what was owed is ours too.
+    @Test func whatAnUndatedPlaceWasGivenLaterIsOursToo() throws {
+        one.isDated = false
+        let down: [StackLine.Operation: Status] = [.load: .unavailable, .save: .unavailable]
+        for value in ["first", "second", "third"] {
+            one.fails = down
+            try save(open(), value)
+            one.fails = [:]
+            #expect(try load(open()) == value)
+            #expect(one.value == value)
+        }
+    }
+
+    /// What another program saved before a stack without the module saved, or cleared, is older.
+    @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsWhatIsOwed(isCleared: Bool) throws {
+        let first = try open("any sufficient one", "any required vault")
+        one.fails = [.load: .unavailable, .save: .unavailable]
+        try save(first, "first")
+        secondsPass()
+        try one.put(name(), "theirs")
+        secondsPass()
+        let other = try open("any sufficient two", "any required vault")
+        if isCleared { try clear(other) } else { try save(other, "second") }
+        one.fails = [:]
+        secondsPass()
+        #expect(try load(open()) == (isCleared ? nil : "second"))
+        #expect(try load(first) == (isCleared ? nil : "second"))
+        #expect(one.value != "theirs")
+    }
+
+    /// What another program changed in one module does not free another from losing its older copy.
+    @Test func aNewerValueInOnePlaceLeavesNoOlderOneInAnother() throws {
+        try save(open("any sufficient two", "any required vault"), "old")
+        one.fails = [.load: .unavailable, .save: .unavailable]
+        two.fails = [.load: .unavailable, .clear: .unavailable]
+        try save(open(), "new")
+        secondsPass()
+        try one.put(name(), "theirs")
+        one.fails = [:]
+        #expect(try ["new", "theirs"].contains(load(open())))
+        two.fails = [:]
+        _ = try open().sync()
+        #expect(try load(open()) == "theirs")
+        #expect(two.value == nil)
+    }
+
+    /// Where the vault comes first its item stands, whatever another program saved further down.
+    @Test func theVaultsItemStaysWhatAnotherPlaceHas() throws {
+        let lines = ["any sufficient vault", "any required one"]
+        try save(open("any required one"), "old")
+        one.fails = [.load: .unavailable, .clear: .unavailable]
+        try save(open(lines[0], lines[1]), "ours")
+        secondsPass()
+        try one.put(name(), "theirs")
+        one.fails = [:]
+        #expect(try load(open(lines[0], lines[1])) == "ours")
+        #expect(try load(open(lines[0], lines[1])) == "ours")
+        #expect(one.value == "theirs")
+    }
+
+    // MARK: What a line passes
+
+    @Test(arguments: [Status.denied, .io, .locked, .corrupt, .unsupported])
+    func aPlaceThatIsPassedIsOwedTheValue(status: Status) throws {
+        let lines = ["any optional one", "any required vault"]
+        try save(open(lines[0], lines[1]), "old")
+        one.fails = [.save: status]
+        try save(open(lines[0], lines[1]), "new")
+        #expect(try load(open(lines[0], lines[1])) == "new")
+        one.fails = [:]
+        #expect(try load(open(lines[0], lines[1])) == "new")
+        #expect(one.value == "new")
+    }
+
+    @Test(arguments: ["requisite", "[ok=done unavailable=die default=bad]"])
+    func anOutageThatEndsTheSaveEndsIt(control: String) throws {
+        one.fails = [.load: .unavailable, .save: .unavailable]
+        let store = try open("any \(control) one", "any required vault")
+        #expect(throws: TokenKeepError(.unavailable, "")) { try save(store, "new") }
+        #expect(try load(open("any required vault")) == nil)
+    }
+
+    /// A record that owes something answers: nothing is acknowledged beside it.
+    @Test func aJournalThatTakesNothingIsNotPassed() throws {
+        let lines = ["any optional one", "any required vault"]
+        one.fails = [.save: .unavailable, .load: .unavailable]
+        try save(open(lines[0], lines[1]), "first")
+        one.fails = [:]
+        let record = try #require(directory.names(in: "vault/records").first)
+        mkdir(directory.path + "/vault/records/" + record + ".tmp", 0o700)
+        #expect(throws: TokenKeepError.self) { try save(open(lines[0], lines[1]), "second") }
+        #expect(one.value == nil)
+        #expect(try load(open(lines[0], lines[1])) == "first")
+    }
+
+    @Test func aStackKeepsAnItemInOnePlaceWhereItMayBeOwed() throws {
+        for action in ["ok", "1"] {
+            let text = ["save [ok=\(action) default=die] one", "save required two", "load required two"]
+            #expect(throws: TokenKeepError(.invalid, "")) { try open(text[0], text[1], text[2]) }
+        }
+    }
+
+    // MARK: Without a journal
+
+    /// Who cannot write his vault can sign out all the same.
+    @Test func aClearReachesTheModulesWithoutAVault() throws {
+        try save(open(), "old")
+        unlink(directory.path + "/vault/keyfile")
+        #expect(throws: TokenKeepError.self) { try clear(open()) }
+        #expect(one.value == nil)
+    }
+}
+
+/// A place that can be owed something, and that does as it is told. Stores share it, one thread at a time.
+private final class Place: Module, @unchecked Sendable {
+    let name: String
+    let acceptsDebts = true
+    /// What its operations answer instead of what they should.
+    var fails: [StackLine.Operation: Status] = [:]
+    /// Whether it says since when it has an item.
+    var isDated = true
+    private var now = UnixTime(1_000_000)
+    private var items: [ItemName: TokenItem] = [:]
+
+    init(_ name: String) { self.name = name }
+
+    /// The only value that it has.
+    var value: String? { items.values.first?.secret.utf8String }
+
+    func secondsPass() { now = UnixTime(now.rawValue + 5) }
+
+    /// Another program saves a value.
+    func put(_ item: ItemName, _ secret: String) throws {
+        var details = ItemDetails(name: item, label: "theirs", module: name)
+        details.modifiedAt = isDated ? now : nil
+        items[item] = TokenItem(details: details, secret: try SecretBytes(secret))
+    }
+
+    private func enter(_ operation: StackLine.Operation) throws(TokenKeepError) {
+        if let status = fails[operation] { throw TokenKeepError(status, "told to") }
+    }
+
+    func load(_ item: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try enter(.load)
+        guard let found = items[item] else { throw TokenKeepError(.notFound, "no item \(item)") }
+        return found
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try enter(.save)
+        try request.check(present: items[request.name]?.details)
+        var details = request.details(replacing: items[request.name]?.details, module: name)
+        details.modifiedAt = isDated ? now : nil
+        details.version = UInt64(items.count) + 1
+        items[request.name] = TokenItem(details: details, secret: request.secret)
+        return details.version
+    }
+
+    func clear(_ item: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try enter(.clear)
+        return items.removeValue(forKey: item) != nil
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try enter(.list)
+        return ItemListing(items: items.values.map(\.details))
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "here") }
+}
