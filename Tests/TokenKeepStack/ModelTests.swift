@@ -14,22 +14,22 @@ import Testing
         ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
     }
 
-    /// Fewer of them with saves in several steps, which are written ahead.
-    @Test(arguments: 0..<workers, [false, true])
-    func noHistoryLosesOrRevivesAToken(worker: Int, takesSteps: Bool) throws {
+    /// Most of them in the first world.
+    @Test(arguments: 0..<workers, HistoryWorld.allCases)
+    func noHistoryLosesOrRevivesAToken(worker: Int, world: HistoryWorld) throws {
         let directory = TemporaryDirectory(inMemory: true)
         var seed = Self.firstSeed + UInt64(worker)
-        let last = Self.firstSeed + (takesSteps ? (Self.count + 3) / 4 : Self.count)
+        let last = Self.firstSeed + (world == .oneService ? Self.count : (Self.count + 3) / 4)
         while seed < last {
             let steps = HistoryStep.history(seed: seed)
-            guard play(steps, takesSteps, in: directory) != nil else {
+            guard play(steps, world, in: directory) != nil else {
                 seed += UInt64(Self.workers)
                 continue
             }
-            let (shortest, broken, log) = shorten(steps, takesSteps, in: directory)
+            let (shortest, broken, log) = shorten(steps, world, in: directory)
             Issue.record(
                 """
-                seed \(seed)\(takesSteps ? " in steps" : ""): \(broken)
+                seed \(seed), \(world): \(broken)
                 the shortest of its histories that fails: \(shortest.count) steps
                 \(log.joined(separator: "\n"))
                 """)
@@ -39,14 +39,13 @@ import Testing
 
     /// What the history broke, and what happened until then.
     private func play(
-        _ steps: [HistoryStep], _ takesSteps: Bool, in directory: TemporaryDirectory
+        _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (broken: String, log: [String])? {
         // Each history sees a vault of its own items, by which the service was never used.
         try? FileManager.default.removeItem(atPath: directory.path + "/vault/used")
         do {
             let name = "\(UUID())"
-            let player = try HistoryPlayer(vaultPath: directory.path + "/vault", serviceName: name)
-            player.world.takesSteps = takesSteps
+            let player = try HistoryPlayer(world, vaultPath: directory.path + "/vault", serviceName: name)
             do {
                 try player.play(steps)
                 return nil
@@ -60,15 +59,15 @@ import Testing
 
     /// Leaves out step after step as long as what remains fails.
     private func shorten(
-        _ steps: [HistoryStep], _ takesSteps: Bool, in directory: TemporaryDirectory
+        _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (steps: [HistoryStep], broken: String, log: [String]) {
         var steps = steps
-        var failure = play(steps, takesSteps, in: directory) ?? ("not again", [])
+        var failure = play(steps, world, in: directory) ?? ("not again", [])
         var index = 0
         while index < steps.count {
             var fewer = steps
             fewer.remove(at: index)
-            if let still = play(fewer, takesSteps, in: directory) {
+            if let still = play(fewer, world, in: directory) {
                 (steps, failure, index) = (fewer, still, 0)
             } else {
                 index += 1

@@ -71,7 +71,8 @@ extension Reconciler {
         case .recorded(let version, let owing, let home), .ahead(let version, let owing, let home):
             let settled = try? settling(request.name, call)
             let left = settled?.left ?? owing
-            let unpaid = left.filter { $0.kind == .put }.map(\.module)
+            // One that has it is still in the record while another must lose it.
+            let unpaid = settled?.version == nil ? left.filter { $0.kind == .put }.map(\.module) : []
             let holder = unpaid.isEmpty ? home : "vault"
             return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
         case .cut(let error): throw error

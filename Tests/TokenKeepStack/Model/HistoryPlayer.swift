@@ -9,12 +9,28 @@ struct BrokenPromise: Error, CustomStringConvertible {
     let description: String
 }
 
+/// In what world a history is played.
+enum HistoryWorld: CaseIterable {
+    /// The default stack.
+    case oneService
+    /// The same; a save over an item takes several steps, which are written ahead.
+    case inSteps
+    /// A service that dates nothing, which no other program uses.
+    case undated
+    /// Two services, which no other program uses: one of the stores has them in the other order.
+    case twoServices
+
+    var hasOtherPrograms: Bool { self == .oneService || self == .inSteps }
+}
+
 /// Plays one history with stores on one vault, and compares every answer with the model.
 final class HistoryPlayer: @unchecked Sendable {
     private let vaultPath: String
     private let vault: Vault
     private let serviceName: String
-    let world = ScriptedService()
+    private let kind: HistoryWorld
+    private let world = ScriptedService()
+    private let second: ScriptedService?
     private var stores: [Store] = []
     private var isConnected = [true, true, false]
     var items = [ItemModel](repeating: ItemModel(), count: HistoryStep.accounts)
@@ -23,16 +39,23 @@ final class HistoryPlayer: @unchecked Sendable {
     private var saved = 0
     private(set) var log: [String] = []
 
-    init(vaultPath: String, serviceName: String) throws {
+    init(_ kind: HistoryWorld, vaultPath: String, serviceName: String) throws {
+        self.kind = kind
+        second = kind == .twoServices ? ScriptedService(name: "second-service") : nil
+        world.takesSteps = kind == .inSteps
+        world.datesItems = kind != .undated
         self.vaultPath = vaultPath
         self.serviceName = serviceName
         vault = Vault(arena: SecretArena(), path: vaultPath)
         versions = Array(repeating: [], count: HistoryStep.accounts)
-        for store in 0..<HistoryStep.stores { stores.append(try open(isConnected: isConnected[store])) }
+        for store in 0..<HistoryStep.stores { stores.append(try open(store)) }
     }
 
-    private func open(isConnected: Bool) throws -> Store {
-        try world.store(vaultPath: vaultPath, isConnected: isConnected)
+    private func open(_ store: Int) throws -> Store {
+        let places = second.map { store == 1 ? [$0, world] : [world, $0] } ?? [world]
+        let lines = places.map { "any sufficient \($0.name)" } + ["any required vault"]
+        return try world.store(
+            vaultPath: vaultPath, isConnected: isConnected[store], stack: lines.joined(separator: "\n"), beside: second)
     }
 
     /// Plays the steps, then lets everything come back and checks what remains.
@@ -81,8 +104,8 @@ final class HistoryPlayer: @unchecked Sendable {
         case .list: try list(step)
         case .reopen(let connected):
             isConnected[step.store] = step.store == 2 ? connected : true
-            stores[step.store] = try open(isConnected: isConnected[step.store])
-        case .service(let condition): world.become(condition)
+            stores[step.store] = try open(step.store)
+        case .service(let condition): (step.account == 0 ? world : second ?? world).become(condition)
         case .fault(let fault, let calls): world.fault = (fault, calls)
         case .otherProgramSaves: try otherProgram(step, isClear: false)
         case .otherProgramClears: try otherProgram(step, isClear: true)
@@ -96,7 +119,7 @@ final class HistoryPlayer: @unchecked Sendable {
     ) throws {
         saved += 1
         let value = "v\(saved)"
-        let (before, wasCalm, wasLocked) = (items[step.account].possible, isCalm(step), world.condition == .locked)
+        let (before, wasCalm, wasLocked) = (items[step.account].possible, isCalm(step), isAnyLocked)
         let mayBeUnseen = try !isSeen(step)
         let request = try SaveRequest(
             name: name(step.account), secret: SecretBytes(value), precondition: precondition)
@@ -215,7 +238,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func otherProgram(_ step: HistoryStep, isClear: Bool) throws {
-        guard world.condition == .up else { return }
+        guard kind.hasOtherPrograms, world.condition == .up else { return }
         let since = try governing(step.account)
         let isLater = since.map { world.now > $0 }
         let name = try name(step.account)
@@ -237,8 +260,9 @@ final class HistoryPlayer: @unchecked Sendable {
     private func end() throws {
         world.fault = nil
         world.become(.up)
-        let fresh = try open(isConnected: true)
-        stores[1] = fresh
+        second?.become(.up)
+        isConnected[1] = true
+        stores[1] = try open(1)
         for account in items.indices {
             let step = HistoryStep(action: .load, store: 1, account: account)
             try load(step, Deadline(milliseconds: 5000), false)
@@ -246,7 +270,9 @@ final class HistoryPlayer: @unchecked Sendable {
             items[account].endDoubt()
             try load(step, Deadline(milliseconds: 5000), false)
             try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
-            let value = world.items[try name(account)]?.secret.utf8String
+            let values = try [world, second].compactMap { try $0?.items[name(account)]?.secret.utf8String }
+            try require(values.count < 2, step, "both services have it in the end: \(values)")
+            let value = values.first
             try require(items[account].possible == [value], step, "the service has \(value ?? "nothing") in the end")
             let record = try vault.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
             try require(record == nil, step, "a record is left: \(record.map { "\($0.state) \($0.debts)" } ?? "")")
@@ -264,10 +290,15 @@ final class HistoryPlayer: @unchecked Sendable {
         return try vault.record(of: name(account), call)?.debts.map(\.since).max()
     }
 
-    private func isCalm(_ step: HistoryStep) -> Bool { world.isCalm && isConnected[step.store] }
+    private func isCalm(_ step: HistoryStep) -> Bool {
+        world.isCalm && second?.isCalm ?? true && isConnected[step.store]
+    }
+
+    private var isAnyLocked: Bool { world.condition == .locked || second?.condition == .locked }
 
     /// Whether the store can know that the service has items at all: one without a bus knows it by the marker alone.
     private func isSeen(_ step: HistoryStep) throws -> Bool {
+        guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
         return try vault.hasUsed("secret-service", machine: .current)
     }
@@ -290,9 +321,10 @@ final class HistoryPlayer: @unchecked Sendable {
 
     /// What is said of a place must be so.
     private func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
-        let isThere = world.items[try name(step.account)]?.secret.utf8String == value
+        let first = step.store == 1 ? second ?? world : world
+        let isThere = first.items[try name(step.account)]?.secret.utf8String == value
         if outcome.owedTo.isEmpty {
-            try require(outcome.module == "secret-service" && isThere, step, "said to be in the service")
+            try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
         } else {
             try require(governing(step.account) != nil, step, "said to be owed")
         }

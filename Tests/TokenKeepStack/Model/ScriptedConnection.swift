@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// A store's own connection to the scripted service, which behaves as the module `secret-service` does.
 final class ScriptedConnection: Module, @unchecked Sendable {
-    let name = "secret-service"
+    let name: String
     let acceptsDebts = true
-    let datesItems = true
+    var datesItems: Bool { service.datesItems }
     private let service: ScriptedService
     private let isConnected: Bool
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -16,6 +16,7 @@ final class ScriptedConnection: Module, @unchecked Sendable {
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.service = service
+        name = service.name
         self.isConnected = isConnected
         self.versionKey = versionKey
     }

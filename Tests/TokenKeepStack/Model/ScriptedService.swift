@@ -26,6 +26,10 @@ final class ScriptedService: @unchecked Sendable {
         static let losses: [Fault] = [.vanishesAfter, .hangsBefore, .hangsAfter]
     }
 
+    /// The name of the module that reaches it.
+    let name: String
+    /// Whether it says since when it has an item.
+    var datesItems = true
     /// Cancels the calls of the store whose turn it is.
     var cancel: () -> Void = {}
     /// Whether a call was cancelled since this was last forgotten.
@@ -48,7 +52,10 @@ final class ScriptedService: @unchecked Sendable {
     /// Sent to a service that hangs, in this order.
     private var waiting: [() -> Void] = []
 
-    init() { kept = RealItems.fromEnvironment ?? ItemsInMemory() }
+    init(name: String = "secret-service") {
+        self.name = name
+        kept = RealItems.fromEnvironment ?? ItemsInMemory()
+    }
 
     /// Whether every call is answered now.
     var isCalm: Bool { condition == .up && fault == nil }
@@ -66,7 +73,7 @@ final class ScriptedService: @unchecked Sendable {
     /// Saves an item now.
     func put(_ details: ItemDetails, _ secret: SecretBytes) {
         var details = details
-        details.modifiedAt = now
+        details.modifiedAt = datesItems ? now : nil
         kept.put(TokenItem(details: details, secret: secret), now)
     }
 
@@ -142,14 +149,17 @@ extension ScriptedService {
 
     /// A store that has this service, or no bus.
     func store(
-        vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil
+        vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
+        beside other: ScriptedService? = nil
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
         configuration.isInteractive = prompt != nil
         configuration.prompt = prompt
         configuration.vaultPath = vaultPath
-        configuration.standIns["secret-service"] = {
-            ScriptedConnection(self, isConnected: isConnected, versionKey: $0)
+        for service in [self, other].compactMap({ $0 }) {
+            configuration.standIns[service.name] = {
+                ScriptedConnection(service, isConnected: isConnected, versionKey: $0)
+            }
         }
         configuration.clock = { self.now }
         return try Store(configuration)
