@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,70 +39,156 @@ static int make_pipe(int ends[2]) {
     return 0;
 }
 
-static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int input, int output,
-                   int shows_errors) {
-    sigset_t none, all;
+/* What a new process needs to become the program. */
+typedef struct start {
+    const char *path;
+    char *const *environment;
+    int input, output, leash, shows_errors;
+    pid_t caller;
+    volatile int error;
+} start;
+
+/* One that no shell script takes for itself. */
+enum { leash_number = 63 };
+
+/* The descriptor that the program keeps: when the other end goes, which is with its caller, the kernel kills
+ * the group. Without it the program alone is killed. */
+static void put_on_leash(int leash) {
+    (void)fcntl(leash, F_SETOWN, -getpid());
+    (void)fcntl(leash, F_SETSIG, SIGKILL);
+    (void)fcntl(leash, F_SETFL, O_ASYNC | O_NONBLOCK);
+    if (leash == leash_number)
+        (void)fcntl(leash, F_SETFD, 0);
+    else if (dup2(leash, leash_number) < 0)
+        close(leash_number); /* whatever has the number */
+}
+
+static int close_between(unsigned first, unsigned last) {
+#ifdef SYS_close_range
+    return (int)syscall(SYS_close_range, first, last, 0u);
+#else
+    return -1;
+#endif
+}
+
+static void close_others(void) {
+    if (close_between(3, leash_number - 1) == 0 && close_between(leash_number + 1, ~0u) == 0)
+        return;
+    struct rlimit limit; /* a kernel before 5.9 */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        limit.rlim_cur = 1024;
+    for (int number = 3; (rlim_t)number < limit.rlim_cur; number++)
+        if (number != leash_number)
+            close(number);
+}
+
+static int prepare(const start *plan) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return -1;
+    if (getppid() != plan->caller)
+        _exit(127); /* it died before that was asked for */
+    if (setpgid(0, 0) != 0 || dup2(plan->input, 0) < 0 || dup2(plan->output, 1) < 0)
+        return -1;
+    if (!plan->shows_errors) {
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (null < 0 || (null != 2 && dup2(null, 2) < 0) || (null == 2 && fcntl(2, F_SETFD, 0) != 0))
+            return -1;
+    }
+    if (chdir("/") != 0)
+        return -1;
+    put_on_leash(plan->leash);
+    close_others();
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &action, NULL);
+    sigset_t none;
     sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the new process, which has its caller's memory until it becomes the program: system calls alone. */
+__attribute__((noinline, noreturn)) static void become(start *plan) {
+    if (prepare(plan) == 0) {
+        char *const arguments[] = {(char *)plan->path, NULL};
+        execve(plan->path, arguments, plan->environment);
+    }
+    plan->error = errno;
+    _exit(127);
+}
+
+/* posix_spawn(3) cannot ask that the program end with its caller. */
+static int spawn(start *plan, pid_t *process) {
+    sigset_t all, before;
     sigfillset(&all);
-    int error = posix_spawn_file_actions_adddup2(actions, input, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(actions, output, 1);
-    if (error == 0 && !shows_errors)
-        error = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_addchdir_np(actions, "/");
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 34)
-    if (error == 0)
-        error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-#endif
-#endif
-    if (error == 0)
-        error = posix_spawnattr_setpgroup(attributes, 0);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(attributes, &none);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(attributes, &all);
-    if (error == 0)
-        error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                         POSIX_SPAWN_SETSIGDEF);
+    plan->caller = getpid();
+    plan->error = 0;
+    /* No handler of the caller's may run in the new process. */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t child = vfork();
+    if (child == 0)
+        become(plan);
+    int error = child < 0 ? errno : plan->error;
+    if (child > 0 && error != 0)
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    *process = child;
     return error;
+}
+
+static void close_pipe(const int ends[2]) {
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static int make_pipes(int pipes[3][2]) {
+    for (int i = 0; i < 3; i++) {
+        int error = make_pipe(pipes[i]);
+        if (error == 0)
+            continue;
+        while (i-- > 0)
+            close_pipe(pipes[i]);
+        return error;
+    }
+    return 0;
 }
 
 int tokenkeep_program_start(const char *path, char *const environment[], int shows_errors,
                             tokenkeep_program *program) {
-    int input[2], output[2];
-    int error = make_pipe(input);
+    int pipes[3][2];
+    int error = make_pipes(pipes);
     if (error != 0)
         return error;
-    error = make_pipe(output);
-    if (error != 0) {
-        close(input[0]);
-        close(input[1]);
-        return error;
-    }
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    error = prepare(&actions, &attributes, input[0], output[1], shows_errors);
-    char *const arguments[] = {(char *)path, NULL};
+    int *input = pipes[0], *output = pipes[1], *leash = pipes[2];
+    start plan = {.path = path,
+                  .environment = environment,
+                  .input = input[0],
+                  .output = output[1],
+                  .leash = leash[0],
+                  .shows_errors = shows_errors};
+    if (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0)
+        error = errno;
     if (error == 0)
-        error = posix_spawn(&program->process, path, &actions, &attributes, arguments, environment);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+        error = spawn(&plan, &program->process);
     close(input[0]);
     close(output[1]);
     program->input = input[1];
     program->output = output[0];
-    if (error == 0 &&
-        (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0))
-        error = errno;
+    program->leash = leash[0];
+    program->leash_end = leash[1];
     if (error != 0) {
         close(input[1]);
         close(output[0]);
+        tokenkeep_program_let_go(program);
     }
     return error;
+}
+
+void tokenkeep_program_let_go(const tokenkeep_program *program) {
+    /* What it left running on purpose is not killed. */
+    (void)fcntl(program->leash, F_SETFL, 0);
+    close(program->leash_end);
+    close(program->leash);
 }
 
 int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {

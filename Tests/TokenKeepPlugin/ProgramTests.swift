@@ -290,9 +290,42 @@ import TokenKeepCore
         }
         #expect(lines.contains("TOKENKEEP_TEST_GIVEN=given"))
         #expect(lines.contains("/"))
-        // The three, ls's own and a pipe of the shell's.
-        #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 5)
+        // The three, the leash, ls's own and a pipe of the shell's.
+        #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 6)
         #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
+    }
+
+    /// Without its leash too, which a child of its caller's may hold, it ends with its caller.
+    @Test func itIsBoundToItsCallerAndHasNothingElse() throws {
+        let script = """
+            import base64, ctypes, fcntl, os, struct, sys
+            while sys.stdin.readline() not in ("", "\\n"): pass
+            numbers = sorted(int(name) for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name))
+            signal = ctypes.c_int()
+            ctypes.CDLL(None).prctl(2, ctypes.byref(signal))  # PR_GET_PDEATHSIG
+            owner = struct.unpack("ii", fcntl.fcntl(63, 16, bytes(8)))  # F_GETOWN_EX
+            status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+            said = [numbers, signal.value, fcntl.fcntl(63, 11), owner == (2, os.getpgrp()), os.getpgrp() == os.getpid(),
+                int(status["SigBlk"], 16)]
+            print("tokenkeep=1\\nstatus=ok\\nsecret+=" + base64.b64encode(str(said).encode()).decode() + "\\n")
+            """
+        let module = module(script, shebang: "#!/usr/bin/python3\n")
+        #expect(try module.load(name(), call).secret.utf8String == "[[0, 1, 2, 63], 9, 9, True, True, 0]")
+    }
+
+    /// What it left running on purpose is nobody's to kill.
+    @Test func whatAnEndedProgramLeftRunsOn() throws {
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = module(
+            Self.readRequest
+                + "{ read -r line; : >'\(directory.path)/done'; } <'\(pipe)' >/dev/null &\n"
+                + "printf 'tokenkeep=1\\nstatus=ok\\nsecret+=eA==\\n\\n'\n")
+        #expect(try module.load(name(), call).secret.utf8String == "x")
+        close(open(pipe, O_WRONLY))
+        let end = Deadline(milliseconds: 10_000)
+        while access(directory.path + "/done", F_OK) != 0, !end.hasPassed { sched_yield() }
+        #expect(!end.hasPassed)
     }
 
     /// NOT_FOUND says something of an item, and nothing else.

@@ -2,7 +2,8 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A program that runs for us. It is killed with its process group when it does not answer in time.
+/// A program that runs for us. It is killed with its process group when it does not answer in time, and when this process
+/// or the thread that started it ends: what it would change after that could replace what was saved since.
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
@@ -97,7 +98,7 @@ final class ProgramProcess {
         if tokenkeep_program_wait(program.process, milliseconds, &status) == ETIMEDOUT {
             tokenkeep_program_kill(program.process)
         }
-        hasEnded = true
+        letGo()
     }
 
     /// Kills it, with its process group.
@@ -106,7 +107,7 @@ final class ProgramProcess {
         // Before its input ends: half a request could be taken for a whole one.
         tokenkeep_program_kill(program.process)
         closeEnds()
-        hasEnded = true
+        letGo()
     }
 
     private func closeEnds() {
@@ -114,12 +115,18 @@ final class ProgramProcess {
         close(program.output)
     }
 
+    /// It has ended.
+    private func letGo() {
+        tokenkeep_program_let_go(&program)
+        hasEnded = true
+    }
+
     private func ended() -> TokenKeepError {
         var status: Int32 = 0
         closeEnds()
         let known = tokenkeep_program_wait(program.process, 100, &status) == 0
         if !known { tokenkeep_program_kill(program.process) }
-        hasEnded = true
+        letGo()
         let signal = status & 0x7F
         let how = !known ? "" : signal != 0 ? ", by signal \(signal)" : ", with exit status \(status >> 8 & 0xFF)"
         return TokenKeepError(.unavailable, "the program \(file.path) ended without an answer\(how)")
