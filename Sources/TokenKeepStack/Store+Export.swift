@@ -23,7 +23,7 @@ public struct ImportOutcome: Sendable {
 
 extension Store {
     /// Writes the vault's items of all namespaces, and those of the store's namespace in the other modules of the stack,
-    /// sealed under a passphrase, to a file that must not exist.
+    /// sealed under a passphrase, to a file that must not exist. Each item may take as long as a call.
     ///
     /// - Parameter isPartial: whether locked items are left out.
     /// - Throws: ``Status/locked`` where an item is locked, ``Status/duplicate`` where the file exists, and what keeps an
@@ -47,7 +47,7 @@ extension Store {
             progress?(index, names.count)
             do throws(TokenKeepError) {
                 let item = try unlocking(call, for: name) { call throws(TokenKeepError) in
-                    try load(name, call)
+                    try load(name, inTime(call))
                 }
                 guard !item.details.accessLevel.isThisDeviceOnly else {
                     outcome.leftOut += 1
@@ -65,11 +65,14 @@ extension Store {
         return (file, outcome)
     }
 
+    /// One of many calls. It begins anew after the user was asked, who may take his time.
+    private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
+
     private func namesToExport(
         isPartial: Bool, _ outcome: inout ExportOutcome, _ call: CallContext
     ) throws(TokenKeepError) -> [ItemName] {
         let inVault = try vault.everyItem(call)
-        let inNamespace = try list(nil, call)
+        let inNamespace = try list(nil, inTime(call))
         let problems = inVault.problems + inNamespace.problems
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }
         outcome.lockedPlace = inNamespace.problems.first { $0.status == .locked && $0.module != "vault" }
@@ -77,7 +80,7 @@ extension Store {
         return Set((inVault.items + inNamespace.items).map(\.name)).sorted()
     }
 
-    /// Saves every item of an export, after the whole file was verified.
+    /// Saves every item of an export, after the whole file was verified. Each item may take as long as a call.
     ///
     /// - Parameter isReplacing: whether an item that is there is replaced.
     /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for a file that was changed, and
@@ -96,12 +99,24 @@ extension Store {
                 try save(item, isReplacing: isReplacing, &call)
                 outcome.imported += 1
             } catch {
-                guard error.status == .duplicate else { throw error }
+                guard error.status == .duplicate else { throw Store.cutShort(error, at: item.details.name, outcome) }
                 outcome.kept += 1
             }
         }
         progress?(items.count, items.count)
         return outcome
+    }
+
+    private static func cutShort(
+        _ error: TokenKeepError, at name: ItemName, _ outcome: ImportOutcome
+    ) -> TokenKeepError {
+        guard outcome.imported + outcome.kept > 0 else { return error }
+        let isNamed = error.message.hasPrefix("\(name)")
+        return TokenKeepError(
+            error.status,
+            "imported \(outcome.imported), kept \(outcome.kept), but not " + (isNamed ? "" : "\(name): ")
+                + error.message,
+            module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 
     /// The password that one item needs is asked for once, and then granted to those after it.
@@ -115,8 +130,8 @@ extension Store {
         var granted = call
         _ = try unlocking(call, for: details.name) { call throws(TokenKeepError) in
             granted = call
-            if let reconciler { return try reconciler.save(request, call) }
-            return try dispatcher.save(request, call)
+            if let reconciler { return try reconciler.save(request, inTime(call)) }
+            return try dispatcher.save(request, inTime(call))
         }
         call = granted
     }

@@ -1,4 +1,5 @@
 printf kept | run save example.com ann
+"$TOKENKEEP" export backup --stdin <<<passphrase >/dev/null
 
 title "open to other users"
 chmod 755 "$TOKENKEEP_VAULT"
@@ -37,6 +38,7 @@ read -r _ <held
 printf x | run save example.com ann --timeout 200ms
 run clear example.com ann --timeout 200ms
 run load example.com ann --timeout 200ms
+run import backup --replace --timeout 200ms --stdin <<<passphrase
 : >release
 wait
 

@@ -4,6 +4,9 @@ public import TokenKeepCore
 public typealias RekeyingProgress = (_ done: Int, _ total: Int) -> Void
 
 extension Vault {
+    /// How long another process may hold one item that is to be destroyed, in milliseconds.
+    private static let patience: UInt32 = 5000
+
     /// Gives the vault its first password. Every key that the keyfile ever opened is replaced: a backup from before opens
     /// nothing that is saved later.
     ///
@@ -208,15 +211,23 @@ extension Vault {
         let nameless = protected.subtracting(named.map { keys.fileName(of: $0.name) })
         for name in nameless { try checkOwesNothing(name, Opened(directory: opened.directory, keys: keys), records) }
         for item in named {
-            _ = try change(item.name, call) { entry, keys throws(TokenKeepError) in
-                VaultModule.clearing(entry, keys)
-            }
+            try destroy(item.name, call.until(Deadline(milliseconds: Vault.patience)))
         }
         for name in nameless {
-            let lock = try VaultLock(.item(name: name), of: opened.directory, call)
+            let lock = try VaultLock(
+                .item(name: name), of: opened.directory, call.until(Deadline(milliseconds: Vault.patience)))
             defer { lock.release() }
             try VaultFiles.setAside(RecordNames.fileName(name), in: records)
             try VaultFiles.remove(RecordNames.fileName(name), in: records)
+        }
+    }
+
+    private func destroy(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            _ = try change(name, call) { entry, keys throws(TokenKeepError) in VaultModule.clearing(entry, keys) }
+        } catch {
+            throw TokenKeepError(
+                error.status, "\(name) is not destroyed: \(error.message)", module: error.module, hint: error.hint)
         }
     }
 
