@@ -102,16 +102,35 @@ def syncs(machine):
         assert machine.records() == 0, when
 
 
+def hints(machine):
+    """A hint that somebody left who was killed before it was durable is made so by whoever relies on it."""
+    machine.run("save", "example.com", "ann", input="old", online=False)
+    hint = os.path.join(machine.vault, "owed", os.listdir(machine.vault + "/owed")[0])
+    machine.expect("forget", "secret-service", "--yes")
+    assert not os.path.exists(hint)
+    open(hint, "w").close()
+    trace = machine.vault + ".trace"
+    wrapper = ("strace", "-f", "-qq", "-y", "-o", trace, "-e", "trace=fsync,rename,renameat,renameat2")
+    assert machine.run("save", "example.com", "ann", input="new", online=False, wrapper=wrapper).returncode == 0
+    with open(trace) as calls:
+        lines = list(calls)
+    synced = [number for number, line in enumerate(lines) if "fsync(" in line and "/owed>" in line]
+    written = [number for number, line in enumerate(lines) if "rename" in line and os.path.basename(hint) in line]
+    assert synced and written and synced[0] < written[0], lines
+
+
 def main():
     if shutil.which("strace") is None or private_keyring.missing():
         print("skip moves: strace or a keyring is not installed")
         return 0
     failed = 0
-    for name, test in [
+    tests = [
         ("a move to the vault", lambda machine: moves(machine, "secret-service", "vault")),
         ("a move to the service", lambda machine: moves(machine, "vault", "secret-service")),
         ("a sync", syncs),
-    ]:
+        ("a hint that is there", hints),
+    ]
+    for name, test in tests:
         work = tempfile.mkdtemp(prefix="tokenkeep-moves-")
         try:
             with private_keyring.PrivateKeyring(work + "/keyring") as keyring:
@@ -122,7 +141,7 @@ def main():
             print(f"FAIL {name}: {problem}", flush=True)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    print(f"{3 - failed} passed, {failed} failed")
+    print(f"{len(tests) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -137,6 +137,16 @@ enum VaultFiles {
 
     /// The names in a directory, in its order; a name that is not UTF-8 is none of ours.
     static func names(in directory: OwnedDescriptor) throws(TokenKeepError) -> [String] {
+        var names: [String] = []
+        try forEachName(in: directory) { name in
+            names.append(name)
+            return true
+        }
+        return names
+    }
+
+    /// The same, one by one, until `body` says that it has seen enough.
+    static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
         // A directory stream owns its descriptor and moves its offset: it gets one of its own.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
@@ -146,16 +156,14 @@ enum VaultFiles {
             throw error.error("cannot list the vault")
         }
         defer { closedir(stream) }
-        var names: [String] = []
         while true {
             errno = 0
             guard let entry = readdir(stream) else { break }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }
-            if let name, name != ".", name != ".." { names.append(name) }
+            if let name, name != ".", name != "..", !body(name) { return }
         }
         guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
-        return names
     }
 }

@@ -12,18 +12,27 @@ struct OwedHints {
 
     init(_ vault: VaultDirectory) { notes = RecordNotes(folder: OwedHints.folder, vault: vault) }
 
+    /// Whether there is none. Every load asks: it takes no longer the more is owed.
+    func areNone() throws(TokenKeepError) -> Bool {
+        guard let folder = try notes.open() else { return true }
+        return try !RecordNames.hasAny(in: folder)
+    }
+
     /// The names of the records that may owe something, in binary.
     func all() throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try notes.open() else { return [] }
         return try RecordNames.all(in: folder)
     }
 
-    func add(_ name: [UInt8]) throws(TokenKeepError) {
+    /// - Parameter owed: whether the record owed something before. Whoever wrote a hint that is there already may have been
+    ///   killed before it was durable; only where the record owes by it, it is known to be.
+    func add(_ name: [UInt8], owed: Bool) throws(TokenKeepError) {
         let file = RecordNames.fileName(name)
         let folder = try notes.openOrMake(isDurable: true)
         do throws(Errno) {
-            guard try SystemCall.status(of: file, in: folder.number) == nil else { return }
-            _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+            let isThere = try SystemCall.status(of: file, in: folder.number) != nil
+            guard !isThere || !owed else { return }
+            if !isThere { _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600) }
         } catch {
             throw error.error("cannot write \(OwedHints.folder)/\(file)")
         }

@@ -24,6 +24,16 @@ enum RecordNames {
         try VaultFiles.names(in: records).compactMap { name(ofFile: $0) }
     }
 
+    /// Whether the directory has a record. Looks no further than the first.
+    static func hasAny(in records: OwnedDescriptor) throws(TokenKeepError) -> Bool {
+        var isFound = false
+        try VaultFiles.forEachName(in: records) { file in
+            isFound = name(ofFile: file) != nil
+            return !isFound
+        }
+        return isFound
+    }
+
     private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

@@ -8,7 +8,7 @@ extension Vault {
     /// - Throws: why that cannot be told.
     public func mayOwe() throws(TokenKeepError) -> Bool {
         guard let directory = try VaultDirectory.open(try path()) else { return false }
-        return try !OwedHints(directory).all().isEmpty
+        return try !OwedHints(directory).areNone()
     }
 
     /// The records that owe something.

@@ -46,12 +46,12 @@ extension Vault: Journal {
         }
         // A hint stands before its record owes, and goes after: without one nobody looks.
         let hints = OwedHints(opened.directory)
-        if change.owes { try hints.add(fileName) }
+        let debts = present.entry.record?.debts ?? []
+        if change.owes { try hints.add(fileName, owed: !debts.isEmpty) }
         try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
         if !change.owes {
             try hints.remove(fileName)
             // What was sent before a debt was paid has arrived before. Who gave the value to a module notes what is left.
-            let debts = present.entry.record?.debts ?? []
             let isGiven = change.isRemoval && debts.contains { $0.kind == .put }
             if !debts.isEmpty, !isGiven { try SentValues(opened.directory).remove(fileName) }
         }
