@@ -7,17 +7,25 @@ import TokenKeepStack
 struct ForgetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Give up a module of this machine, and what is owed to it.",
+        abstract: "Give up a module of this machine, or of all, and what is owed to it.",
         discussion: """
             For a module that will not come back, as a keyring that was uninstalled. Until then its absence is an outage, \
             because it may hold items. What it was to get stays in the vault; what it was to lose is there again \
             should it come back. On a terminal it is asked before.
 
+            Debts belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
+            anew, are given up with --every-machine; another one that is still in use takes the absence of its module for \
+            an empty one then, until it uses it again.
+
               tokenkeep forget secret-service
+              tokenkeep forget secret-service --every-machine
             """)
 
     @Argument(help: "The module's name, as tokenkeep status shows it.")
     var module: String
+
+    @Flag(help: "Give up what is owed to it on other machines too.")
+    var everyMachine = false
 
     @Flag(help: "Do not ask.")
     var yes = false
@@ -28,7 +36,7 @@ struct ForgetCommand: ParsableCommand {
     func run() throws {
         let store = try storeOptions.open()
         try confirm(store)
-        let outcome = try store.forget(module: module)
+        let outcome = try store.forget(module: module, onEveryMachine: everyMachine)
         try Terminal.write(text(outcome))
         if let problem = outcome.problem {
             throw TokenKeepError(
@@ -43,10 +51,10 @@ struct ForgetCommand: ParsableCommand {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }
-        let owed = try store.owed().entries.filter { $0.debt.module == module && $0.isOfThisMachine }
+        let owed = try store.owed().entries.filter { $0.debt.module == module && ($0.isOfThisMachine || everyMachine) }
         let items = Counts.items(owed.count { $0.debt.kind == .put })
         let removals = Counts.removals(owed.count { $0.debt.kind == .delete })
-        Terminal.ask("forget \(module) on this machine, where it is owed \(items) and \(removals)? [y/N] ")
+        Terminal.ask("forget \(module) on \(machines), where it is owed \(items) and \(removals)? [y/N] ")
         let answer = readLine()
         if answer == nil { Terminal.writeError("\n") }
         guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
@@ -54,9 +62,12 @@ struct ForgetCommand: ParsableCommand {
         }
     }
 
+    private var machines: String { everyMachine ? "every machine" : "this machine" }
+
     private func text(_ outcome: ForgetOutcome) -> String {
         guard outcome.wasUsed || outcome.kept + outcome.givenUp > 0 else {
-            return "\(module) was not used on this machine, and nothing was owed to it\n"
+            return
+                "\(module) was not used on \(everyMachine ? "any machine" : "this machine"), and nothing was owed to it\n"
         }
         let done = [
             outcome.kept > 0 ? "the vault keeps \(Counts.items(outcome.kept)) that it was to get" : nil,

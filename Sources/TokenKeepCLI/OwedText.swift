@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepStack
 
-/// What is owed to modules, for people: a line each module and machine.
+/// What is owed to modules, for people: a line each module, for this machine and for others.
 enum OwedText {
     static func lines(_ report: OwedReport) -> [String] {
         var lines: [String] = []
@@ -10,6 +10,9 @@ enum OwedText {
             for module in Set(entries.map(\.debt.module)).sorted() {
                 let owed = entries.map(\.debt).filter { $0.module == module }
                 lines.append(line(owed, to: module + (isHere ? "" : " on another machine")))
+                if !isHere {
+                    lines.append("  hint: if that machine is gone: tokenkeep forget \(module) --every-machine")
+                }
             }
         }
         return lines

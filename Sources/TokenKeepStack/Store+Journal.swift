@@ -29,13 +29,18 @@ extension Store {
     ///
     /// An item that only it was to get is the vault's from now on. A removal that only it was owed is given up.
     ///
+    /// - Parameter onEveryMachine: whether all of it is forgotten for other machines too: what is owed on one that is gone is
+    ///   settled by nobody. One that is not gone takes its module's absence for an empty one, until it is used again.
     /// - Throws: ``Status/invalid`` where no module can have the name, and why the journal cannot be read.
-    public func forget(module: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> ForgetOutcome {
+    public func forget(
+        module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
+    ) throws(TokenKeepError) -> ForgetOutcome {
         let call = try begin(.any, until: deadline)
         guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
             throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
         }
-        return try Forgetting(vault: vault, module: module).run(call.withoutPrompts, eachItem: timeoutMilliseconds)
+        return try Forgetting(vault: vault, module: module, machine: onEveryMachine ? nil : .current)
+            .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
     private static func isModuleByte(_ byte: UInt8) -> Bool {

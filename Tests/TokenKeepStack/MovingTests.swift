@@ -249,5 +249,12 @@ import TokenKeepVault
         #expect(try record()?.debts == others)
         #expect(try record()?.state == .owed)
         #expect(vault.names(in: "vault/owed").count == 1)
+        try journal.markUsed("secret-service", machine: MachineID(bytes: others[0].machine), call)
+        let everywhere = try open().forget(module: "secret-service", onEveryMachine: true)
+        #expect(everywhere.wasUsed)
+        #expect(everywhere.kept == 1)
+        #expect(try record()?.debts == [others[1]])
+        #expect(vault.names(in: "vault/used").isEmpty)
+        #expect(try !open().forget(module: "secret-service", onEveryMachine: true).wasUsed)
     }
 }

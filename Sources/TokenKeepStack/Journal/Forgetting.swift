@@ -3,7 +3,7 @@ import TokenKeepVault
 
 /// What forgetting a module came to.
 public struct ForgetOutcome: Sendable {
-    /// Whether it was noted that the module was used on this machine.
+    /// Whether it was noted that the module was used on the machine, or on any.
     public internal(set) var wasUsed = false
     /// How many items the vault keeps that the module was to get.
     public internal(set) var kept = 0
@@ -13,11 +13,12 @@ public struct ForgetOutcome: Sendable {
     public internal(set) var problem: TokenKeepError?
 }
 
-/// Forgets that a module was ever used on this machine, and everything that is owed to it here.
+/// Forgets that a module was ever used on a machine, and everything that is owed to it there.
 struct Forgetting {
     let vault: Vault
     let module: String
-    var machine: MachineID = .current
+    /// nil: every machine.
+    var machine: MachineID? = .current
 
     /// - Parameter milliseconds: how long one item may take at most.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
@@ -42,7 +43,9 @@ struct Forgetting {
         return outcome
     }
 
-    private func isForgotten(_ debt: Debt) -> Bool { debt.module == module && debt.machine == machine.bytes }
+    private func isForgotten(_ debt: Debt) -> Bool {
+        debt.module == module && (machine == nil || debt.machine == machine?.bytes)
+    }
 
     private func forget(
         _ seen: JournalRecord, _ call: CallContext, _ outcome: inout ForgetOutcome

@@ -3,15 +3,24 @@ import SystemPackage
 public import TokenKeepCore
 
 extension Vault {
-    /// Removes, durably, the note that items were written to a module on a machine; see ``markUsed(_:machine:_:)``.
+    /// Removes, durably, the note that items were written to a module on a machine, or on any for nil; see
+    /// ``markUsed(_:machine:_:)``.
     ///
     /// - Returns: whether there was one.
-    public func unmarkUsed(_ module: String, machine: MachineID) throws(TokenKeepError) -> Bool {
+    public func unmarkUsed(_ module: String, machine: MachineID?) throws(TokenKeepError) -> Bool {
         guard let directory = try VaultDirectory.open(try path()) else { return false }
+        let folder: OwnedDescriptor
         do throws(Errno) {
-            guard let folder = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
+            guard let opened = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
             else { return false }
-            let wasThere = try SystemCall.remove(Vault.marker(module, machine), in: folder)
+            folder = opened
+        } catch {
+            throw error.error("cannot forget that \(module) is used")
+        }
+        let markers = try markers(of: module, machine, in: folder)
+        do throws(Errno) {
+            var wasThere = false
+            for marker in markers where try SystemCall.remove(marker, in: folder) { wasThere = true }
             try SystemCall.sync(folder)
             return wasThere
         } catch {
@@ -19,16 +28,27 @@ extension Vault {
         }
     }
 
-    /// Notes that a module on a machine holds nothing sealed any more.
+    private func markers(
+        of module: String, _ machine: MachineID?, in folder: OwnedDescriptor
+    ) throws(TokenKeepError) -> [String] {
+        if let machine { return [Vault.marker(module, machine)] }
+        // No module's name has an @.
+        return try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") }
+    }
+
+    /// Notes that a module on a machine, or on any for nil, holds nothing sealed any more.
     public func forgetSealed(
-        in module: String, machine: MachineID, _ call: CallContext
+        in module: String, machine: MachineID?, _ call: CallContext
     ) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         let notes = SealedNotes(opened, in: arena)
-        for name in try notes.all().filter({ $0.index(of: module, machine) != nil }).map(\.name) {
+        let isForgotten = { (holder: SealedNote.Holder) in
+            holder.module == module && (machine == nil || holder.machine == machine?.bytes)
+        }
+        for name in try notes.all().filter({ $0.holders.contains(where: isForgotten) }).map(\.name) {
             let hold = try hold(name, call)
             defer { hold?.end() }
-            try notes.removeHolders(of: name) { $0.module == module && $0.machine == machine.bytes }
+            try notes.removeHolders(of: name, where: isForgotten)
         }
     }
 
