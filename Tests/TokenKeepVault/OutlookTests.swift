@@ -51,23 +51,6 @@ import TokenKeepCore
         }
     }
 
-    /// Every load asks; 20 000 hints would take it some milliseconds.
-    @Test func howMuchIsOwedCostsALoadNothing() throws {
-        let vault = vault()
-        try change("a", [debt], in: vault)
-        for number in 0..<20_000 {
-            directory.write([], to: "vault/owed/" + String(repeating: "0", count: 27) + String(10_000 + number))
-        }
-        let durations = try (0..<20).map { _ in
-            let start = ContinuousClock.now
-            let mayOwe = try vault.mayOwe()
-            let duration = ContinuousClock.now - start
-            #expect(mayOwe)
-            return duration
-        }
-        #expect(durations.min().map { $0 < .milliseconds(2) } == true, "\(durations)")
-    }
-
     @Test func changesThatOweNothingAreCounted() throws {
         let writer = vault()
         try change("a", [], in: writer)
