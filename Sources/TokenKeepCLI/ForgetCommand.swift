@@ -10,8 +10,10 @@ struct ForgetCommand: ParsableCommand {
         abstract: "Give up a module of this machine, or of all, and what is owed to it.",
         discussion: """
             For a module that will not come back, as a keyring that was uninstalled. Until then its absence is an outage, \
-            because it may hold items. What it was to get stays in the vault; what it was to lose is there again \
-            should it come back. On a terminal it is asked before.
+            because it may hold items. What it was to get stays in the vault; what it was to lose is not removed any more. \
+            Should it come back, a load finds what it still has: a stale token, where the stack asks it before the vault, \
+            and what was cleared. So a module that can be reached is not forgotten while it is owed something: \
+            tokenkeep sync settles that. On a terminal it is asked before.
 
             Debts belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
             anew, are given up with --every-machine; another one that is still in use takes the absence of its module for \
@@ -30,11 +32,15 @@ struct ForgetCommand: ParsableCommand {
     @Flag(help: "Do not ask.")
     var yes = false
 
+    @Flag(help: "Forget it though it can be reached, and could be given what it is owed.")
+    var thoughReachable = false
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
     func run() throws {
         let store = try storeOptions.open()
+        if !thoughReachable { try store.checkIsAway(module: module) }
         try confirm(store)
         let outcome = try store.forget(module: module, onEveryMachine: everyMachine)
         try Terminal.write(text(outcome))
@@ -54,6 +60,9 @@ struct ForgetCommand: ParsableCommand {
         let owed = try store.owed().entries.filter { $0.debt.module == module && ($0.isOfThisMachine || everyMachine) }
         let items = Counts.items(owed.count { $0.debt.kind == .put })
         let removals = Counts.removals(owed.count { $0.debt.kind == .delete })
+        if !owed.isEmpty {
+            Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
+        }
         Terminal.ask("forget \(module) on \(machines), where it is owed \(items) and \(removals)? [y/N] ")
         let answer = readLine()
         if answer == nil { Terminal.writeError("\n") }
@@ -64,6 +73,8 @@ struct ForgetCommand: ParsableCommand {
 
     private var machines: String { everyMachine ? "every machine" : "this machine" }
 
+    private static let consequence = "a load may find the older items that it still has"
+
     private func text(_ outcome: ForgetOutcome) -> String {
         guard outcome.wasUsed || outcome.kept + outcome.givenUp > 0 else {
             return
@@ -72,6 +83,7 @@ struct ForgetCommand: ParsableCommand {
         let done = [
             outcome.kept > 0 ? "the vault keeps \(Counts.items(outcome.kept)) that it was to get" : nil,
             outcome.givenUp > 0 ? "\(Counts.removals(outcome.givenUp)) given up" : nil,
+            outcome.kept + outcome.givenUp > 0 ? "if it comes back, \(ForgetCommand.consequence)" : nil,
         ]
         return (["forgot \(module)"] + done.compactMap { $0 }).joined(separator: "; ") + "\n"
     }

@@ -43,6 +43,24 @@ extension Store {
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
+    /// What speaks against forgetting a module of the stack: it could be given now what it is owed on this machine.
+    ///
+    /// What is forgotten instead leaves the module its older items, which come before the vault's, and those cleared.
+    ///
+    /// - Throws: ``Status/policy`` where that is so.
+    public func checkIsAway(module name: String) throws(TokenKeepError) {
+        let call = try begin(.any).withoutPrompts
+        let owed = OwedReport(vault).entries.count { $0.debt.module == name && $0.isOfThisMachine }
+        guard owed > 0, let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
+            module.report(call).problem == nil
+        else { return }
+        let items = owed == 1 ? "an item is" : "\(owed) items are"
+        throw TokenKeepError(
+            .policy,
+            "\(name) can be reached, and \(items) owed to it: if it were forgotten, its older ones would return",
+            hint: "to give it what it is owed: tokenkeep sync; to forget it all the same: --though-reachable")
+    }
+
     private static func isModuleByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true

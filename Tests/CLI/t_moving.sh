@@ -63,3 +63,35 @@ echo damaged >"$(find "$TOKENKEEP_VAULT/owed" -type f | sed 's|/owed/|/records/|
 run sync --stack "$both"
 "$TOKENKEEP" status | sed -n '/owed/,/hint/p'
 run forget secret-service --yes
+
+title "a module that is there again"
+export TOKENKEEP_MODULES="$WORK/modules"
+mkdir "$TOKENKEEP_MODULES"
+cat >"$TOKENKEEP_MODULES/shelf" <<'END'
+#!/bin/sh
+while IFS= read -r line && [ -n "$line" ]; do
+    case $line in operation=*) operation=${line#*=} ;; esac
+done
+printf 'tokenkeep=1\n'
+if [ -e "${0%/*}/../away" ]; then
+    echo status=unavailable
+else
+    case $operation in
+    load) echo status=not_found ;;
+    *) echo status=ok ;;
+    esac
+fi
+echo
+END
+chmod 755 "$TOKENKEEP_MODULES/shelf"
+rm -r "$TOKENKEEP_VAULT"
+shelf=$'any sufficient shelf\nany required vault'
+touch "$WORK/away"
+printf token | run save example.com ann --stack "$shelf"
+rm "$WORK/away"
+run forget shelf --stack "$shelf" --yes
+on_terminal -- "$TOKENKEEP" forget shelf --stack "$shelf"
+on_terminal 'expect:[y/N] ' 'send:n\n' -- "$TOKENKEEP" forget shelf --stack "$shelf" --though-reachable
+"$TOKENKEEP" status --stack "$shelf" | grep owed
+run forget shelf --stack "$shelf" --yes --though-reachable
+run forget shelf --stack "$shelf" --yes

@@ -229,6 +229,22 @@ import TokenKeepVault
         #expect(throws: TokenKeepError(.invalid, "")) { try offline.forget(module: "../used") }
     }
 
+    /// Forgotten, a service that is there would give the old item in place of the one that it is owed.
+    @Test func aModuleThatCanBeReachedIsNotForgottenWhileItIsOwedSomething() throws {
+        try save(open(), "old")
+        try open().checkIsAway(module: "secret-service")
+        try save(open(isConnected: false), "new")
+        try open(isConnected: false).checkIsAway(module: "secret-service")
+        try open(stack: "any required vault").checkIsAway(module: "secret-service")
+        #expect(throws: TokenKeepError(.policy, "")) { try open().checkIsAway(module: "secret-service") }
+        try keyring.restart(unlocked: false)
+        #expect(throws: TokenKeepError(.policy, "")) { try open().checkIsAway(module: "secret-service") }
+        try keyring.restart()
+        #expect(try open().sync().drained == 1)
+        try open().checkIsAway(module: "secret-service")
+        #expect(try load(open()) == "new")
+    }
+
     /// What is owed to the module on another machine, and to other modules here, stays owed.
     @Test func forgettingAModuleLeavesTheDebtsOfOthers() throws {
         try save(open(isConnected: false), "a")
