@@ -121,6 +121,13 @@ public final class SecretServiceModule: Module {
         }
     }
 
+    /// What other programs keep under the name; in the common namespace alone.
+    public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
+        try converse(call) { conversation throws(TokenKeepError) in
+            try conversation.foreignItems(name, try versionKey())
+        }
+    }
+
     /// Our items of a namespace; never another program's.
     public func list(
         namespace: String, service: String?, _ call: CallContext

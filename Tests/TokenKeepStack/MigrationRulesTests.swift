@@ -13,6 +13,8 @@ private final class ScriptedPlace: Module {
         var failing: Set<StackLine.Operation> = []
         /// Saves something else than it was given.
         var garbles = false
+        /// Saves another label.
+        var relabels = false
         /// What another program saves in it when a load has answered.
         var changesAfterLoad: SaveRequest?
     }
@@ -47,6 +49,9 @@ private final class ScriptedPlace: Module {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try enter(.save)
+        if faults.withLock({ $0.relabels }) {
+            return try memory.save(SaveRequest(name: request.name, secret: request.secret, label: "theirs"), call)
+        }
         guard faults.withLock({ $0.garbles }) else { return try memory.save(request, call) }
         return try memory.save(SaveRequest(name: request.name, secret: SecretBytes("garbled")), call)
     }
@@ -140,6 +145,26 @@ extension Optional {
         #expect(try move(source, "two").moved == 1)
         #expect(secret(in: one) == nil && secret(in: two) == "token")
         #expect(try vault.record(of: name, call) == nil)
+    }
+
+    /// What has the item's secret loses nothing, whatever else it keeps of it; nor does the item leave the source.
+    @Test(arguments: ["one", "vault"], [true, false])
+    func whatReadsBackWithOtherMetadataIsNotMovedNorDeleted(source: String, wasThere: Bool) throws {
+        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        _ = try first.save(request("token"), call)
+        if wasThere { _ = try two.save(request("token"), call) }
+        two.faults.withLock { $0.relabels = true }
+        for _ in 0..<2 {
+            #expect(try move(source, "two").worst?.status == .corrupt)
+            #expect(!two.calls.contains("clear"))
+            #expect(secret(in: first) == "token")
+            #expect(secret(in: two) == "token")
+            #expect(try vault.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+            #expect(try vault.record(of: name, call)?.debts.isEmpty ?? true)
+        }
+        two.faults.withLock { $0.relabels = false }
+        #expect(try move(source, "two").moved == 1)
+        #expect(secret(in: one) == nil && secret(in: two) == "token")
     }
 
     /// Wherever a module fails, the item is seen, and another run completes the move.

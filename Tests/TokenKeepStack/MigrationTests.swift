@@ -229,6 +229,126 @@ import TokenKeepVault
         }
     }
 
+    // MARK: other programs' items
+
+    /// Stores an item as another program does that names it by service and username.
+    private func storeForeign(_ secret: String, _ account: String = "ann", _ more: String...) throws {
+        let names = ["service", "example.com", "username", account] + more
+        let done = try ChildProcess.run(
+            "/usr/bin/secret-tool", ["store", "--label=Ann's"] + names, environment: keyring.bus.environment,
+            input: secret)
+        try #require(done.status == 0)
+    }
+
+    private func lookUpTwin() throws -> String {
+        try keyring.bus.secretTool(
+            "lookup", "service", "example.com", "username", "ann", "application", "Python keyring library"
+        ).output
+    }
+
+    private func saveWithoutLabel(_ secret: String, expires: Bool = false) throws {
+        _ = try open("any required vault").save(
+            SaveRequest(
+                name: ItemName(service: "example.com", account: "ann"), secret: SecretBytes(secret),
+                expiresAt: expires ? UnixTime(2_000_000_000) : nil))
+    }
+
+    /// What another program has too is saved over in place: it keeps its item and its label.
+    @Test(arguments: [serviceFirst, vaultFirst], [false, true])
+    func anItemMovesOntoAnotherProgramsOfTheSameValue(stack: String, expires: Bool) throws {
+        try saveWithoutLabel("token", expires: expires)
+        try storeForeign("token")
+        let outcome = try open(stack).migrate(from: "vault", to: "secret-service")
+        #expect(outcome.moved == 1)
+        #expect(outcome.failures.isEmpty)
+        #expect(try lookUp() == "token")
+        #expect(try record() == nil)
+        let after = try load(open(stack))
+        #expect(after.secret.utf8String == "token")
+        #expect(after.details.label == "Ann's")
+        #expect(after.details.module == "secret-service")
+        #expect(after.details.expiresAt == (expires ? UnixTime(2_000_000_000) : nil))
+    }
+
+    /// Whether it is newer or older, and whichever a load shows: nobody else's value is replaced by a move.
+    @Test(arguments: [serviceFirst, vaultFirst], [true, false])
+    func anItemDoesNotMoveOntoAnotherProgramsOtherValue(stack: String, isNewer: Bool) throws {
+        if !isNewer { try storeForeign("theirs") }
+        try saveWithoutLabel("token")
+        if isNewer { try storeForeign("theirs") }
+        for isDryRun in [true, false] {
+            let outcome = try open(stack).migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
+            #expect(outcome.moved == 0)
+            #expect(outcome.worst?.status == .conflict)
+        }
+        #expect(try lookUp() == "theirs")
+        #expect(try record()?.state == .home)
+        #expect(try load(open("any required vault")).secret.utf8String == "token")
+    }
+
+    /// Nor is that of a twin below our own item, which a load does not show.
+    @Test func anItemDoesNotMoveOntoATwinOfAnotherValue() throws {
+        try storeForeign("theirs", "ann", "application", "Python keyring library")
+        _ = try keyring.bus.secretTool(
+            "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",
+            "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "token")
+        try saveWithoutLabel("token")
+        #expect(try load(open(), "ann").secret.utf8String == "token")
+        #expect(try open().migrate(from: "vault", to: "secret-service").worst?.status == .conflict)
+        #expect(try lookUpTwin() == "theirs")
+    }
+
+    /// A value that the target got later than the source is not replaced, wherever a load looks first.
+    @Test func aNewerHiddenCopyReplacesNothingAndIsNotReplaced() throws {
+        try save(open(), "old")
+        usleep(2_100_000)
+        try save(open("any required vault"), "newer")
+        for isDryRun in [true, false] {
+            let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
+            #expect(outcome.worst?.status == .conflict)
+        }
+        #expect(try lookUp() == "old")
+        #expect(try load(open("any required vault")).secret.utf8String == "newer")
+    }
+
+    /// What another program keeps beside our item would go with it, or answer in its place.
+    @Test(arguments: ["ours", "theirs"], [false, true])
+    func anItemWithAnotherProgramsTwinIsNotMoved(theirs: String, isNewer: Bool) throws {
+        try save(open(), "ours")
+        if isNewer { usleep(1_100_000) }
+        try storeForeign(theirs, "ann", "application", "Python keyring library")
+        let shown = isNewer ? theirs : "ours"
+        for isDryRun in [true, false] {
+            let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
+            #expect(outcome.moved == 0)
+            #expect(outcome.worst?.status == .conflict)
+        }
+        #expect(try lookUpTwin() == theirs)
+        if isNewer { #expect(try load(open()).secret.utf8String == shown) }
+        #expect(try open().list().items.count == 1)
+        #expect(try record() == nil)
+        #expect(vault.names(in: "vault/owed").isEmpty)
+    }
+
+    /// A value that the service is owed is not moved either while another program has an item there.
+    @Test func whatIsOwedOverAnotherProgramsItemStaysOwed() throws {
+        try storeForeign("theirs")
+        #expect(try load(open()).secret.utf8String == "theirs")
+        try save(open(isConnected: false), "ours")
+        let outcome = try open().migrate(from: "secret-service", to: "vault")
+        #expect(outcome.worst?.status == .conflict)
+        #expect(try lookUp() == "theirs")
+        #expect(try record()?.debts.map(\.kind) == [.put])
+    }
+
+    /// As `list` does not show it, so is it left where it is.
+    @Test func whatOnlyAnotherProgramHasIsNotMoved() throws {
+        try storeForeign("theirs")
+        let outcome = try open().migrate(from: "secret-service", to: "vault")
+        #expect(outcome.moved == 0 && outcome.failures.isEmpty)
+        #expect(try lookUp() == "theirs")
+    }
+
     /// Another program's readers see the item at every moment of a move there and back.
     @Test func aMoveIsNeverSeen() async throws {
         try save(open(), "token")

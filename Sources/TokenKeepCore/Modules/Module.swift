@@ -52,6 +52,11 @@ public protocol Module: Sendable {
     /// Removes what was saved through this module under the name, and leaves what other programs keep there.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
+    /// What other programs keep under the name, alone or beside what was saved through this module.
+    ///
+    /// - Throws: ``Status/locked`` where there may be such items that cannot be looked at, and what a load throws.
+    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem]
+
     /// The items of a namespace, without their secrets.
     ///
     /// - Parameter service: only items of this service; nil for all.
@@ -88,6 +93,8 @@ extension Module {
     }
     /// Nothing: other programs keep nothing beside it.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {}
+    /// None.
+    public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] { [] }
     /// Nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }

@@ -21,6 +21,16 @@ extension Conversation {
         return loaded
     }
 
+    /// What other programs keep under the name, whether a load finds it or ours.
+    func foreignItems(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> [TokenItem] {
+        guard name.namespace.isEmpty else { return [] }
+        let findings = try searchEverywhere(name, secret: true)
+        guard findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
+        var items: [TokenItem] = []
+        for item in findings.foreign { items.append(try read(item, as: name, findings.secrets, key)) }
+        return items
+    }
+
     /// How long a label and dates are taken as they were while secret and attributes have not changed.
     private static let unchangedMilliseconds: UInt32 = 2000
     /// The same, and the attributes, while the service tells of no change: one may tell of some and not of others.

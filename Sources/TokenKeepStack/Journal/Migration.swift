@@ -129,9 +129,10 @@ struct Migration {
                 vault: vault, debts: moving, name: name, record: record, keys: keys, call: call,
                 isHeld: vault.isAsking(name), isMove: true)
             let outcome = try settlement.settle()
-            if let garbled = arrival.garbled, let item = try record.item() {
-                let owed = debtsBack(record, reconciler.item(name), garbled: keys.fingerprint(of: garbled))
-                return (.value(.owed, details: item.details, secret: item.secret, debts: owed), .unpaid)
+            if let alteration = arrival.alteration, let item = try record.item() {
+                let owed = debtsBack(record, reconciler.item(name), after: alteration, keys)
+                let state = owed.isEmpty ? RecordState.home : .owed
+                return (.value(state, details: item.details, secret: item.secret, debts: owed), .unpaid)
             }
             guard !outcome.left.contains(where: moving.isOurs) else { return (outcome.change, .unpaid) }
             let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change))
@@ -140,7 +141,7 @@ struct Migration {
         switch end {
         case .moved: return
         case .unpaid:
-            if arrival.garbled != nil { _ = try? reconciler.settle(name, call) }
+            if arrival.alteration != nil { _ = try? reconciler.settle(name, call) }
             throw arrival.problem ?? unreachable(name)
         case .superseded:
             throw TokenKeepError(

@@ -3,10 +3,18 @@ import TokenKeepCore
 /// Whether an item that is moved has arrived, as the modules of its settlement see it: what the source has is removed only
 /// when the target has given back what it was given.
 final class MigrationArrival: Sendable {
+    /// What the target gave back instead of what it was given.
+    enum Alteration {
+        /// Another secret, of which a load must not find anything.
+        case secret(SecretBytes)
+        /// The secret with other metadata.
+        case metadata
+    }
+
     private struct State {
         var hasArrived: Bool
         var problem: TokenKeepError?
-        var garbled: SecretBytes?
+        var alteration: Alteration?
     }
 
     private let state: Guarded<State>
@@ -19,10 +27,10 @@ final class MigrationArrival: Sendable {
     /// The first failure met; a settlement keeps it to itself.
     var problem: TokenKeepError? { state.withLock { $0.problem } }
 
-    /// What the target gave back instead of what it was given.
-    var garbled: SecretBytes? { state.withLock { $0.garbled } }
+    /// What the target made of the item; nil where it gave it back as it was, or nothing.
+    var alteration: Alteration? { state.withLock { $0.alteration } }
 
-    fileprivate func garble(_ secret: SecretBytes) { state.withLock { $0.garbled = secret } }
+    fileprivate func alter(_ alteration: Alteration) { state.withLock { $0.alteration = alteration } }
 
     fileprivate func arrive() { state.withLock { $0.hasArrived = true } }
 
@@ -74,13 +82,21 @@ struct MigrationModule: RememberingModule {
                 try base.load(request.name, call)
             }
         }
-        guard let read, read.secret == request.secret,
-            read.details.hasSameMetadata(as: request.details(replacing: nil, module: ""))
-        else {
-            if let read { arrival.garble(read.secret) }
+        guard let read, read.secret == request.secret else {
+            if let read { arrival.alter(.secret(read.secret)) }
             throw TokenKeepError(
                 .corrupt, "\(request.name) does not read back as it was saved", module: base.name,
                 hint: "it stays where it was; the module may be broken")
+        }
+        var wanted = request.details(replacing: nil, module: "")
+        // A save that names no label leaves another program's item its own.
+        if read.details.isForeign, request.label == request.name.defaultLabel { wanted.label = read.details.label }
+        guard read.details.hasSameMetadata(as: wanted) else {
+            arrival.alter(.metadata)
+            throw TokenKeepError(
+                .corrupt, "the label, level or attributes of \(request.name) do not read back as they were saved",
+                module: base.name,
+                hint: "it stays where it was, and its secret is in \(base.name) too; the module may be broken")
         }
     }
 

@@ -20,6 +20,8 @@ extension Migration {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
+            // Not where the move was begun: what another program saved since is newer, and ends it.
+            if home(of: record) == source.name { try checkSource(name, call) }
             return Plan(item: item, debts: record.debts, isGoverned: true)
         }
         let found =
@@ -32,6 +34,7 @@ extension Migration {
                 .policy, "\(name) is kept under a demand that holds where it is",
                 hint: "load it and save it anew instead")
         }
+        try checkSource(name, call)
         try checkTarget(name, against: found, call)
         try checkOthers(name, call)
         return Plan(item: found, debts: entry.record?.debts ?? [], isGoverned: false)
@@ -42,12 +45,28 @@ extension Migration {
         record.debts.first { debts.isOurs($0) && $0.kind == .put }?.module ?? "vault"
     }
 
-    /// A value in the target that a load finds before the source's is the item's; what is moved would replace it.
+    /// What is moved replaces what the target has. That must be the same, or older and behind it, and nobody else's.
     private func checkTarget(
         _ name: ItemName, against item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) {
         let present = try loadIfThere(name, in: target, "nothing may be in its way there", call)
-        guard let present, present.secret != item.secret else { return }
+        guard let present else { return }
+        let foreign = try target.foreignItems(name, call)
+        guard foreign.allSatisfy({ $0.secret == item.secret }) else {
+            throw TokenKeepError(
+                .conflict, "another program has another value of \(name) in \(target.name)",
+                hint:
+                    "to give it the one that a load shows: load it, and save it anew; to be rid of both: tokenkeep clear"
+            )
+        }
+        guard present.secret != item.secret else { return }
+        if let theirs = present.details.modifiedAt, let ours = item.details.modifiedAt, theirs > ours {
+            throw TokenKeepError(
+                .conflict, "\(name) has a newer value in \(target.name)",
+                hint:
+                    "the one that a load shows is the item: load it, and save it anew; or, to be rid of both: tokenkeep clear"
+            )
+        }
         let order = loadOrder
         guard let targets = order.firstIndex(of: target.name),
             targets < order.firstIndex(of: source.name) ?? order.count
@@ -55,6 +74,14 @@ extension Migration {
         throw TokenKeepError(
             .conflict, "\(name) has another value in \(target.name), which comes before \(source.name)",
             hint: "the one that a load shows is the item; to be rid of both: tokenkeep clear")
+    }
+
+    /// Another program's item of the name would be lost with ours; or, if it were left, answer in place of what was moved.
+    private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard try !source.foreignItems(name, call).isEmpty else { return }
+        throw TokenKeepError(
+            .conflict, "another program has an item \(name) in \(source.name) too",
+            hint: "it would lose it; if it may: load it, clear it, save it anew, and run this again")
     }
 
     /// A third module's copy would come before the target's, or behind it rise when the target loses its own.
@@ -104,11 +131,18 @@ extension Migration {
     }
 
     /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
-    /// made of it, or a load would find that.
-    func debtsBack(_ record: JournalRecord, _ item: Debts.Item, garbled: [UInt8]) -> [Debt] {
-        let holders = debts.debtors.filter { $0.name == target.name }
+    /// made of the secret, or a load would find that. The secret itself it keeps: it may be another program's as well.
+    func debtsBack(
+        _ record: JournalRecord, _ item: Debts.Item, after alteration: MigrationArrival.Alteration, _ keys: JournalKeys
+    ) -> [Debt] {
+        var garbled: [UInt8]?
+        if case .secret(let secret) = alteration { garbled = keys.fingerprint(of: secret) }
+        let holders = debts.debtors.filter { garbled != nil && $0.name == target.name }
         let owed = debts.afterSave(
             record.debts, of: item, to: source.acceptsDebts ? source : nil, holders: holders, isNewValue: false)
-        return owed.map { debts.isOurs($0) && $0.module == target.name ? $0.sending(garbled) : $0 }
+        return owed.map { debt in
+            guard let garbled, debts.isOurs(debt), debt.module == target.name else { return debt }
+            return debt.sending(garbled)
+        }
     }
 }

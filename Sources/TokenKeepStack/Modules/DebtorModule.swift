@@ -131,6 +131,12 @@ struct DebtorModule: RememberingModule {
         try base.clearOwn(name, share(of: call))
     }
 
+    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
+        try unlessUnused(answer: [], or: "no items", call) { () throws(TokenKeepError) in
+            try base.foreignItems(name, share(of: call))
+        }
+    }
+
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         try unlessUnused(answer: ItemListing(), or: "no items", call) { () throws(TokenKeepError) in
             try base.list(namespace: namespace, service: service, share(of: call))
