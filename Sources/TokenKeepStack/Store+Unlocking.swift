@@ -44,11 +44,13 @@ extension Store {
     }
 
     /// Lets `body` change the vault's passwords; every call may take as long as it needs. What the vault sealed for modules of
-    /// the stack is within reach meanwhile.
+    /// the stack is within reach meanwhile. Watches look again afterwards.
     public func withVaultForPasswords<Result>(
         _ body: (Vault, CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let call = try begin(.any, until: Deadline(milliseconds: .max))
+        // It may unlock the vault, or take its lock away: who watches sees items then that were hidden.
+        defer { vault.announceChange() }
         return try body(vault, call.withoutPrompts)
     }
 

@@ -226,11 +226,6 @@ public final class Store: Sendable {
     /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
-    /// The same for what nobody cancels: a watch goes on.
-    var quietDeadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: Store.never) }
-
-    private static let never = Cancellation()
-
     /// Whether this is the process that opened the store, and not a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 

@@ -15,44 +15,85 @@ struct ItemView {
     private static let memory = "memory"
 
     private var entries: [ItemName: Entry] = [:]
-    /// Whether everything could be read.
+    /// Whether the list was complete.
     private var isWhole = false
+    /// Whether an item could not be looked at: it may change, or go, without this view's seeing it.
+    private var hidesSome = true
 
-    /// What a store holds now, and whether it could be read.
+    /// Why the store is read again.
+    enum Occasion {
+        /// A while has passed.
+        case clock
+        /// A module told that something may have changed, or that it is back.
+        case module
+        /// A process of TokenKeep told that it has changed something, or the vault was moved.
+        case signal
+    }
+
+    /// What came of a first reading.
+    struct Beginning {
+        let view: ItemView
+        let isRead: Bool
+        /// Why it could not be read, or not all of it.
+        let problem: TokenKeepError?
+    }
+
+    /// What a store holds now.
     ///
     /// - Throws: what will not go away.
     static func first(
-        of store: Store, service: String?
-    ) throws(TokenKeepError) -> (view: ItemView, isRead: Bool) {
+        of store: Store, service: String?, until deadline: Deadline
+    ) throws(TokenKeepError) -> Beginning {
         var view = ItemView()
         do throws(TokenKeepError) {
-            try view.read(store, service)
-            return (view, true)
+            let problem = try view.read(store, service, deadline).problem
+            return Beginning(view: view, isRead: true, problem: problem)
         } catch {
             switch error.status {
             case .invalid, .unsupported, .forked, .internal: throw error
-            default: return (view, false)
+            default: return Beginning(view: view, isRead: false, problem: error)
             }
         }
     }
 
     /// Reads the store again, and says what has changed since, and whether it could be read.
-    mutating func update(from store: Store, service: String?) -> (changes: [ItemChange], isRead: Bool) {
+    ///
+    /// A change of what is hidden shows nowhere: where one was told of, and something is or was hidden,
+    /// ``ItemChange/readAgain`` covers it. The clock tells of no change: a module that is gone for good is no news.
+    mutating func update(
+        from store: Store, service: String?, on occasion: Occasion, until deadline: Deadline
+    ) -> (changes: [ItemChange], isRead: Bool) {
+        let hidSome = hidesSome
         do throws(TokenKeepError) {
-            return (try read(store, service), true)
+            let reading = try read(store, service, deadline)
+            let mayHaveMissed =
+                switch occasion {
+                case .clock: false
+                // Its outage is no change; what it tells when it is back may be.
+                case .module: hidSome && !hidesSome
+                case .signal: hidSome || hidesSome
+                }
+            return (reading.isUncertain || mayHaveMissed ? reading.changes + [.readAgain] : reading.changes, true)
         } catch {
             isWhole = false
+            hidesSome = true
             return ([.readAgain], false)
         }
     }
 
-    @discardableResult
-    private mutating func read(_ store: Store, _ service: String?) throws(TokenKeepError) -> [ItemChange] {
-        let deadline = store.quietDeadline
+    private struct Reading {
+        var changes: [ItemChange] = []
+        /// Whether something changed that cannot be told by name.
+        var isUncertain = false
+        var problem: TokenKeepError?
+    }
+
+    private mutating func read(
+        _ store: Store, _ service: String?, _ deadline: Deadline
+    ) throws(TokenKeepError) -> Reading {
         let now = UnixTime.now
         let listing = try store.listQuietly(service: service, until: deadline)
-        var changes: [ItemChange] = []
-        var isUncertain = false
+        var reading = Reading(problem: listing.problem)
         var found: [ItemName: Entry] = [:]
         for item in listing.items where item.module != ItemView.memory {
             let before = entries[item.name]
@@ -61,12 +102,24 @@ struct ItemView {
             switch ItemView.compare(before, entry) {
             case .same: break
             // What was hidden need not be new.
-            case .different where before != nil || isWhole: changes.append(.saved(item.name))
-            case .different, .unknown: isUncertain = true
+            case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
+            case .different, .unknown: reading.isUncertain = true
             }
         }
+        let isAllLookedAt = look(forWhatIsNotListed: &found, &reading.changes, now, store, deadline)
+        entries = found
+        isWhole = listing.problem == nil
+        hidesSome = !isWhole || !isAllLookedAt || deadline.hasPassed
+        return reading
+    }
+
+    /// A list may miss what moves while it is made; a load looks again. Says whether all could be looked at.
+    private func look(
+        forWhatIsNotListed found: inout [ItemName: Entry], _ changes: inout [ItemChange], _ now: UnixTime,
+        _ store: Store, _ deadline: Deadline
+    ) -> Bool {
+        var isAllLookedAt = true
         for (name, before) in entries.filter({ found[$0.key] == nil }).sorted(by: { $0.key < $1.key }) {
-            // A list may miss what moves while it is made; a load looks again.
             do throws(TokenKeepError) {
                 let item = try store.loadQuietly(name, until: deadline).details
                 found[name] = item.module == ItemView.memory ? before : ItemView.entry(item, now)
@@ -74,13 +127,15 @@ struct ItemView {
                     changes.append(.saved(name))
                 }
             } catch {
-                if error.status == .notFound { changes.append(.cleared(name)) } else { found[name] = before }
+                if error.status == .notFound {
+                    changes.append(.cleared(name))
+                } else {
+                    found[name] = before
+                    isAllLookedAt = false
+                }
             }
         }
-        entries = found
-        isWhole = listing.problem == nil
-        if deadline.hasPassed { isUncertain = true }  // some of it was not looked at
-        return isUncertain ? changes + [.readAgain] : changes
+        return isAllLookedAt
     }
 
     /// A list does not know the versions of what another module holds: they are asked for where the item may be another.

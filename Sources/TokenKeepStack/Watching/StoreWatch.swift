@@ -8,6 +8,9 @@ import TokenKeepVault
 /// one module to another has not changed, nor has one that is saved as it was, and several changes of an item may be told as
 /// one. Memory-only items are not watched.
 ///
+/// While part of the store cannot be read, what another process changes there cannot be told by name: each such change is told
+/// as ``ItemChange/readAgain``, and once all can be read again.
+///
 /// What other programs do in the Secret Service is seen as far as the service signals it; besides, when something else changes,
 /// and every ``lookAgainMilliseconds`` while the watch is asked.
 ///
@@ -26,28 +29,41 @@ public final class StoreWatch: Sendable {
     private let store: Store
     private let service: String?
     private let signal: VaultWatch
+    private let cancellation: Cancellation
     private let state: Guarded<State>
+    /// Why what was there could not be read when the watch began, or not all of it; nil where it could.
+    public let problem: TokenKeepError?
 
     /// Begins to watch the items of a service, or of all services for nil: what changes from now on is told.
     ///
     /// Reads what is there, by the store's timeout; what cannot be read now is told as ``ItemChange/readAgain`` later.
     ///
+    /// - Parameter cancellation: what ends the watch: a reading that waits for a module is given up. ``Store/cancel()``
+    ///   does not concern a watch.
     /// - Throws: ``Status/invalid`` for a service outside its limits, ``Status/io`` where the system allows no more
     ///   watches, ``Status/unsupported`` where the stack lists nothing.
-    public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
+    public init(
+        _ store: Store, service: String? = nil, cancellation: Cancellation? = nil
+    ) throws(TokenKeepError) {
         try StoreWatch.check(store)
         let signal = try VaultWatch(store.vault)  // before the first reading: nothing falls between
         store.whenChanged { [weak signal] in
             signal?.note()
             return signal != nil
         }
-        let (view, isRead) = try ItemView.first(of: store, service: service)
+        // Its own, or else that of the store's calls would end its readings too.
+        let cancellation = cancellation ?? Cancellation()
+        let beginning = try ItemView.first(
+            of: store, service: service, until: StoreWatch.deadline(store, cancellation))
+        let isRead = beginning.isRead
+        problem = beginning.problem
+        self.cancellation = cancellation
         self.store = store
         self.service = service
         self.signal = signal
         state = Guarded(
             State(
-                view: view, mustRead: !isRead,
+                view: beginning.view, mustRead: !isRead,
                 readAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))
     }
 
@@ -81,12 +97,20 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.readAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        let (changes, isRead) = state.view.update(from: store, service: service)
-        // A reading that failed is told once, and tried again until it succeeds.
-        let isToldAlready = !isRead && state.mustRead
+        // What could not be read at all and now can is news, whatever woke us.
+        let occasion: ItemView.Occasion =
+            notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
+        let (changes, isRead) = state.view.update(
+            from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
+        // A reading that failed is told once, and tried again until it succeeds; each change meanwhile is told of.
+        let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.readAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
         state.readAgainAt = Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)
+    }
+
+    private static func deadline(_ store: Store, _ cancellation: Cancellation) -> Deadline {
+        Deadline(milliseconds: store.timeoutMilliseconds, cancellation: cancellation)
     }
 
     private static func check(_ store: Store) throws(TokenKeepError) {

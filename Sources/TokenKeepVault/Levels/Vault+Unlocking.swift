@@ -22,7 +22,10 @@ extension Vault {
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` where the vault has none.
     public func unlock(_ password: SecretBytes) throws(TokenKeepError) -> Unlocking {
         guard let opened = try open() else { throw Vault.noPassword }
-        return keep(try openSlot(.password, with: password, opened.keys), of: opened)
+        let entries = try openSlot(.password, with: password, opened.keys)
+        // Who watches sees items now that were hidden.
+        defer { ChangeSignal.send(in: opened.directory) }
+        return keep(entries, of: opened)
     }
 
     /// What is kept for whoever comes after an unlock.

@@ -15,8 +15,9 @@ final class ChangeNotifier: Sendable {
         var notice = ChangeNotice()
 
         /// Notes what happened, and makes the observer's descriptor readable.
-        mutating func note(lost: Bool = false) {
+        mutating func note(lost: Bool = false, isSignal: Bool = true) {
             notice.hasChanged = true
+            notice.isSignalled = notice.isSignalled || isSignal
             notice.hasLost = notice.hasLost || lost
             tokenkeep_flag_raise(flag)
         }
@@ -96,8 +97,8 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Tells an observer that something happened.
-    func note(_ number: Int) { state.withLock { $0.observers[number]?.note() } }
+    /// Tells an observer that something happened elsewhere.
+    func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
     /// Raises an observer's flag, or lowers it unless there is something he has not been told.
     func setFlag(_ isRaised: Bool, of number: Int) {

@@ -7,6 +7,8 @@ public import TokenKeepCore
 public struct ChangeNotice: Sendable {
     /// Whether something may have changed.
     public var hasChanged = false
+    /// Whether a process of TokenKeep told of it, or the vault itself was moved; not something else alone.
+    public var isSignalled = false
     /// Whether notices were lost: what changed cannot be told.
     public var hasLost = false
 }
