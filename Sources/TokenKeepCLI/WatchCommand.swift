@@ -11,7 +11,7 @@ struct WatchCommand: ParsableCommand {
         discussion: """
             A line for each change: "saved" or "cleared", the service and the account, with tabs between them; or \
             "read-again", where something changed that cannot be told by name. That is the first line too: from then on \
-            nothing is missed. Ends when it is interrupted or nobody reads any more.
+            nothing is missed. What cannot be read then is warned of, and what changes there is "read-again". Ends when it is interrupted or nobody reads any more.
 
               tokenkeep watch example.com
               tokenkeep watch --json
@@ -28,6 +28,8 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         let watch = try StoreWatch(storeOptions.open(), service: service)
+        // It goes on: what is wrong may be put right while it runs. But nobody would know why it is silent.
+        if let problem = watch.problem { Terminal.warn(problem) }
         try show(.readAgain)
         while true {
             while let change = try watch.next() { try show(change) }

@@ -69,3 +69,33 @@ title "what cannot be watched"
 run watch ''
 run watch a b
 run watch --stack nonsense
+
+title "what cannot be read is said once"
+printf 1 | "$TOKENKEEP" save example.com ann
+chmod 755 "$TOKENKEEP_VAULT"
+begin example.com
+chmod 700 "$TOKENKEEP_VAULT"
+told 2
+save 2 example.com ann
+told 3
+finish TERM
+mv "$TOKENKEEP_VAULT" "$TOKENKEEP_VAULT.real"
+ln -s "$TOKENKEEP_VAULT.real" "$TOKENKEEP_VAULT"
+begin example.com
+finish TERM
+rm "$TOKENKEEP_VAULT"
+mv "$TOKENKEEP_VAULT.real" "$TOKENKEEP_VAULT"
+
+title "a vault that is locked, and unlocked by another process"
+printf 'horse\n' | "$TOKENKEEP" password set --stdin
+save 1 example.com bob
+"$TOKENKEEP" lock
+begin example.com
+"$TOKENKEEP" clear example.com ann
+told 2
+printf 'horse\n' | "$TOKENKEEP" unlock --stdin
+told 3
+"$TOKENKEEP" clear example.com bob
+told 4
+finish TERM
+"$TOKENKEEP" lock
