@@ -27,7 +27,8 @@ extension TokenStore {
     /// other programs do in the Secret Service is seen when the service signals it, else within half a minute. Memory-only
     /// items are not watched.
     ///
-    /// Each iterator watches for itself, on a thread of its own while it is waited for. It ends when its task is cancelled.
+    /// Each iterator watches for itself, on a thread of its own while it is waited for. It ends soon when its task is cancelled, also
+    /// while a module does not answer.
     public struct Changes: AsyncSequence, Sendable {
         /// A change.
         public typealias Element = ItemChange

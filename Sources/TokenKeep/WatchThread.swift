@@ -12,6 +12,8 @@ final class WatchThread: Sendable {
     private let end: Int32
     /// Made by the first wait, on the thread.
     private let watch = Guarded<StoreWatch?>(nil)
+    /// Ends a reading that waits for a module.
+    private let cancellation = Cancellation()
 
     init(_ engine: Store, service: String?) throws(TokenKeepError) {
         end = tokenkeep_flag_open()
@@ -34,6 +36,7 @@ final class WatchThread: Sendable {
             }
         } onCancel: {
             tokenkeep_flag_raise(end)
+            cancellation.cancel()
         }
         return try result.get()
     }
@@ -41,9 +44,9 @@ final class WatchThread: Sendable {
     private func wait() -> Result<ItemChange?, TokenKeepError> {
         do throws(TokenKeepError) {
             guard let watch = watch.withLock({ $0 }) else {
-                let made = try StoreWatch(engine, service: service)
+                let made = try StoreWatch(engine, service: service, cancellation: cancellation)
                 watch.withLock { $0 = made }
-                return .success(.readAgain)
+                return .success(cancellation.isCancelled ? nil : .readAgain)
             }
             while true {
                 var pollers = [
@@ -53,7 +56,7 @@ final class WatchThread: Sendable {
                 // Without waiting at first: a cancelled task gets no more changes.
                 poll(&pollers, 1, 0)
                 if pollers[0].revents != 0 { return .success(nil) }
-                if let change = try watch.next() { return .success(change) }
+                if let change = try watch.next() { return .success(cancellation.isCancelled ? nil : change) }
                 poll(&pollers, 2, watch.lookAgainMilliseconds)
             }
         } catch {

@@ -59,6 +59,29 @@ import TokenKeep
         for task in tasks { #expect(1...2 ~= (try await task.value)) }
     }
 
+    /// A reading that waits for a service ends with the task, long before its own time.
+    @Test(.timeLimit(.minutes(1))) func endsSoonWhileAServiceHangs() async throws {
+        let keyring = try PrivateKeyring()
+        let store = try TokenStore(
+            .init(
+                stackText: "any sufficient secret-service timeout=50s\nany required vault",
+                timeout: .seconds(55)),
+            vaultPath: directory.path + "/vault", busAddress: keyring.bus.address)
+        try await store.save("1", service: "example.com", account: "ann")
+        keyring.freeze(true)
+        defer { keyring.freeze(false) }
+        let task = Task {
+            var changes = store.changes.makeAsyncIterator()
+            return try await changes.next()
+        }
+        try await Task.sleep(for: .milliseconds(500))
+        let before = ContinuousClock.now
+        task.cancel()
+        let change = try await task.value
+        #expect(change == nil)
+        #expect(ContinuousClock.now - before < .seconds(10))
+    }
+
     @Test func aCancelledTaskIsToldNothing() async throws {
         let store = try open()
         let task = Task {
