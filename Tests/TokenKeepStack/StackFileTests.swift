@@ -70,6 +70,21 @@ import TokenKeepCore
         expect("a.conf: expected UTF-8") { _ = try directory.stack(named: "a") }
     }
 
+    /// Who may write to the directory may put another file in the place of one that only its owner may write.
+    @Test(arguments: [0o770, 0o702, 0o1777] as [mode_t]) func directoriesAreUntrusted(mode: mode_t) throws {
+        for place in ["user", "system"] {
+            let directory = StackDirectory(["a": "any required vault\n"], system: ["b": "any required vault\n"])
+            chmod("\(directory.path)/\(place)", mode)
+            for name in [place == "user" ? "a" : "b", "default"] {
+                expect("/\(place): expected a directory that only its owner may write to") {
+                    _ = try directory.stack(named: name)
+                }
+            }
+            chmod("\(directory.path)/\(place)", 0o755)
+            _ = try directory.stack(named: "default")
+        }
+    }
+
     /// Whatever stands in the file's place, opening it returns.
     @Test func onlyRegularFilesAreRead() throws {
         let directory = StackDirectory(["x": ""])

@@ -119,7 +119,9 @@ import TokenKeepCore
 
     @Test(arguments: [
         StoreConfiguration(stack: "nope"), StoreConfiguration(stackText: "any required nope"),
-        StoreConfiguration(stackText: "any required vault size=3"), StoreConfiguration(stackText: "x"),
+        StoreConfiguration(stackText: "any required vault size=3"),
+        StoreConfiguration(stackText: "any required secret-service timeout=+5s"),
+        StoreConfiguration(stackText: "any required secret-service timeout=s"), StoreConfiguration(stackText: "x"),
         StoreConfiguration(stack: "default", stackText: "any required vault"),
         StoreConfiguration(namespace: String(repeating: "n", count: 65)), StoreConfiguration(namespace: "a\nb"),
     ])
@@ -128,6 +130,28 @@ import TokenKeepCore
         configuration.stackDirectories = .none
         let isolated = configuration
         #expect(throws: TokenKeepError(.invalid, "")) { try Store(isolated) }
+    }
+
+    /// A message is a line for people, whatever was given.
+    @Test func repeatsNoLongWord() {
+        let word = String(repeating: "ä", count: 30_000)
+        let short = String(repeating: "ä", count: 32) + "…"
+        for text in [
+            "any [\(word)=ok] vault", "any [\(word)=x] vault", "any required \(word)", "any required /\(word)",
+            "any required vault \(word)",
+        ] {
+            var configuration = StoreConfiguration(stackText: text)
+            configuration.stackDirectories = .none
+            let given = configuration
+            #expect {
+                try Store(given)
+            } throws: { error in
+                guard let error = error as? TokenKeepError else { return false }
+                let words = error.message
+                return error.status == .invalid && words.utf8.count < 300
+                    && (words.contains(short) || words.contains("/" + short.dropFirst()))
+            }
+        }
     }
 
     @Test func opensTheDefaultByName() throws {

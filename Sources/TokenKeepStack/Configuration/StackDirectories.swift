@@ -27,8 +27,8 @@ package enum StackDirectories: Sendable {
 
     /// The file of a stack, for `default` the built-in text where there is none; else nil.
     func file(of name: String) throws(TokenKeepError) -> StackFile? {
-        if let user, let file = try StackFile(path: "\(user)/\(name).conf") { return file }
-        if let system, let file = try StackFile(path: "\(system)/\(name).conf") { return file }
+        if let user, let file = try StackFile(named: name, in: user) { return file }
+        if let system, let file = try StackFile(named: name, in: system) { return file }
         return name == "default" ? StackFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 

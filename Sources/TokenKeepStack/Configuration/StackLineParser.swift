@@ -56,7 +56,8 @@ struct StackLineParser {
             guard let equals = pair.firstIndex(of: "=") else { throw expected("status=action in the brackets") }
             let name = String(pair[..<equals])
             guard let action = StackAction(word: String(pair[pair.index(after: equals)...])) else {
-                throw expected("an action (ignore, ok, done, bad, die, reset, or a number from 1) after \(name)=")
+                throw expected(
+                    "an action (ignore, ok, done, bad, die, reset, or a number from 1) after \(name.cutForMessage)=")
             }
             if name == "default" {
                 guard others == nil else { throw expected("default once") }
@@ -73,7 +74,7 @@ struct StackLineParser {
 
     private func status(_ name: String, meets action: StackAction) throws(TokenKeepError) -> Status {
         guard let status = Status(word: name) else {
-            throw expected("a status such as not_found, or default, in place of \(name)")
+            throw expected("a status such as not_found, or default, in place of \(name.cutForMessage)")
         }
         guard !StackActions.endsEveryWalk(status) else {
             throw expected("no action for \(name), which ends every walk")

@@ -117,3 +117,19 @@ extension TokenKeepError {
         TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
     }
 }
+
+extension String {
+    /// What a message repeats of a word of a stack: at most 64 bytes of it.
+    var cutForMessage: String {
+        let most = 64
+        guard utf8.count > most else { return self }
+        var kept = UnicodeScalarView()
+        var length = 0
+        for scalar in unicodeScalars {
+            length += UTF8.width(scalar)
+            guard length <= most else { break }
+            kept.append(scalar)
+        }
+        return String(kept) + "…"
+    }
+}

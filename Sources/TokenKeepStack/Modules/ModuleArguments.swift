@@ -18,7 +18,10 @@ struct ModuleArguments {
         let text = rest.remove(at: index).dropFirst("timeout=".count)
         let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
         for unit in units where text.hasSuffix(unit.suffix) {
-            guard let number = UInt32(text.dropLast(unit.suffix.count)) else { break }
+            let digits = text.dropLast(unit.suffix.count)
+            // UInt32 would take a sign too.
+            guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = UInt32(digits)
+            else { break }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
             if !overflow, milliseconds > 0 { return milliseconds }
         }
@@ -35,6 +38,6 @@ struct ModuleArguments {
     /// - Throws: ``Status/invalid`` where an argument is left that nobody took.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
-        throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument)\"")
+        throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")
     }
 }

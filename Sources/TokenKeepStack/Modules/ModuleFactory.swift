@@ -63,7 +63,7 @@ struct ModuleFactory {
     ) throws(TokenKeepError) -> any Module {
         var setting = PluginModule.Setting(file: try file(line))
         guard ModuleFile.isName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
-            throw TokenKeepError(.invalid, "no module can be called \"\(setting.name)\"")
+            throw TokenKeepError(.invalid, "no module can be called \"\(setting.name.cutForMessage)\"")
         }
         setting.timeoutMilliseconds = try arguments.takeTimeout() ?? setting.timeoutMilliseconds
         setting.arguments = arguments.takeRest()
@@ -79,7 +79,8 @@ struct ModuleFactory {
         }
         guard directories.isSystems(line.place.source) else {
             throw TokenKeepError(
-                .invalid, "the module \(line.module) is named by its path, which only a stack of the system may do",
+                .invalid,
+                "the module \(line.module.cutForMessage) is named by its path, which only a stack of the system may do",
                 hint: "install it in \(ModuleDirectory.path) and name it there")
         }
         return ModuleFile(path: line.module)
@@ -88,7 +89,7 @@ struct ModuleFactory {
     static func noModule(_ name: String) -> TokenKeepError {
         let own = ownNames.joined(separator: ", ")
         return TokenKeepError(
-            .invalid, "there is no module \"\(name)\"",
+            .invalid, "there is no module \"\(name.cutForMessage)\"",
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
