@@ -21,6 +21,9 @@ int tokenkeep_notifier_add(int notifier, const char *path, int what) {
     case TOKENKEEP_WATCH_ENTRIES:
         mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO;
         break;
+    case TOKENKEEP_WATCH_NO_ENTRIES:
+        mask = (mask & ~(uint32_t)IN_MASK_ADD) | IN_ONLYDIR;
+        break;
     default:
         mask |= IN_ONLYDIR;
     }

@@ -59,10 +59,12 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
                          const void *data);
 
 /* What to tell of a path, besides that it was moved or removed: that a file was written to; nothing more of a
- * directory; or what is made in a directory or moved into it. */
-#define TOKENKEEP_WATCH_FILE      0
-#define TOKENKEEP_WATCH_DIRECTORY 1
-#define TOKENKEEP_WATCH_ENTRIES   2
+ * directory; what is made in a directory or moved into it; or that no more, of one that was watched for it.
+ */
+#define TOKENKEEP_WATCH_FILE       0
+#define TOKENKEEP_WATCH_DIRECTORY  1
+#define TOKENKEEP_WATCH_ENTRIES    2
+#define TOKENKEEP_WATCH_NO_ENTRIES 3
 
 /* A file was written to; a path was made, moved or removed; notices were lost. */
 #define TOKENKEEP_NOTICE_WRITTEN  0
@@ -77,7 +79,8 @@ typedef struct tokenkeep_notice {
 /* An instance of inotify(7), which does not wait. -1 and errno on failure. */
 int tokenkeep_notifier_open(void);
 
-/* Watches a path; of one that is watched already, for this too. The watch, or -1 and errno. */
+/* Watches a path; of one that is watched already, for this too, or for this alone: NO_ENTRIES. The watch, or
+ * -1 and errno. */
 int tokenkeep_notifier_add(int notifier, const char *path, int what);
 void tokenkeep_notifier_remove(int notifier, int watch);
 

@@ -70,8 +70,10 @@ final class ChangeNotifier: Sendable {
             } catch {
                 throw ChangeNotifier.failure(error)
             }
+            let passed = watched.takePassed()
             state.nextNumber += 1
             state.observers[state.nextNumber] = Observer(path: watched, flag: flag)
+            narrow(passed, of: watched, state)
             return state.nextNumber
         }
     }
@@ -81,6 +83,7 @@ final class ChangeNotifier: Sendable {
         state.withLock { state in
             guard let observer = state.observers.removeValue(forKey: number) else { return }
             drop(observer.path.watches, state)
+            narrow(observer.path.entries, of: observer.path, state)
         }
     }
 
@@ -152,9 +155,11 @@ final class ChangeNotifier: Sendable {
             observer.note(lost: true)
             return true
         }
-        guard observer.path.watches != before else { return false }
+        let passed = observer.path.takePassed()
         var others = state
         others.observers[number] = observer
+        if !passed.isEmpty { narrow(passed, of: observer.path, others) }
+        guard observer.path.watches != before else { return false }
         drop(before, others)
         return true
     }
@@ -163,6 +168,18 @@ final class ChangeNotifier: Sendable {
     private func drop(_ watches: [Int32], _ state: State) {
         for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
             tokenkeep_notifier_remove(descriptor, watch)
+        }
+    }
+
+    /// Else every file that is made in a home directory would wake who began to watch before there was a vault in it.
+    private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
+        let paths = state.observers.values.map(\.path)
+        for entries in passed {
+            // What nobody watches at all must not be watched anew.
+            guard paths.contains(where: { $0.watches.contains(entries.watch) }),
+                !paths.contains(where: { $0.awaited == entries.watch })
+            else { continue }
+            path.narrow(entries)
         }
     }
 

@@ -10,6 +10,17 @@ struct WatchedPath {
     private let steps: [String]
     /// The watches of the steps that are there.
     private(set) var watches: [Int32] = []
+    /// The directories that are watched for what is made in them: the last one, in which the next step is to be made, and
+    /// those above it that were the last.
+    private(set) var entries: [Entries] = []
+    /// Whether a step is still to be made.
+    private var isWaiting = false
+
+    /// A directory that is watched for what is made in it.
+    struct Entries {
+        fileprivate let step: Int
+        let watch: Int32
+    }
 
     init(vault path: String, notifier: Int32) {
         self.notifier = notifier
@@ -28,8 +39,13 @@ struct WatchedPath {
         while true {
             let (found, next) = try watchSteps()
             watches = found.map(\.watch)
-            guard next < steps.count, next != previous, let last = found.last else { return }
-            _ = try add(last.step, TOKENKEEP_WATCH_ENTRIES)
+            guard next < steps.count, let last = found.last else {
+                isWaiting = false
+                return
+            }
+            isWaiting = true
+            guard next != previous else { return }
+            entries.append(Entries(step: last.step, watch: try add(last.step, TOKENKEEP_WATCH_ENTRIES)))
             previous = next
         }
     }
@@ -51,6 +67,19 @@ struct WatchedPath {
         }
         return (found, steps.count)
     }
+
+    /// The watch of the directory in which the next step is to be made; nil where all are there.
+    var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
+
+    /// Forgets the directories in which nothing is waited for any more, and names them.
+    mutating func takePassed() -> [Entries] {
+        let passed = entries.filter { $0.watch != awaited }
+        entries = isWaiting ? entries.suffix(1) : []
+        return passed
+    }
+
+    /// Is not told any more what is made in a directory.
+    func narrow(_ entries: Entries) { _ = try? add(entries.step, TOKENKEEP_WATCH_NO_ENTRIES) }
 
     private func add(_ step: Int, _ what: Int32) throws(Errno) -> Int32 {
         let watch = tokenkeep_notifier_add(notifier, steps[step], what)
