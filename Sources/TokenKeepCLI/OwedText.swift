@@ -19,12 +19,16 @@ enum OwedText {
     }
 
     private static func line(_ owed: [Debt], to whom: String) -> String {
+        let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
+        return "owed to \(whom): \(counts(owed)), since \(since)"
+    }
+
+    /// `2 items, 1 removal`.
+    static func counts(_ owed: [Debt]) -> String {
         let items = owed.count { $0.kind == .put }
         let removals = owed.count { $0.kind == .delete }
-        let counts = [
+        return [
             items > 0 ? Counts.items(items) : nil, removals > 0 ? Counts.removals(removals) : nil,
         ].compactMap { $0 }.joined(separator: ", ")
-        let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
-        return "owed to \(whom): \(counts), since \(since)"
     }
 }

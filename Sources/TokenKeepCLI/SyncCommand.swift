@@ -9,8 +9,9 @@ struct SyncCommand: ParsableCommand {
         abstract: "Settle what modules missed while they were out of reach.",
         discussion: """
             What was saved or cleared while a module could not be reached is recorded. Each later use of an item settles \
-            it; this command does it for all items of all namespaces. Exit code 4: something is left, because a module \
-            is still out of reach. The timeout is that of each item.
+            it; this command does it for all items of all namespaces, as far as it is owed to this stack's modules. Exit \
+            code 4: something is left, because one of this stack's modules is still out of reach. What is owed to modules \
+            that the stack does not write to is warned of. The timeout is that of each item.
 
               tokenkeep sync
               tokenkeep status        # what is owed, to whom, since when
@@ -29,8 +30,22 @@ struct SyncCommand: ParsableCommand {
             try store.sync(until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
+        try SyncCommand.warnOfOthers(store)
         try Terminal.write("settled \(outcome.drained), left \(outcome.left)\n")
         guard outcome.left == 0 else { throw SyncCommand.unfinished(outcome) }
+    }
+
+    /// "left 0" alone would say that nothing is owed at all.
+    private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
+        let owed = Dictionary(grouping: try store.owedElsewhere().map(\.debt), by: \.module)
+        for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
+            Terminal.warn(
+                TokenKeepError(
+                    .unavailable,
+                    "still owed to \(module), which this stack does not write to: \(OwedText.counts(owed))",
+                    hint: "settle it with a stack that does: --stack NAME; if the module is gone for good: "
+                        + "tokenkeep forget \(module)"))
+        }
     }
 
     private static func unfinished(_ outcome: SyncOutcome) -> TokenKeepError {

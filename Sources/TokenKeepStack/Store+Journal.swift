@@ -25,6 +25,11 @@ extension Store {
         return OwedReport(vault)
     }
 
+    /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
+    public func owedElsewhere() throws(TokenKeepError) -> [OwedReport.Entry] {
+        try owed().entries.filter { $0.isOfThisMachine && reconciler?.debts.isOurs($0.debt) != true }
+    }
+
     /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
     ///
     /// An item that only it was to get is the vault's from now on. A removal that only it was owed is given up.
