@@ -74,6 +74,7 @@ import TokenKeep
             var changes = store.changes.makeAsyncIterator()
             return try await changes.next()
         }
+        // However far the reading is by then: it must end.
         try await Task.sleep(for: .milliseconds(500))
         let before = ContinuousClock.now
         task.cancel()

@@ -301,7 +301,7 @@ import TokenKeepVault
     /// A value that the target got later than the source is not replaced, wherever a load looks first.
     @Test func aNewerHiddenCopyReplacesNothingAndIsNotReplaced() throws {
         try save(open(), "old")
-        usleep(2_100_000)
+        awaitNextSecond()
         try save(open("any required vault"), "newer")
         for isDryRun in [true, false] {
             let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
@@ -315,7 +315,7 @@ import TokenKeepVault
     @Test(arguments: ["ours", "theirs"], [false, true])
     func anItemWithAnotherProgramsTwinIsNotMoved(theirs: String, isNewer: Bool) throws {
         try save(open(), "ours")
-        if isNewer { usleep(1_100_000) }
+        if isNewer { awaitNextSecond() }
         try storeForeign(theirs, "ann", "application", "Python keyring library")
         let shown = isNewer ? theirs : "ours"
         for isDryRun in [true, false] {

@@ -129,7 +129,7 @@ import TokenKeepVault
         } else {
             try save(cron, "new")
         }
-        try nextSecond()
+        awaitNextSecond()
         let twin = try keyring.bus.secretTool(
             "store", "--label", "x", "service", "example.com", "username", "ann", "application", "other",
             input: "theirs")
@@ -140,12 +140,6 @@ import TokenKeepVault
         try #require(gone.status == 0)
         #expect(throws: TokenKeepError(.notFound, "")) { try load(open()) }
         #expect(try lookUp() == "")
-    }
-
-    /// Times of the service are whole seconds.
-    private func nextSecond() throws {
-        _ = try keyring.bus.python(
-            "import time; now = int(time.time())\nwhile int(time.time()) == now: time.sleep(0.01)")
     }
 
     private func trace(_ body: (Store) throws -> Void) throws -> [String] {
