@@ -46,12 +46,14 @@ public final class VaultModule: Module {
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
+        var isEntered = false
         do throws(TokenKeepError) {
             guard try vault.open() != nil else {
                 if let version { try SaveRequest.check(version: version, of: name, present: nil) }
                 return false
             }
             return try vault.change(name, call) { entry, keys throws(TokenKeepError) in
+                isEntered = true
                 if let version {
                     if case .unreadable(let error) = entry { throw error }
                     try SaveRequest.check(version: version, of: name, present: entry.record?.openDetails())
@@ -59,7 +61,7 @@ public final class VaultModule: Module {
                 return VaultModule.clearing(entry, keys)
             }
         } catch {
-            guard version == nil, hasNothing(name, error, call) else { throw error.of(name) }
+            guard !isEntered, version == nil, hasNothing(name, error, call) else { throw error.of(name) }
             return false
         }
     }

@@ -129,7 +129,7 @@ import TokenKeepVault
         let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
         let (name, secret) = (try name(), try SecretBytes(secret))
         try vault.change(name, CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
-            vault.noteSending(keys.fingerprint(of: secret), of: name)
+            vault.noteSending(keys.fingerprint(of: secret), of: name, to: "secret-service")
             return (.keep, ())
         }
         world.become(.hung)

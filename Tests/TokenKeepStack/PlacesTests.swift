@@ -75,6 +75,16 @@ import TokenKeepVault
         #expect(two.value == nil && one.value == "new")
     }
 
+    /// What another program keeps there beside ours is its own.
+    @Test func aSaveElsewhereTakesNothingFromOtherPrograms() throws {
+        try save(open("any sufficient two", "any required vault"), "old")
+        try two.put(name(), "theirs")
+        two.keepsOthers = true
+        try save(open(), "new")
+        #expect(two.value == "theirs")
+        #expect(try load(open()) == "new")
+    }
+
     /// What another program saved is a copy too, once it was seen.
     @Test func aCopyThatWasOnlyReadIsRemoved() throws {
         try save(open("any required vault"), "x")
@@ -116,6 +126,21 @@ import TokenKeepVault
         }
     }
 
+    /// What one module was given says nothing of another's.
+    @Test func whatAnotherStackSavesIsNotTakenForAnotherPrograms() throws {
+        one.isDated = false
+        let (first, other) = (
+            ["any sufficient one", "any required vault"], ["any sufficient two", "any required vault"]
+        )
+        try save(open(first[0], first[1]), "first")
+        try save(open(other[0], other[1]), "elsewhere")
+        one.fails = [.load: .unavailable, .save: .unavailable]
+        try save(open(first[0], first[1]), "second")
+        one.fails = [:]
+        #expect(try load(open(first[0], first[1])) == "second")
+        #expect(one.value == "second")
+    }
+
     /// What another program saved before a stack without the module saved, or cleared, is older.
     @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsWhatIsOwed(isCleared: Bool) throws {
         let first = try open("any sufficient one", "any required vault")
@@ -142,7 +167,7 @@ import TokenKeepVault
         secondsPass()
         try one.put(name(), "theirs")
         one.fails = [:]
-        #expect(try ["new", "theirs"].contains(load(open())))
+        #expect(try load(open()) == "theirs")
         two.fails = [:]
         _ = try open().sync()
         #expect(try load(open()) == "theirs")
@@ -214,6 +239,25 @@ import TokenKeepVault
         #expect(throws: TokenKeepError.self) { try clear(open()) }
         #expect(one.value == nil)
     }
+
+    /// A line that passes an outage does not make a clear of what may be left there.
+    @Test func aClearIsOwedWhateverTheLinePasses() throws {
+        let lines = ["any optional one", "any required two"]
+        try one.put(name(), "old")
+        one.fails = [.load: .unavailable, .clear: .unavailable]
+        try clear(open(lines[0], lines[1]))  // no vault was made yet
+        one.fails = [:]
+        #expect(try load(open(lines[0], lines[1])) == nil)
+        #expect(one.value == nil)
+    }
+
+    @Test func aClearThatCannotBeOwedFails() throws {
+        let lines = ["any optional one", "any optional vault"]
+        try save(open(lines[0], lines[1]), "old")
+        unlink(directory.path + "/vault/keyfile")
+        one.fails = [.load: .unavailable, .clear: .unavailable]
+        #expect(throws: TokenKeepError.self) { try clear(open(lines[0], lines[1])) }
+    }
 }
 
 /// A place that can be owed something, and that does as it is told. Stores share it, one thread at a time.
@@ -222,6 +266,8 @@ private final class Place: Module, @unchecked Sendable {
     let acceptsDebts = true
     /// What its operations answer instead of what they should.
     var fails: [StackLine.Operation: Status] = [:]
+    /// Whether what it has is another program's.
+    var keepsOthers = false
     /// Whether it says since when it has an item.
     var isDated = true
     private var now = UnixTime(1_000_000)
@@ -264,6 +310,11 @@ private final class Place: Module, @unchecked Sendable {
     func clear(_ item: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
         try enter(.clear)
         return items.removeValue(forKey: item) != nil
+    }
+
+    func clearOwn(_ item: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard !keepsOthers else { return }
+        _ = try clear(item, ifVersion: nil, call)
     }
 
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {

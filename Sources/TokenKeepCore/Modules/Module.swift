@@ -91,8 +91,10 @@ extension Module {
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)
     }
-    /// Nothing: other programs keep nothing beside it.
-    public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {}
+    /// Clears: other programs keep nothing beside it.
+    public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        _ = try clear(name, ifVersion: nil, call)
+    }
     /// None.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] { [] }
     /// Nothing.

@@ -33,9 +33,12 @@ struct Dispatcher: Sendable {
 
     /// Clears the item everywhere.
     ///
-    /// - Parameter version: where given, only if the item a load finds has it.
+    /// - Parameters:
+    ///   - version: where given, only if the item a load finds has it.
+    ///   - passesOutages: whether the lines say what an outage of a module comes to that may be owed something; else it is the
+    ///     answer.
     func clear(
-        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+        _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let places = places(for: .clear)
         let isInMemory = memory.item(name) != nil
@@ -47,6 +50,7 @@ struct Dispatcher: Sendable {
         }
         var wasThere = try memory.clear(name, ifVersion: isInMemory ? version : nil, call)
         var ignored: TokenKeepError?
+        var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 // The place that has it judges again, in one step with its removal.
@@ -57,10 +61,12 @@ struct Dispatcher: Sendable {
                 return Answered(value: ())
             } catch {
                 ignored = error
+                if place.module.acceptsDebts, Reconciler.canBeOwed(error) { outage = outage ?? error }
                 throw error
             }
         }
         if let failure = walk.failure { throw failure }
+        if !passesOutages, let outage { throw outage }
         // A condition that nobody judged has not been met.
         if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }

@@ -6,8 +6,8 @@ struct Debts {
     /// What is known of an item in modules, besides what its record says.
     struct Item {
         let name: ItemName
-        /// Fingerprints of values that processes sent which may have ended before that could be recorded.
-        let sent: [[UInt8]]
+        /// Fingerprints of values that processes sent to a module which may have ended before that could be recorded.
+        let sent: (_ module: String) -> [[UInt8]]
     }
 
     let machine: MachineID
@@ -60,6 +60,6 @@ struct Debts {
             module: module.name, machine: machine.bytes, kind: kind, since: clock(),
             base: known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint,
             inFlight: known?.inFlight ?? [])
-        return item.sent.reduce(debt) { $0.sending($1) }
+        return item.sent(module.name).reduce(debt) { $0.sending($1) }
     }
 }

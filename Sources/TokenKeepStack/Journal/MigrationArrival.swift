@@ -106,6 +106,16 @@ struct MigrationModule: RememberingModule {
         }
     }
 
+    func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        try tracing(.clear, name, "it goes from here") { () throws(TokenKeepError) in
+            try arrival.noting { () throws(TokenKeepError) in try base.clearOwn(name, call) }
+        }
+    }
+
+    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
+        try base.foreignItems(name, call)
+    }
+
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         try base.list(namespace: namespace, service: service, call)
     }

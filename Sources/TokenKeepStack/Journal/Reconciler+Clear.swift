@@ -42,7 +42,7 @@ extension Reconciler {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool? {
         do throws(TokenKeepError) {
-            return try dispatcher.clear(name, ifVersion: version, call)
+            return try dispatcher.clear(name, ifVersion: version, passesOutages: false, call)
         } catch {
             guard version == nil, Reconciler.canBeOwed(error) else { throw error }
             return nil
@@ -53,7 +53,7 @@ extension Reconciler {
     private func clearWithoutJournal(
         _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        let wasThere = try dispatcher.clear(name, ifVersion: nil, call)
+        let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
         // A record that governs still answers.
         guard (try? vault.mayOwe()) == false else { throw problem }
         return wasThere
@@ -98,6 +98,13 @@ extension Reconciler {
         }
     }
 
+    /// No module that dates nothing has the item any more.
+    private func forgetArrivals(of name: ItemName) {
+        for module in clearable(after: []) where !module.datesItems {
+            vault.forgetSendings(of: name, to: module.name, except: nil)
+        }
+    }
+
     /// Whether a line of the stack clears what the vault holds.
     private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
 
@@ -131,6 +138,7 @@ extension Reconciler {
         guard !visit.missed.isEmpty else {
             // Removing nothing is made durable too: an earlier removal may have been cut short.
             let isNothing = record == nil && cleared.problem == nil
+            if isNothing { forgetArrivals(of: name) }
             return (isNothing ? .remove : .keep, cleared)
         }
         cleared.owes = true

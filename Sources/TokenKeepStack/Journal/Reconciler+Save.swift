@@ -133,14 +133,14 @@ extension Reconciler {
         _ call: CallContext, mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
-        let before = vault.sendings(of: request.name)
-        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name)
+        let before = vault.sendings(of: request.name, to: top.name)
+        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name, to: top.name)
         do throws(TokenKeepError) {
             let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
             // What was sent before has arrived before.
             vault.forgetSendings(
-                of: request.name, except: top.datesItems ? nil : keys.fingerprint(of: request.secret))
+                of: request.name, to: top.name, except: top.datesItems ? nil : keys.fingerprint(of: request.secret))
             guard try removeCopies(of: request.name, except: top, call) else {
                 return try recording(request, over: record, nil, first: top, keys, wasSent: true)
             }
@@ -150,7 +150,9 @@ extension Reconciler {
             // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
-                if !isOutage { vault.takeBackSending(of: request.name, to: before) }
+                if error.changedNothing {
+                    vault.takeBackSending(of: request.name, to: top.name, leaving: before)
+                }
                 throw error
             }
             let request = try inheriting(request, from: top)
@@ -170,8 +172,8 @@ extension Reconciler {
         var isComplete = true
         for other in others {
             do throws(TokenKeepError) {
-                _ = try ask(other, to: .clear, name, because: "an older copy goes") { () throws(TokenKeepError) in
-                    try other.clear(name, ifVersion: nil, call.withoutPrompts)
+                try ask(other, to: .clear, name, because: "an older copy goes") { () throws(TokenKeepError) in
+                    try other.clearOwn(name, call.withoutPrompts)
                 }
             } catch {
                 guard other.acceptsDebts else { throw error }

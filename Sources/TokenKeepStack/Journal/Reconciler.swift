@@ -40,7 +40,8 @@ struct Reconciler: Sendable {
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
                 if debts.mayBePaid(record) {
                     let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
-                    _ = try? settle(name, call.until(soon).withoutPrompts)
+                    let settled = try? settling(name, call.until(soon).withoutPrompts)
+                    if item != nil, let newer = settled?.newer { return newer }
                 }
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
@@ -172,5 +173,5 @@ struct Reconciler: Sendable {
     }
 
     /// What is known of the item's values on their way to modules.
-    func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name, sent: vault.sendings(of: name)) }
+    func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name) { vault.sendings(of: name, to: $0) } }
 }

@@ -24,6 +24,8 @@ struct Settlement {
         var version: UInt64?
         /// The modules that ask their user before they let an older item go.
         var asking: Set<String> = []
+        /// What another program saved since in the module that was to get the item, where the record must stay all the same.
+        var newer: TokenItem?
         /// Why the first of those that were asked did not take what it is owed.
         var obstacle: TokenKeepError?
     }
@@ -34,7 +36,7 @@ struct Settlement {
         /// nil: the module was not asked.
         case unpaid(Debt, TokenKeepError? = nil)
         /// Another program changed the module's value since: theirs is newer, and stays.
-        case superseded
+        case superseded(by: TokenItem)
     }
 
     /// Pays, and says what becomes of the record.
@@ -45,6 +47,7 @@ struct Settlement {
         var asking: Set<String> = []
         var obstacle: TokenKeepError?
         var put: (debt: Debt, position: Int)?
+        var newer: TokenItem?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
                 left.append(debt)
@@ -62,16 +65,22 @@ struct Settlement {
                 obstacle = obstacle ?? error
                 if error?.asksBeforeDeleting == true { asking.insert(debt.module) }
             case .superseded where isMove: isOver = true
-            case .superseded where debt.kind == .put: put = (debt, left.count)
+            case .superseded(let theirs) where debt.kind == .put:
+                put = (debt, left.count)
+                newer = theirs
             case .superseded: continue
             }
         }
         // As long as another module may answer with an older item, the record answers, and remembers where it belongs.
         if let put, left.contains(where: debts.isOurs) { left.insert(put.debt, at: put.position) }
         if isOver { left.removeAll(where: debts.isOurs) }
-        if put != nil, version == nil, left.isEmpty { vault.forgetSendings(of: name, except: nil) }
+        if let put, version == nil, left.isEmpty {
+            vault.forgetSendings(of: name, to: put.debt.module, except: nil)
+        }
         return Outcome(
-            change: try change(left, isOver: isOver), left: left, version: version, asking: asking, obstacle: obstacle)
+            change: try change(left, isOver: isOver), left: left, version: version, asking: asking,
+            newer: left.contains(where: debts.isOurs) ? newer : nil,
+            obstacle: obstacle)
     }
 
     private func tell(_ payment: Payment, of debt: Debt, _ module: any Module) {
@@ -107,7 +116,7 @@ struct Settlement {
                 guard isKnown(theirs, to: debt, ours) else {
                     // An older one of ours may lie below another program's.
                     if theirs.details.isForeign { try removeOwn(from: module) }
-                    return .superseded
+                    return .superseded(by: theirs)
                 }
                 let base = keys.fingerprint(of: theirs.secret)
                 let isThere = debt.base == base && ours.map { isUnchanged(theirs, $0, debt) } ?? false
@@ -117,10 +126,19 @@ struct Settlement {
             }
             if let ours { return try send(ours, to: module, &debt) }
             // Also where there is nothing: what was noted of it goes with the removal.
-            _ = try module.clear(name, ifVersion: nil, call)
+            try remove(from: module)
             return .paid(debt, version: nil)
         } catch {
             return .unpaid(debt, error)
+        }
+    }
+
+    /// A cleared item goes with other programs' of its name. One that lives elsewhere now costs them nothing.
+    private func remove(from module: any Module) throws(TokenKeepError) {
+        if record.state == .tombstone {
+            _ = try module.clear(name, ifVersion: nil, call)
+        } else {
+            try module.clearOwn(name, call)
         }
     }
 
@@ -139,9 +157,9 @@ struct Settlement {
     ) throws(TokenKeepError) -> Payment {
         let fingerprint = keys.fingerprint(of: ours.secret)
         debt = debt.sending(fingerprint)
-        vault.noteSending(fingerprint, of: name)
+        vault.noteSending(fingerprint, of: name, to: module.name)
         let version = try module.save(try SaveRequest(ours), call)
-        vault.forgetSendings(of: name, except: module.datesItems ? nil : fingerprint)
+        vault.forgetSendings(of: name, to: module.name, except: module.datesItems ? nil : fingerprint)
         debt.base = fingerprint
         return .paid(debt, version: version)
     }
@@ -208,7 +226,7 @@ struct Settlement {
         let fingerprint = keys.fingerprint(of: theirs.secret)
         if fingerprint == debt.base || debt.inFlight.contains(fingerprint) { return true }
         if let ours, ours.secret == theirs.secret { return true }
-        if vault.sendings(of: name).contains(fingerprint) { return true }
+        if vault.sendings(of: name, to: debt.module).contains(fingerprint) { return true }
         return theirs.details.modifiedAt.map { $0 <= debt.since } ?? false
     }
 }

@@ -13,8 +13,8 @@ struct DebtorModule: RememberingModule {
     let vault: Vault
     let machine: MachineID
     private let seen = SeenValues()
-    /// Whether this store has seen the note that the module is used, or made it.
-    private let isNoted = Guarded(false)
+    /// Whether this store has looked for the note that the module is used.
+    private let hasLooked = Guarded(false)
 
     init(base: any Module, vault: Vault, machine: MachineID) {
         self.base = base
@@ -47,7 +47,11 @@ struct DebtorModule: RememberingModule {
             }
         }
         remember(name, item.secret, item.details)
-        if !isNoted.withLock({ $0 }) { noteThere(call) }
+        let isFirst = hasLooked.withLock { hasLooked in
+            defer { hasLooked = true }
+            return !hasLooked
+        }
+        if isFirst { noteThere(call) }
         return item
     }
 
@@ -129,6 +133,7 @@ struct DebtorModule: RememberingModule {
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         defer { vault.announceChange() }
         try base.clearOwn(name, share(of: call))
+        seen[name] = nil
     }
 
     func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
@@ -171,8 +176,7 @@ struct DebtorModule: RememberingModule {
     /// A module that has an item, or is there and does not answer, may have some later: its absence, to whoever has no bus, pays no debt.
     private func noteThere(_ call: CallContext) {
         guard (try? vault.exists()) == true else { return }
-        guard (try? vault.markUsed(name, machine: machine, call)) != nil else { return }
-        isNoted.withLock { $0 = true }
+        try? vault.markUsed(name, machine: machine, call)
     }
 
     /// What remains less 500 ms, or less half of it.

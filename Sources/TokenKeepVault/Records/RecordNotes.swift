@@ -32,10 +32,13 @@ struct RecordNotes {
     }
 
     /// Removes a record's file, there or not. Not durable.
-    func remove(_ name: [UInt8]) throws(TokenKeepError) {
+    func remove(_ name: [UInt8]) throws(TokenKeepError) { try remove(file: RecordNames.fileName(name)) }
+
+    /// Removes a file, there or not. Not durable.
+    func remove(file: String) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         do throws(Errno) {
-            _ = try SystemCall.remove(RecordNames.fileName(name), in: opened)
+            _ = try SystemCall.remove(file, in: opened)
         } catch {
             throw error.error("cannot remove from \(folder)")
         }

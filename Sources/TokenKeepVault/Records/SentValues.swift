@@ -2,8 +2,8 @@ import Glibc
 import SystemPackage
 import TokenKeepCore
 
-/// The directory `sent`: a file for each item of which a value was sent to a module and not answered, or has arrived in one
-/// that dates nothing, with the fingerprints of such values. Readers need not look: only who changes the item does.
+/// The directory `sent`: a file for each item and module where a value was sent to the module and not answered, or has arrived
+/// in one that dates nothing, with the fingerprints of such values. Readers need not look: only who changes the item does.
 struct SentValues {
     static let folder = "sent"
     /// How many fingerprints a file may hold.
@@ -12,14 +12,17 @@ struct SentValues {
 
     init(_ vault: VaultDirectory) { notes = RecordNotes(folder: SentValues.folder, vault: vault) }
 
-    /// Adds a fingerprint to an item's file, which is made if it is missing. Not durable.
-    func append(_ fingerprint: [UInt8], to name: [UInt8]) throws(TokenKeepError) {
+    /// The name of the file of an item and a module.
+    static func file(of name: [UInt8], module: String) -> String { RecordNames.fileName(name) + "." + module }
+
+    /// Adds a fingerprint to a file, which is made if it is missing. Not durable.
+    func append(_ fingerprint: [UInt8], to name: String) throws(TokenKeepError) {
         let known = try fingerprints(in: name)
         guard !known.contains(fingerprint), known.count < SentValues.maximum else { return }
         let folder = try notes.openOrMake(isDurable: false)
         do throws(Errno) {
             let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK
-            guard let file = try SystemCall.open(RecordNames.fileName(name), in: folder.number, flags, mode: 0o600)
+            guard let file = try SystemCall.open(name, in: folder.number, flags, mode: 0o600)
             else { throw Errno.noSuchFileOrDirectory }
             var failure: Errno?
             fingerprint.withUnsafeBytes { bytes in
@@ -31,10 +34,10 @@ struct SentValues {
         }
     }
 
-    /// Leaves these fingerprints alone in an item's file. Not durable, but never half.
-    func replace(with fingerprints: [[UInt8]], of name: [UInt8]) throws(TokenKeepError) {
+    /// Leaves these fingerprints alone in a file. Not durable, but never half.
+    func replace(with fingerprints: [[UInt8]], in file: String) throws(TokenKeepError) {
         guard let folder = try notes.open() else { return }
-        let (file, temporary) = (RecordNames.fileName(name), RecordNames.fileName(name) + ".tmp")
+        let temporary = file + ".tmp"
         do throws(Errno) {
             let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK
             guard let opened = try SystemCall.open(temporary, in: folder.number, flags, mode: 0o600)
@@ -50,17 +53,17 @@ struct SentValues {
         }
     }
 
-    /// The fingerprints in an item's file; what a crash made of it is none of ours.
-    func fingerprints(in name: [UInt8]) throws(TokenKeepError) -> [[UInt8]] {
+    /// The fingerprints in a file; what a crash made of it is none of ours.
+    func fingerprints(in name: String) throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try notes.open() else { return [] }
         let length = DebtFormat.fingerprintLength
         let bytes =
-            try VaultFiles.read(RecordNames.fileName(name), in: folder, atMost: length * SentValues.maximum) ?? []
+            try VaultFiles.read(name, in: folder, atMost: length * SentValues.maximum) ?? []
         return stride(from: 0, to: bytes.count - bytes.count % length, by: length).map {
             Array(bytes[$0..<$0 + length])
         }
     }
 
-    /// Removes an item's file. It need not be durable: one that comes back is passed over when the item is next saved.
-    func remove(_ name: [UInt8]) throws(TokenKeepError) { try notes.remove(name) }
+    /// Removes a file. It need not be durable: one that comes back is passed over when the item is next saved.
+    func remove(_ file: String) throws(TokenKeepError) { try notes.remove(file: file) }
 }

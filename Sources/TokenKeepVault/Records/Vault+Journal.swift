@@ -52,8 +52,9 @@ extension Vault: Journal {
         if !change.owes {
             try hints.remove(fileName)
             // What was sent before a debt was paid has arrived before. Who gave the value to a module notes what is left.
-            let isGiven = change.isRemoval && debts.contains { $0.kind == .put }
-            if !debts.isEmpty, !isGiven { try SentValues(opened.directory).remove(fileName) }
+            for debt in debts where !change.isRemoval || debt.kind == .delete {
+                try SentValues(opened.directory).remove(SentValues.file(of: fileName, module: debt.module))
+            }
         }
         return result
     }

@@ -12,8 +12,8 @@ extension Vault {
     /// item from its module.
     ///
     /// To be called while the item's lock is held, as the others here.
-    public func noteSending(_ fingerprint: [UInt8], of name: ItemName) {
-        guard let (sent, file) = try? sent(of: name) else { return }
+    public func noteSending(_ fingerprint: [UInt8], of name: ItemName, to module: String) {
+        guard let (sent, file) = try? sent(of: name, to: module) else { return }
         try? sent.append(fingerprint, to: file)
     }
 
@@ -21,29 +21,31 @@ extension Vault {
     ///
     /// - Parameter arrived: the fingerprint of a value that is to be known again where the module cannot say since when it has
     ///   it; nil where it can.
-    public func forgetSendings(of name: ItemName, except arrived: [UInt8]?) {
-        guard let (sent, file) = try? sent(of: name) else { return }
+    public func forgetSendings(of name: ItemName, to module: String, except arrived: [UInt8]?) {
+        guard let (sent, file) = try? sent(of: name, to: module) else { return }
         guard let arrived else { return (try? sent.remove(file)) ?? () }
         guard (try? sent.fingerprints(in: file)) != [arrived] else { return }
-        try? sent.replace(with: [arrived], of: file)
+        try? sent.replace(with: [arrived], in: file)
     }
 
     /// The fingerprints of the value that a module last got, and of those of which it is not known what became of them.
-    public func sendings(of name: ItemName) -> [[UInt8]] {
-        guard let (sent, file) = try? sent(of: name) else { return [] }
+    public func sendings(of name: ItemName, to module: String) -> [[UInt8]] {
+        guard let (sent, file) = try? sent(of: name, to: module) else { return [] }
         return (try? sent.fingerprints(in: file)) ?? []
     }
 
-    /// Takes back ``noteSending(_:of:)``: the value was not sent.
+    /// Takes back ``noteSending(_:of:to:)``: the value was not sent.
     ///
-    /// - Parameter before: what ``sendings(of:)`` gave before the value was noted.
-    public func takeBackSending(of name: ItemName, to before: [[UInt8]]) {
-        guard let (sent, file) = try? sent(of: name) else { return }
-        if before.isEmpty { try? sent.remove(file) } else { try? sent.replace(with: before, of: file) }
+    /// - Parameter before: what ``sendings(of:to:)`` gave before the value was noted.
+    public func takeBackSending(of name: ItemName, to module: String, leaving before: [[UInt8]]) {
+        guard let (sent, file) = try? sent(of: name, to: module) else { return }
+        if before.isEmpty { try? sent.remove(file) } else { try? sent.replace(with: before, in: file) }
     }
 
-    private func sent(of name: ItemName) throws(TokenKeepError) -> (SentValues, [UInt8])? {
+    private func sent(of name: ItemName, to module: String) throws(TokenKeepError) -> (SentValues, String)? {
         guard let opened = try open() else { return nil }
-        return (SentValues(opened.directory), opened.keys.fileName(of: name))
+        return (
+            SentValues(opened.directory), SentValues.file(of: opened.keys.fileName(of: name), module: module)
+        )
     }
 }
