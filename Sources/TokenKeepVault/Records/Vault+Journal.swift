@@ -21,10 +21,45 @@ extension Vault: Journal {
         _ name: ItemName, _ call: CallContext,
         _ body: (JournalEntry, JournalKeys) throws(TokenKeepError) -> (JournalChange, Result)
     ) throws(TokenKeepError) -> Result {
-        var opened = try openOrMake(call)
+        // What is generic is copied for each kind of answer: there is little of it.
+        let item = try take(name, call)
+        defer { item.lock.release() }
+        // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
+        defer { try? item.generation.renew() }
+        let (change, result) = try noting(name) { () throws(TokenKeepError) in
+            try body(item.present.entry, item.opened.keys.journal)
+        }
+        try make(change, of: name, item, call.presence)
+        return result
+    }
+
+    /// An item that no other process can change.
+    private struct TakenItem {
+        let opened: Opened
+        let fileName: [UInt8]
+        let lock: VaultLock
+        let records: OwnedDescriptor
+        let present: Present
+        let generation: Generation
+    }
+
+    /// Locks an item and reads its record. Who gets it releases the lock, and renews the generation before.
+    private func take(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TakenItem {
+        let opened = try openOrMake(call)
         let fileName = opened.keys.fileName(of: name)
         let lock = try VaultLock(.item(name: fileName), of: opened.directory, call)
-        defer { lock.release() }
+        do throws(TokenKeepError) {
+            return try take(fileName, under: lock, opened, call)
+        } catch {
+            lock.release()
+            throw error
+        }
+    }
+
+    private func take(
+        _ fileName: [UInt8], under lock: VaultLock, _ before: Opened, _ call: CallContext
+    ) throws(TokenKeepError) -> TakenItem {
+        var opened = before
         // Keys may have changed while the lock was waited for.
         if let current = try cache.keys(of: opened.directory) {
             opened = Opened(directory: opened.directory, keys: current)
@@ -34,29 +69,30 @@ extension Vault: Journal {
         let present = try present(reader, &opened, call.presence)
         let generation = try Generation(opened.directory)
         try generation.renew()
-        // It cannot fail where the first has not, but for a broken disk, which the change itself would tell of.
-        defer { try? generation.renew() }
-        let (change, result) = try noting(name) { () throws(TokenKeepError) in
-            try body(present.entry, opened.keys.journal)
-        }
-        if case .keep = change { return result }
-        defer { ChangeSignal.send(in: opened.directory) }
-        if case .unreadable = present.entry {
-            try VaultFiles.setAside(RecordNames.fileName(fileName), in: records)
+        return TakenItem(
+            opened: opened, fileName: fileName, lock: lock, records: records, present: present, generation: generation)
+    }
+
+    private func make(
+        _ change: JournalChange, of name: ItemName, _ item: TakenItem, _ presence: PresenceGrant?
+    ) throws(TokenKeepError) {
+        if case .keep = change { return }
+        let directory = item.opened.directory
+        defer { ChangeSignal.send(in: directory) }
+        if case .unreadable = item.present.entry {
+            try VaultFiles.setAside(RecordNames.fileName(item.fileName), in: item.records)
         }
         // A hint stands before its record owes, and goes after: without one nobody looks.
-        let hints = OwedHints(opened.directory)
-        let debts = present.entry.record?.debts ?? []
-        if change.owes { try hints.add(fileName, owed: !debts.isEmpty) }
-        try apply(change, to: name, over: present, in: records, keys: opened.keys, call.presence)
-        if !change.owes {
-            try hints.remove(fileName)
-            // What was sent before a debt was paid has arrived before. Who gave the value to a module notes what is left.
-            for debt in debts where !change.isRemoval || debt.kind == .delete {
-                try SentValues(opened.directory).remove(SentValues.file(of: fileName, module: debt.module))
-            }
+        let hints = OwedHints(directory)
+        let debts = item.present.entry.record?.debts ?? []
+        if change.owes { try hints.add(item.fileName, owed: !debts.isEmpty) }
+        try apply(change, to: name, over: item.present, in: item.records, keys: item.opened.keys, presence)
+        guard !change.owes else { return }
+        try hints.remove(item.fileName)
+        // What was sent before a debt was paid has arrived before. Who gave the value to a module notes what is left.
+        for debt in debts where !change.isRemoval || debt.kind == .delete {
+            try SentValues(directory).remove(SentValues.file(of: item.fileName, module: debt.module))
         }
-        return result
     }
 
     /// What stands in a record's place, with the fields that this version keeps without knowing them.
