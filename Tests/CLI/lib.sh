@@ -49,3 +49,27 @@ print(next(item["version"] for item in json.load(sys.stdin)["items"] if item["ac
 
 # Drives the program on a terminal of its own: see terminal.py.
 on_terminal() { python3 "$HERE/terminal.py" "$@" || exit 1; }
+
+# Another process holds the vault's lock until release_lock: of the item with this record, else of everything.
+hold_lock() {
+    mkfifo held release
+    python3 - "$TOKENKEEP_VAULT/lock" "$@" <<'PYTHON' &
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    if len(sys.argv) > 2:
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, int.from_bytes(bytes.fromhex(sys.argv[2])[:8], "little") & (1 << 62) - 1)
+    else:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+    with open("held", "w") as held:
+        held.write("yes\n")
+    with open("release", "rb") as release:
+        release.read()
+PYTHON
+    read -r _ <held
+}
+
+release_lock() {
+    : >release
+    wait
+    rm held release
+}

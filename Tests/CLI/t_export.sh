@@ -29,21 +29,9 @@ title "an item that another process holds"
 before=$(ls "$TOKENKEEP_VAULT/records")
 "$TOKENKEEP" clear example.com bert --namespace team
 record=$(comm -23 <(echo "$before") <(ls "$TOKENKEEP_VAULT/records"))
-mkfifo held release
-python3 - "$TOKENKEEP_VAULT/lock" "$record" <<'PYTHON' &
-import fcntl, sys
-with open(sys.argv[1], "r+b") as file:
-    place = int.from_bytes(bytes.fromhex(sys.argv[2])[:8], "little") & (1 << 62) - 1
-    fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
-    with open("held", "w") as held:
-        held.write("yes\n")
-    with open("release", "rb") as release:
-        release.read()
-PYTHON
-read -r _ <held
+hold_lock "$record"
 run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
-: >release
-wait
+release_lock
 run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
 
 title "nothing is imported of a file that was changed, anywhere"

@@ -24,23 +24,12 @@ rm "$TOKENKEEP_VAULT"
 mv elsewhere "$TOKENKEEP_VAULT"
 
 title "another process holds the vault past the timeout; reading needs no lock"
-mkfifo held release
-python3 - "$TOKENKEEP_VAULT/lock" <<'PYTHON' &
-import fcntl, os, sys
-with open(sys.argv[1], "r+b") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    with open("held", "w") as held:
-        held.write("yes\n")
-    with open("release", "rb") as release:
-        release.read()
-PYTHON
-read -r _ <held
+hold_lock
 printf x | run save example.com ann --timeout 200ms
 run clear example.com ann --timeout 200ms
 run load example.com ann --timeout 200ms
 run import backup --replace --timeout 200ms --stdin <<<passphrase
-: >release
-wait
+release_lock
 
 title "a damaged record: the others are unharmed, nothing is deleted"
 printf other | "$TOKENKEEP" save example.com bob
