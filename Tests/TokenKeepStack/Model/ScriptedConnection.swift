@@ -74,6 +74,7 @@ final class ScriptedConnection: Module, @unchecked Sendable {
 
     private func versioned(_ item: TokenItem) throws(TokenKeepError) -> TokenItem {
         var details = item.details
+        details.module = name  // one that stands in for its items may call itself otherwise
         details.version = try versionKey().version(of: details, secret: item.secret)
         return TokenItem(details: details, secret: item.secret)
     }
