@@ -198,13 +198,14 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
     end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
     long pause = 50000; /* doubled up to 4 ms: a program that is done ends at once */
     for (;;) {
+        struct timespec
+            now; /* before the look: however long this thread stood still, the last look is late enough */
+        clock_gettime(CLOCK_MONOTONIC, &now);
         pid_t found = waitpid(process, status, WNOHANG);
         if (found == process)
             return 0;
         if (found < 0 && errno != EINTR)
             return errno; /* ECHILD: somebody else of this process waited for it */
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
         if ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec - end.tv_nsec >= 0)
             return ETIMEDOUT;
         struct timespec rest = {0, pause};
@@ -220,6 +221,7 @@ void tokenkeep_program_kill(pid_t process) {
     /* As long as nobody took note of its end, its number and that of its group can be nobody else's. */
     if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) == 0) {
         kill(-process, SIGKILL);
-        (void)tokenkeep_program_wait(process, 1000, &status);
+        /* What is killed ends, unless the kernel holds it; on a busy machine not at once. */
+        (void)tokenkeep_program_wait(process, 10000, &status);
     }
 }
