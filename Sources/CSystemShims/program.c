@@ -198,8 +198,8 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
     end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
     long pause = 50000; /* doubled up to 4 ms: a program that is done ends at once */
     for (;;) {
-        struct timespec
-            now; /* before the look: however long this thread stood still, the last look is late enough */
+        /* Before the look: however long this thread stands still, the last look is late enough. */
+        struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         pid_t found = waitpid(process, status, WNOHANG);
         if (found == process)
