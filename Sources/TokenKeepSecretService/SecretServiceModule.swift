@@ -116,8 +116,8 @@ public final class SecretServiceModule: Module {
 
     /// Removes our item, and leaves another program's of the same name.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        try change(name, call, isConditional: false) { conversation, _, mark throws(TokenKeepError) in
-            try conversation.clearOwn(name, mark)
+        _ = try change(name, call, isConditional: false) { conversation, key, mark throws(TokenKeepError) in
+            try conversation.clear(name, ifVersion: nil, sparesOthers: true, key, mark)
         }
     }
 

@@ -314,6 +314,9 @@ import TokenKeepCore
         let unlock =
             #""Unlock": {"do": "reply", "signature": "aoo", "values": [[], "/org/freedesktop/secrets/prompt/p1"]}}"#
         let fake = try FakeService("{\(isLocked)\(unlock), \(both)}")
+        let name = try fake.client.name("example.com", "ann")
+        #expect(status { try fake.client.module.clearOwn(name, fake.client.call()) } == .locked)
+        #expect(try fake.items().contains("theirs"), "what is another program's stays")
         #expect(status { _ = try fake.client.clear("example.com", "ann") } == .locked)
         #expect(try !fake.items().contains("theirs"), "what could be seen is gone")
         let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call())

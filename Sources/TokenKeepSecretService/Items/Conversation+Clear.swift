@@ -3,9 +3,11 @@ import TokenKeepCore
 extension Conversation {
     /// Removes every copy of an item that can be seen.
     ///
+    /// - Parameter sparesOthers: whether what other programs keep under the name stays.
     /// - Throws: ``Status/locked`` where there may be copies behind a lock; what could be seen is gone all the same.
     func clear(
-        _ name: ItemName, ifVersion version: UInt64?, _ key: ItemVersionKey, _ mark: WriteMark
+        _ name: ItemName, ifVersion version: UInt64?, sparesOthers: Bool = false, _ key: ItemVersionKey,
+        _ mark: WriteMark
     ) throws(TokenKeepError) -> Bool {
         link.paths[name] = nil
         var findings = try searchEverywhere(name, secret: version != nil)
@@ -21,18 +23,10 @@ extension Conversation {
             try SaveRequest.check(version: version, of: name, present: present)
         }
         mark.hasWritten = true
-        try remove(findings.ours + findings.foreign, name, mark)
+        try remove(sparesOthers ? findings.ours : findings.ours + findings.foreign, name, mark)
         guard hidden == nil, findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
         sealing.forget(name, in: module, everywhere: true)
         return findings.best != nil
-    }
-
-    /// Removes ours alone, as far as they can be seen: another program's item hides them.
-    func clearOwn(_ name: ItemName, _ mark: WriteMark) throws(TokenKeepError) {
-        link.paths[name] = nil
-        let findings = try searchEverywhere(name, secret: false)
-        mark.hasWritten = true
-        try remove(findings.ours, name, mark)
     }
 
     /// Deletes items; one that is gone already is no failure.

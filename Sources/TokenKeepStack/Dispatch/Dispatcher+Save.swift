@@ -130,7 +130,7 @@ extension Dispatcher {
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {
             do throws(TokenKeepError) {
-                _ = try other.module.clear(name, ifVersion: nil, call)
+                try other.module.clearOwn(name, call)
                 trace?(.aside(.clear, name, other.module, .ok, "an older copy goes"))
             } catch {
                 trace?(.aside(.clear, name, other.module, error.status, "an older copy should go"))

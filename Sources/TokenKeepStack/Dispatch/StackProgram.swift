@@ -24,6 +24,9 @@ struct StackProgram: Sendable {
     /// The stack itself first, then its substacks in the order in which a walk enters them.
     private(set) var scopes: [Scope] = []
 
+    /// The first step that asks a module.
+    var first: Step? { steps.first { $0.place != nil } }
+
     /// The modules that a walk may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
 
@@ -71,7 +74,7 @@ struct StackProgram: Sendable {
     ///
     /// - Throws: ``Status/invalid`` where the first place that saves does not end the walk.
     func checkEndsWhereItSaves() throws(TokenKeepError) {
-        guard let first = steps.first(where: { $0.place != nil }), let place = first.place else { return }
+        guard let first, let place = first.place else { return }
         let action = first.actions[.ok]
         guard action.countsSuccess, !action.isEnd else { return }
         throw TokenKeepError(

@@ -26,9 +26,10 @@ struct Debts {
     func mayBePaid(_ record: JournalRecord) -> Bool { record.debts.contains { module(of: $0)?.mayAnswer == true } }
 
     /// Whether a record owes something to a module of this stack on this machine.
-    func owes(_ record: JournalRecord, to name: String) -> Bool {
-        record.debts.contains { $0.module == name && isOurs($0) }
-    }
+    func owes(_ record: JournalRecord, to name: String) -> Bool { owe(record.debts, to: name) }
+
+    /// Whether any of these is for a module of this stack on this machine.
+    func owe(_ debts: [Debt], to name: String) -> Bool { debts.contains { $0.module == name && isOurs($0) } }
 
     /// The module that a debt of ours is for.
     func module(of debt: Debt) -> (any Module)? {

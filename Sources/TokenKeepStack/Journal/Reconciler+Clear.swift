@@ -101,7 +101,7 @@ extension Reconciler {
     /// No module that dates nothing has the item any more.
     private func forgetArrivals(of name: ItemName) {
         for module in clearable(after: []) where !module.datesItems {
-            vault.forgetSendings(of: name, to: module.name, except: nil)
+            vault.forgetSendings(of: name, to: module.name)
         }
     }
 
@@ -112,7 +112,7 @@ extension Reconciler {
     func clearable(after known: [Debt]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
         return debts.debtors.filter { module in
-            cleared.contains(module.name) || known.contains { $0.module == module.name && debts.isOurs($0) }
+            cleared.contains(module.name) || debts.owe(known, to: module.name)
         }
     }
 

@@ -79,14 +79,17 @@ extension Reconciler {
         }
     }
 
-    /// Whether no record stands in the way of what the modules hold.
+    /// Whether nothing stands in the way of what the modules hold.
     private func isHidingNothing(_ entry: JournalEntry) -> Bool {
         switch entry {
         case .none: true
-        case .record(let record): !debts.govern(record) && !record.holdsValue
+        case .record(let record): !hides(record)
         case .unreadable: false
         }
     }
+
+    /// Whether a record stands in the way of what the modules hold.
+    private func hides(_ record: JournalRecord) -> Bool { debts.govern(record) || record.holdsValue }
 
     /// Where the modules cannot take it either, what is wrong with the journal is what the user can mend.
     private func saveWithoutJournal(
@@ -102,8 +105,8 @@ extension Reconciler {
 
     /// Whether the stack's own line says that a failure of its first place is passed.
     private func mayPass(_ top: any Module, _ error: TokenKeepError) -> Bool {
-        guard let step = dispatcher.programs[.save].steps.first(where: { $0.place != nil }) else { return false }
-        return step.actions[error.status] == .ignore && error.status != .unavailable && error.status != .timedOut
+        dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
+            && error.status != .timedOut
     }
 
     private func change(
@@ -112,7 +115,7 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if case .unreadable(let error) = entry, request.precondition != .none { throw error }
         let record = entry.record
-        if let record, debts.govern(record) || record.holdsValue {
+        if let record, hides(record) {
             return try recording(request, over: record, record.openDetails(), first: top, keys)
         }
         if case .unreadable = entry {
@@ -139,8 +142,7 @@ extension Reconciler {
             let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
             // What was sent before has arrived before.
-            vault.forgetSendings(
-                of: request.name, to: top.name, except: top.datesItems ? nil : keys.fingerprint(of: request.secret))
+            vault.noteArrival(keys.fingerprint(of: request.secret), of: request.name, in: top)
             guard try removeCopies(of: request.name, except: top, call) else {
                 return try recording(request, over: record, nil, first: top, keys, wasSent: true)
             }
@@ -188,16 +190,14 @@ extension Reconciler {
         var losers: [any Module] = []
         for module in clearable(after: known) where module.name != top?.name {
             let isUsed = try vault.hasUsed(module.name, machine: debts.machine)
-            if isUsed || known.contains(where: { $0.module == module.name && debts.isOurs($0) }) {
-                losers.append(module)
-            }
+            if isUsed || debts.owe(known, to: module.name) { losers.append(module) }
         }
         return losers
     }
 
     /// Whether the stack's own line says that an outage of its first place ends the save.
     private func mustStop(at top: any Module, _ error: TokenKeepError) -> Bool {
-        dispatcher.programs[.save].steps.first { $0.place != nil }?.actions[error.status] == .die
+        dispatcher.programs[.save].first?.actions[error.status] == .die
     }
 
     /// Whether the first place gives the item what it asks for; else the vault keeps it.

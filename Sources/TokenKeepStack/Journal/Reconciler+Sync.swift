@@ -27,8 +27,12 @@ extension Reconciler {
             do throws(TokenKeepError) {
                 let settled = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
                 owedTo.formUnion(settled.left.map(\.module))
-                if settled.left.isEmpty { outcome.drained += 1 } else { outcome.left += 1 }
-                if !settled.left.isEmpty { outcome.obstacle = outcome.obstacle ?? settled.obstacle }
+                if settled.left.isEmpty {
+                    outcome.drained += 1
+                } else {
+                    outcome.left += 1
+                    outcome.obstacle = outcome.obstacle ?? settled.obstacle
+                }
             } catch {
                 outcome.left += 1
                 outcome.problem = outcome.problem ?? error

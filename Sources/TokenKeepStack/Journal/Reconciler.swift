@@ -120,7 +120,7 @@ struct Reconciler: Sendable {
     func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
             guard let record = entry.record, debts.govern(record) else {
-                return (.keep, Settlement.Outcome(change: .keep, left: []))
+                return (.keep, Settlement.Outcome())
             }
             let settlement = Settlement(
                 vault: vault, debts: debts, name: name, record: record, keys: keys, call: call,

@@ -18,8 +18,8 @@ struct Settlement {
 
     /// What was paid, and what is left.
     struct Outcome {
-        let change: JournalChange
-        var left: [Debt]
+        var change = JournalChange.keep
+        var left: [Debt] = []
         /// The version under which the record's value was saved; nil where it was not.
         var version: UInt64?
         /// The modules that ask their user before they let an older item go.
@@ -28,6 +28,12 @@ struct Settlement {
         var newer: TokenItem?
         /// Why the first of those that were asked did not take what it is owed.
         var obstacle: TokenKeepError?
+
+        fileprivate mutating func leave(_ debt: Debt, _ error: TokenKeepError?) {
+            left.append(debt)
+            obstacle = obstacle ?? error
+            if error?.asksBeforeDeleting == true { asking.insert(debt.module) }
+        }
     }
 
     private enum Payment {
@@ -41,46 +47,42 @@ struct Settlement {
 
     /// Pays, and says what becomes of the record.
     func settle() throws(TokenKeepError) -> Outcome {
-        var left: [Debt] = []
-        var version: UInt64?
+        var outcome = Outcome()
         var isOver = false
-        var asking: Set<String> = []
-        var obstacle: TokenKeepError?
         var put: (debt: Debt, position: Int)?
-        var newer: TokenItem?
         for debt in record.debts {
             guard let module = debts.module(of: debt) else {
-                left.append(debt)
+                outcome.left.append(debt)
                 continue
             }
             let payment = pay(debt, to: module)
             tell(payment, of: debt, module)
             switch payment {
-            case .paid(let debt, let saved) where debt.kind == .put:
-                put = (debt, left.count)
-                version = saved
+            case .paid(let debt, let version) where debt.kind == .put:
+                put = (debt, outcome.left.count)
+                outcome.version = version
             case .paid: continue
-            case .unpaid(let debt, let error):
-                left.append(debt)
-                obstacle = obstacle ?? error
-                if error?.asksBeforeDeleting == true { asking.insert(debt.module) }
+            case .unpaid(let debt, let error): outcome.leave(debt, error)
             case .superseded where isMove: isOver = true
             case .superseded(let theirs) where debt.kind == .put:
-                put = (debt, left.count)
-                newer = theirs
+                put = (debt, outcome.left.count)
+                outcome.newer = theirs
             case .superseded: continue
             }
         }
-        // As long as another module may answer with an older item, the record answers, and remembers where it belongs.
-        if let put, left.contains(where: debts.isOurs) { left.insert(put.debt, at: put.position) }
-        if isOver { left.removeAll(where: debts.isOurs) }
-        if let put, version == nil, left.isEmpty {
-            vault.forgetSendings(of: name, to: put.debt.module, except: nil)
-        }
-        return Outcome(
-            change: try change(left, isOver: isOver), left: left, version: version, asking: asking,
-            newer: left.contains(where: debts.isOurs) ? newer : nil,
-            obstacle: obstacle)
+        finish(&outcome, put, isOver: isOver)
+        outcome.change = try change(outcome.left, isOver: isOver)
+        return outcome
+    }
+
+    /// As long as another module may answer with an older item, the record answers, and remembers where it belongs.
+    private func finish(_ outcome: inout Outcome, _ put: (debt: Debt, position: Int)?, isOver: Bool) {
+        let mustStay = outcome.left.contains(where: debts.isOurs) && !isOver
+        if isOver { outcome.left.removeAll(where: debts.isOurs) }
+        if !mustStay { outcome.newer = nil }
+        guard let put else { return }
+        if mustStay { outcome.left.insert(put.debt, at: put.position) }
+        if outcome.version == nil, outcome.left.isEmpty { vault.forgetSendings(of: name, to: put.debt.module) }
     }
 
     private func tell(_ payment: Payment, of debt: Debt, _ module: any Module) {
@@ -159,7 +161,7 @@ struct Settlement {
         debt = debt.sending(fingerprint)
         vault.noteSending(fingerprint, of: name, to: module.name)
         let version = try module.save(try SaveRequest(ours), call)
-        vault.forgetSendings(of: name, to: module.name, except: module.datesItems ? nil : fingerprint)
+        vault.noteArrival(fingerprint, of: name, in: module)
         debt.base = fingerprint
         return .paid(debt, version: version)
     }

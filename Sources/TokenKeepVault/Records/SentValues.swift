@@ -21,14 +21,7 @@ struct SentValues {
         guard !known.contains(fingerprint), known.count < SentValues.maximum else { return }
         let folder = try notes.openOrMake(isDurable: false)
         do throws(Errno) {
-            let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK
-            guard let file = try SystemCall.open(name, in: folder.number, flags, mode: 0o600)
-            else { throw Errno.noSuchFileOrDirectory }
-            var failure: Errno?
-            fingerprint.withUnsafeBytes { bytes in
-                do throws(Errno) { try SystemCall.write(bytes, to: file) } catch { failure = error }
-            }
-            if let failure { throw failure }
+            try SentValues.write(fingerprint, to: name, in: folder, O_APPEND)
         } catch {
             throw error.error("cannot write to \(SentValues.folder)")
         }
@@ -39,18 +32,24 @@ struct SentValues {
         guard let folder = try notes.open() else { return }
         let temporary = file + ".tmp"
         do throws(Errno) {
-            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK
-            guard let opened = try SystemCall.open(temporary, in: folder.number, flags, mode: 0o600)
-            else { throw Errno.noSuchFileOrDirectory }
-            var failure: Errno?
-            fingerprints.flatMap { $0 }.withUnsafeBytes { bytes in
-                do throws(Errno) { try SystemCall.write(bytes, to: opened) } catch { failure = error }
-            }
-            if let failure { throw failure }
+            try SentValues.write(Array(fingerprints.joined()), to: temporary, in: folder, O_TRUNC)
             try SystemCall.rename(temporary, to: file, in: folder)
         } catch {
             throw error.error("cannot write to \(SentValues.folder)")
         }
+    }
+
+    private static func write(
+        _ bytes: [UInt8], to name: String, in folder: OwnedDescriptor, _ how: Int32
+    ) throws(Errno) {
+        guard
+            let file = try SystemCall.open(name, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK | how, mode: 0o600)
+        else { throw Errno.noSuchFileOrDirectory }
+        var failure: Errno?
+        bytes.withUnsafeBytes { bytes in
+            do throws(Errno) { try SystemCall.write(bytes, to: file) } catch { failure = error }
+        }
+        if let failure { throw failure }
     }
 
     /// The fingerprints in a file; what a crash made of it is none of ours.

@@ -17,16 +17,13 @@ extension Vault {
         try? sent.append(fingerprint, to: file)
     }
 
-    /// Forgets all values but one, which a module has now: what was sent before has arrived before, or never will.
-    ///
-    /// - Parameter arrived: the fingerprint of a value that is to be known again where the module cannot say since when it has
-    ///   it; nil where it can.
-    public func forgetSendings(of name: ItemName, to module: String, except arrived: [UInt8]?) {
-        guard let (sent, file) = try? sent(of: name, to: module) else { return }
-        guard let arrived else { return (try? sent.remove(file)) ?? () }
-        guard (try? sent.fingerprints(in: file)) != [arrived] else { return }
-        try? sent.replace(with: [arrived], in: file)
+    /// Notes that a module has the value now: what was sent before has arrived before, or never will.
+    public func noteArrival(_ fingerprint: [UInt8], of name: ItemName, in module: any Module) {
+        keepSendings(module.datesItems ? [] : [fingerprint], of: name, to: module.name)
     }
+
+    /// Forgets what was sent: the module has none of it, nor ever will.
+    public func forgetSendings(of name: ItemName, to module: String) { keepSendings([], of: name, to: module) }
 
     /// The fingerprints of the value that a module last got, and of those of which it is not known what became of them.
     public func sendings(of name: ItemName, to module: String) -> [[UInt8]] {
@@ -38,8 +35,14 @@ extension Vault {
     ///
     /// - Parameter before: what ``sendings(of:to:)`` gave before the value was noted.
     public func takeBackSending(of name: ItemName, to module: String, leaving before: [[UInt8]]) {
+        keepSendings(before, of: name, to: module)
+    }
+
+    private func keepSendings(_ fingerprints: [[UInt8]], of name: ItemName, to module: String) {
         guard let (sent, file) = try? sent(of: name, to: module) else { return }
-        if before.isEmpty { try? sent.remove(file) } else { try? sent.replace(with: before, in: file) }
+        guard !fingerprints.isEmpty else { return (try? sent.remove(file)) ?? () }
+        guard (try? sent.fingerprints(in: file)) != fingerprints else { return }
+        try? sent.replace(with: fingerprints, in: file)
     }
 
     private func sent(of name: ItemName, to module: String) throws(TokenKeepError) -> (SentValues, String)? {
