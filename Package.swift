@@ -41,7 +41,7 @@ let package = Package(
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
         .target(
-            name: "TokenKeepVault", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
+            name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
         .target(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
@@ -50,22 +50,25 @@ let package = Package(
             name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "CTokenKeep", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepStack",
+            name: "TokenKeepRecords", dependencies: ["TokenKeepCore", "TokenKeepKeys", "CSodium", "CSystemShims", system],
+            swiftSettings: strict),
+        .target(
+            name: "TokenKeepEngine",
             dependencies: [
-                "TokenKeepCore", "TokenKeepVault", "TokenKeepSecretService", "TokenKeepPlugin", "CSystemShims",
+                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepSecretService", "TokenKeepPlugin", "CSystemShims", system,
             ],
             swiftSettings: strict),
         .target(
-            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepStack", "CSystemShims"], swiftSettings: strict),
+            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict),
         .target(
-            name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepStack"],
+            name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepEngine"],
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepVault", "TokenKeepStack", "TokenKeepConformance",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepConformance",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -83,8 +86,8 @@ let package = Package(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],
-            path: "Tests/TokenKeepVault", swiftSettings: strict),
+            name: "TokenKeepRecordsTests", dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
+            path: "Tests/TokenKeepRecords", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepSecretServiceTests",
             dependencies: ["TokenKeepSecretService", "TokenKeepCore", "CLibsecret", "TestSupport"],
@@ -92,16 +95,16 @@ let package = Package(
         .testTarget(
             name: "TokenKeepPluginTests",
             dependencies: [
-                "TokenKeepPlugin", "TokenKeepConformance", "TokenKeepStack", "TokenKeepVault", "TokenKeepCore",
+                "TokenKeepPlugin", "TokenKeepConformance", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
                 "TestSupport",
             ],
             path: "Tests/TokenKeepPlugin", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepStackTests",
-            dependencies: ["TokenKeepStack", "TokenKeepPlugin", "TokenKeepVault", "TokenKeepCore", "TestSupport"],
-            path: "Tests/TokenKeepStack", swiftSettings: strict),
+            name: "TokenKeepEngineTests",
+            dependencies: ["TokenKeepEngine", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
+            path: "Tests/TokenKeepEngine", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepVault", "TestSupport"],
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepKeys", "TokenKeepRecords", "TestSupport"],
             path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],

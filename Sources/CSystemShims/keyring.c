@@ -71,17 +71,18 @@ int tokenkeep_keyring_publish(const char *description, const void *payload, size
     return error;
 }
 
-static int read_key(unsigned long key, void *payload, size_t length) {
+static int read_key(unsigned long key, void *payload, size_t capacity, size_t *length) {
     char text[LONGEST_DESCRIPTION];
     if (!describe(key, text) || !was_made_here(text))
         return ENOKEY;
-    long count = control(KEYCTL_READ, key, (unsigned long)payload, length, 0);
+    long count = control(KEYCTL_READ, key, (unsigned long)payload, capacity, 0);
     if (count < 0)
         return errno;
-    return (size_t)count == length ? 0 : EMSGSIZE;
+    *length = (size_t)count;
+    return *length <= capacity ? 0 : EMSGSIZE;
 }
 
-int tokenkeep_keyring_read(const char *description, void *payload, size_t length) {
+int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length) {
     long last = -1;
     int error = ENOKEY;
     /* An unlock meanwhile puts another key in the place of the one that was found, which is then gone. */
@@ -91,7 +92,7 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t length
             return errno;
         if (key == last)
             return error;
-        error = read_key((unsigned long)key, payload, length);
+        error = read_key((unsigned long)key, payload, capacity, length);
         if (error != ENOKEY)
             return error;
         last = key;
@@ -132,6 +133,12 @@ static int32_t *keys_of_user(size_t *count) {
     }
 }
 
+/* Where the description itself begins, if it has this prefix; else NULL. */
+static const char *with_prefix(const char *text, const char *prefix) {
+    const char *last = strrchr(text, ';');
+    return last != NULL && strncmp(last + 1, prefix, strlen(prefix)) == 0 ? last + 1 : NULL;
+}
+
 int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     size_t count = 0;
     int32_t *keys = keys_of_user(&count);
@@ -141,10 +148,7 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     int error = 0;
     for (size_t index = 0; index < count; index++) {
         char text[LONGEST_DESCRIPTION];
-        if (!describe((unsigned long)keys[index], text))
-            continue;
-        const char *last = strrchr(text, ';');
-        if (last == NULL || strncmp(last + 1, prefix, strlen(prefix)) != 0)
+        if (!describe((unsigned long)keys[index], text) || with_prefix(text, prefix) == NULL)
             continue;
         int failure = purge((unsigned long)keys[index], was_made_here(text));
         if (error == 0)
@@ -152,6 +156,23 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     }
     free(keys);
     return error;
+}
+
+int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data) {
+    size_t count = 0;
+    int32_t *keys = keys_of_user(&count);
+    if (keys == NULL)
+        return errno;
+    for (size_t index = 0; index < count; index++) {
+        char text[LONGEST_DESCRIPTION];
+        if (!describe((unsigned long)keys[index], text) || !was_made_here(text))
+            continue;
+        const char *description = with_prefix(text, prefix);
+        if (description != NULL)
+            body(description, data);
+    }
+    free(keys);
+    return 0;
 }
 
 int tokenkeep_is_in_user_namespace(void) {

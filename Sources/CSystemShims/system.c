@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 int tokenkeep_is_secure_execution(void) {
     return getauxval(AT_SECURE) != 0;
@@ -24,3 +25,5 @@ int tokenkeep_fstat(int descriptor, struct stat *status) {
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags) {
     return fstatat(directory, path, status, flags);
 }
+
+int tokenkeep_syncfs(int descriptor) { return syncfs(descriptor); }

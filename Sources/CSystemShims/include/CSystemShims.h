@@ -133,13 +133,20 @@ void tokenkeep_program_kill(pid_t process);
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s);
 
-/* Reads a key of exactly this length that the user made so. 0, or an errno: ENOKEY, EKEYREVOKED or
- * EKEYEXPIRED where there is none any more. */
-int tokenkeep_keyring_read(const char *description, void *payload, size_t length);
+/* Reads a key of at most capacity bytes. 0, or errno: EMSGSIZE if it is longer, ENOKEY if there is none that
+ * the user made. */
+int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length);
+
+/* Calls body with the description of each key of the user's that begins so. 0, or errno if the keyring cannot
+ * be read. */
+int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data);
 
 /* Ends every key of the user's keyring whose description begins so. 0, or the first errno; was_read is 0
  * where the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
+
+/* syncfs(2), which Glibc does not declare to Swift. */
+int tokenkeep_syncfs(int descriptor);
 
 /* Whether the process is in a user namespace, whose keyrings are its own and end with it. */
 int tokenkeep_is_in_user_namespace(void);

@@ -1,0 +1,52 @@
+import CSodium
+package import TokenKeepCore
+
+/// XChaCha20-Poly1305 with a random nonce before the ciphertext.
+package enum AuthenticatedBox {
+    /// How much longer a box is than what it holds: nonce and tag.
+    package static let overhead = nonceLength + 16
+    private static let nonceLength = 24
+
+    /// Seals `plaintext` under a key of 32 bytes.
+    package static func seal(_ plaintext: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8]) -> [UInt8] {
+        var box = [UInt8](repeating: 0, count: plaintext.count + overhead)
+        box.withUnsafeMutableBytes { box in
+            key.withUnsafeBytes { key in
+                guard let nonce = box.bindMemory(to: UInt8.self).baseAddress,
+                    let key = key.bindMemory(to: UInt8.self).baseAddress
+                else { return }
+                randombytes_buf(nonce, nonceLength)
+                _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
+                    nonce + nonceLength, nil, plaintext.bindMemory(to: UInt8.self).baseAddress,
+                    UInt64(plaintext.count), data, UInt64(data.count), nil, nonce, key)
+            }
+        }
+        return box
+    }
+
+    /// Opens a box into guarded memory.
+    package static func open(
+        _ box: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8], _ what: String
+    ) throws(FormatFault) -> SecretBytes {
+        guard box.count >= overhead, let nonce = box.bindMemory(to: UInt8.self).baseAddress else {
+            throw .malformed("its \(what) is too short")
+        }
+        var isAuthentic = false
+        let plaintext: SecretBytes
+        do throws(TokenKeepError) {
+            plaintext = try SecretBytes(count: box.count - overhead) { output in
+                key.withUnsafeBytes { key in
+                    guard let key = key.bindMemory(to: UInt8.self).baseAddress else { return }
+                    isAuthentic =
+                        crypto_aead_xchacha20poly1305_ietf_decrypt(
+                            output.bindMemory(to: UInt8.self).baseAddress, nil, nil, nonce + nonceLength,
+                            UInt64(box.count - nonceLength), data, UInt64(data.count), nonce, key) == 0
+                }
+            }
+        } catch {
+            throw .resources(error)
+        }
+        guard isAuthentic else { throw .malformed("its \(what) fails authentication") }
+        return plaintext
+    }
+}

@@ -1,0 +1,29 @@
+/// Puts fields together.
+package struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+    package mutating func append(_ part: some Sequence<UInt8>) { bytes.append(contentsOf: part) }
+
+    package mutating func append(_ part: UnsafeRawBufferPointer) { bytes.append(contentsOf: part) }
+
+    package mutating func append(integer: some FixedWidthInteger) {
+        withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+
+    /// A field of a state or metadata box.
+    package mutating func append(field tag: UInt16, _ value: some Collection<UInt8>) {
+        append(integer: tag)
+        append(integer: UInt32(value.count))
+        append(value)
+    }
+
+    package mutating func append(field tag: UInt16, integer: some FixedWidthInteger) {
+        append(integer: tag)
+        append(integer: UInt32(MemoryLayout.size(ofValue: integer)))
+        append(integer: integer)
+    }
+}

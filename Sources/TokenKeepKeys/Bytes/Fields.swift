@@ -1,0 +1,26 @@
+/// Walks over the fields of a state or metadata box, in ascending order of tags.
+package struct Fields {
+    /// Tags from here on may be passed over by a reader that does not know them, and are kept.
+    package static let firstOptional: UInt16 = 0x8000
+
+    private var reader: ByteReader
+    private var last: UInt16 = 0
+    private let repeating: Set<UInt16>
+
+    package init(_ bytes: UnsafeRawBufferPointer, repeating: Set<UInt16>) {
+        reader = ByteReader(bytes)
+        self.repeating = repeating
+    }
+
+    /// The next field, or nil at the end.
+    package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
+        guard reader.remaining > 0 else { return nil }
+        let tag = try reader.integer(UInt16.self, "tag of a field")
+        guard tag > last || (tag == last && repeating.contains(tag)) else {
+            throw .malformed("its fields are out of order")
+        }
+        last = tag
+        let length = try reader.integer(UInt32.self, "length of field \(tag)")
+        return (tag, try reader.take(Int(length), "field \(tag)"))
+    }
+}

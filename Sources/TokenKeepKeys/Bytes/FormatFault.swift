@@ -1,0 +1,45 @@
+package import TokenKeepCore
+
+/// Why bytes are not what the format says.
+package enum FormatFault: Error, Equatable {
+    /// They break a rule; the words say which, never what they hold.
+    case malformed(String)
+    /// A later version of the format wrote them.
+    case newerVersion(UInt16)
+    /// They name a key that the header does not.
+    case unknownKey
+    /// The key is in the header, but nothing here opens it.
+    case lockedKey
+    /// The item asks for the password at each use, and nobody was asked.
+    case presenceNeeded
+    /// Guarded memory is exhausted, or libsodium cannot start.
+    case resources(TokenKeepError)
+
+    /// The fault as a caller of the store sees it.
+    package func error(in file: String) -> TokenKeepError {
+        switch self {
+        case .malformed(let reason):
+            TokenKeepError(
+                .corrupt, "\(file) is damaged: \(reason)", module: "vault",
+                hint:
+                    "nothing was deleted; restore the file from a backup, or rename it to end in .corrupt-1 to do without it"
+            )
+        case .newerVersion(let version):
+            TokenKeepError(
+                .unsupported, "\(file) has version \(version) of the format, which a later TokenKeep wrote",
+                module: "vault", hint: "upgrade TokenKeep")
+        case .unknownKey:
+            TokenKeepError(
+                .corrupt, "\(file) names a key that the vault's header does not have", module: "vault",
+                hint: "nothing was deleted; restore the vault's header from a backup")
+        case .lockedKey:
+            TokenKeepError(
+                .locked, "the key of \(file) is locked", module: "vault", hint: "unlock the vault: tokenkeep unlock")
+        case .presenceNeeded:
+            TokenKeepError(
+                .locked, "the vault's password is asked for at each use", module: "vault",
+                hint: "allow the question: --interactive on the command line, in C TOKENKEEP_INTERACTIVE and a prompt")
+        case .resources(let error): error
+        }
+    }
+}

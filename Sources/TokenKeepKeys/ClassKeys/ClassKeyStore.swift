@@ -1,0 +1,201 @@
+import Glibc
+package import TokenKeepCore
+
+/// The keys of an unlocked vault: in the kernel's keyring, for every process of the user until they are purged; if the
+/// kernel keeps none, in this object's guarded memory.
+package final class ClassKeyStore: Sendable {
+    /// How long the key of ``AccessLevel/whenUnlocked`` lasts after an unlock that nothing renews, in seconds.
+    package static let whenUnlockedSeconds: UInt32 = 180
+
+    private struct Held {
+        let key: SecretBytes
+        let deadline: Int64?  // seconds since boot
+    }
+
+    private struct Memory {
+        var keys: [String: Held] = [:]
+        /// Why the last keys could not be kept in the kernel.
+        var reason: String?
+        /// What a trial found last.
+        var probed: String?
+    }
+
+    private let memory = Guarded(Memory())
+    private let givenObstacle: String?
+    private let secondsSinceBoot: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - obstacle: why the kernel's keyring must not be used; nil to try it.
+    ///   - clock: the time of keys in memory, in seconds; nil for the time since the machine's start.
+    package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
+        givenObstacle = obstacle
+        secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
+    }
+
+    /// Why keys are not kept in the kernel's keyring; nil if that is tried. Looked at only when a key is to be kept.
+    private var obstacle: String? { givenObstacle ?? KernelKeyring.obstacle }
+
+    /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
+    private var usesKernel: Bool { givenObstacle == nil && !KernelKeyring.isForbidden }
+
+    /// Why a key could not be kept in the kernel now; nil if it could. Tries it with an empty key.
+    package func probe() -> String? {
+        let reason = obstacle ?? KernelKeyring.probe()
+        memory.withLock { $0.probed = reason }
+        return reasonForMemory ?? reason
+    }
+
+    /// The obstacle as last observed. A save does not probe it.
+    package var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
+
+    /// Why keys are in this process's memory alone; nil if none is.
+    package var reasonForMemory: String? { memory.withLock { $0.reason } }
+
+    /// Keeps keys and what is trusted until they are purged or their level ends them: all in the kernel, or all in memory.
+    /// Presence keys and the header key are not kept as keys of their own.
+    func keep(_ keys: [OpenKey], _ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
+        var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
+            Payload(
+                place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
+                seconds: $0.purpose == .level(.whenUnlocked) ? ClassKeyStore.whenUnlockedSeconds : nil)
+        }
+        payloads.append(Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
+        let reason = obstacle ?? publish(payloads)
+        memory.withLock { memory in
+            for payload in payloads {
+                memory.keys[payload.place] =
+                    reason == nil
+                    ? nil
+                    : Held(key: payload.bytes, deadline: payload.seconds.map { secondsSinceBoot() + Int64($0) })
+            }
+            if reason == nil { memory.probed = nil }
+            if reason != nil || memory.keys.isEmpty { memory.reason = reason }
+        }
+    }
+
+    private struct Payload {
+        let place: String
+        let bytes: SecretBytes
+        let seconds: UInt32?
+    }
+
+    /// - Returns: why one could not be published; then those that were not there before are purged again.
+    private func publish(_ payloads: [Payload]) -> String? {
+        var published: [String] = []
+        for payload in payloads {
+            let wasThere = ((try? KernelKeyring.read(payload.place, atMost: HeaderTrust.maximumLength)) ?? nil) != nil
+            if let reason = KernelKeyring.publish(payload.bytes, as: payload.place, endsAfter: payload.seconds) {
+                for place in published { _ = KernelKeyring.purge(place) }
+                return reason
+            }
+            if !wasThere { published.append(payload.place) }
+        }
+        return nil
+    }
+
+    /// A key that an unlock kept; nil if it is gone. Read anew at each use: another process may have purged it.
+    func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
+        let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
+        return key?.count == KeyRing.keyLength ? key : nil
+    }
+
+    private func bytes(at place: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
+        if usesKernel, let key = try KernelKeyring.read(place, atMost: count) { return key }
+        return memory.withLock { memory in
+            guard let held = memory.keys[place] else { return nil }
+            if let deadline = held.deadline, secondsSinceBoot() >= deadline {
+                memory.keys[place] = nil
+                return nil
+            }
+            return held.key
+        }
+    }
+
+    // MARK: Trust
+
+    /// What an unlock verified of a vault's header; nil if nothing did since the machine's start.
+    func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
+        guard
+            let payload = try bytes(at: ClassKeyStore.trustPlace(vaultID), atMost: HeaderTrust.maximumLength)
+        else { return nil }
+        return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
+    }
+
+    /// Replaces what is trusted.
+    func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
+        try keep([], trust, of: vaultID)
+    }
+
+    // MARK: Purging
+
+    /// Ends the keys of a vault, of one purpose or of all. What is trusted stays, without the header key.
+    ///
+    /// - Returns: why other programs' keys may still be in the kernel; nil if none is.
+    /// - Throws: ``Status/io`` if a visible one is left.
+    package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
+        var trust = purpose == nil ? try self.trust(of: vaultID) : nil
+        let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? ""))
+        if trust != nil {
+            for index in trust?.entries.indices ?? 0..<0 { trust?.entries[index].headerKey = nil }
+            if let trust { try setTrust(trust, of: vaultID) }
+        }
+        return reason
+    }
+
+    /// Ends every key of a vault, and forgets what is trusted.
+    package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
+
+    private func purge(prefix: String) throws(TokenKeepError) -> String? {
+        memory.withLock { memory in
+            memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
+            if memory.keys.isEmpty { memory.reason = nil }
+        }
+        guard usesKernel else { return givenObstacle ?? KernelKeyring.obstacle }
+        switch KernelKeyring.purge(prefix) {
+        case .done: return KernelKeyring.obstacle  // a user namespace has a keyring of its own
+        case .unreachable(let reason): return reason
+        case .failed(let reason):
+            throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")
+        }
+    }
+
+    /// Ends one key that is needed no more; a failure leaves a key that opens old copies of the vault alone.
+    func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
+        let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
+        memory.withLock { $0.keys[place] = nil }
+        if usesKernel { _ = KernelKeyring.purge(place) }
+    }
+
+    /// Ends the kernel's keys of vaults that are gone from the paths at which they were unlocked.
+    package func dropKeysOfLostVaults() {
+        guard usesKernel else { return }
+        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
+            guard let vaultID = ClassKeyStore.vaultID(ofTrust: place), let trust = (try? trust(of: vaultID)) ?? nil,
+                VaultDirectory.isGone(vaultID, from: trust.path)
+            else { continue }
+            forget(vaultID)
+        }
+    }
+
+    /// The description of a key: `tokenkeep:VAULTID:PURPOSE:KEYID`.
+    package static func place(of id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
+        let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
+        return prefix(vaultID) + "\(purpose.number):" + Hexadecimal.text(bytes)
+    }
+
+    private static func trustPlace(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "trust" }
+
+    private static func vaultID(ofTrust place: String) -> [UInt8]? {
+        let parts = place.split(separator: ":")
+        return parts.count == 3 ? Hexadecimal.bytes(String(parts[1]), count: 16) : nil
+    }
+
+    private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
+
+    /// Goes on while the machine sleeps.
+    @Sendable private static func timeSinceBoot() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec)
+    }
+}

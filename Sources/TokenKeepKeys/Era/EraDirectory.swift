@@ -1,0 +1,105 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// One era of a vault: the directory `era-N`, with all keys and records under one set of keys.
+package struct EraDirectory: Sendable {
+    package let number: UInt64
+    /// The path, for messages.
+    package let path: String
+    package let descriptor: OwnedDescriptor
+
+    private static let prefix = "era-"
+    package static let link = "current"
+    static let recordsFolder = "records"
+
+    package static func name(_ number: UInt64) -> String { "\(prefix)\(number)" }
+
+    /// The number in an era's name; nil for any other name.
+    static func number(of name: String) -> UInt64? {
+        guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)), number > 0,
+            number <= UInt64(Int64.max), EraDirectory.name(number) == name
+        else { return nil }
+        return number
+    }
+
+    /// Opens an era; nil if there is none of this number.
+    package static func open(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory? {
+        guard let descriptor = try vault.openFolder(name(number)) else { return nil }
+        return EraDirectory(number: number, path: "\(vault.path)/\(name(number))", descriptor: descriptor)
+    }
+
+    /// Makes an era's directory with an empty one for records.
+    package static func make(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory {
+        do throws(Errno) {
+            _ = try SystemCall.makeDirectory(name(number), in: vault.descriptor.number)
+            _ = try SystemCall.makeDirectory("\(name(number))/\(recordsFolder)", in: vault.descriptor.number)
+        } catch {
+            throw error.error("cannot make \(vault.path)/\(name(number))")
+        }
+        guard let era = try open(number, of: vault) else {
+            throw TokenKeepError(.io, "\(vault.path)/\(name(number)) vanished while it was made", module: "vault")
+        }
+        return era
+    }
+
+    /// The directory `records`; nil if it is missing.
+    package func openRecords() throws(TokenKeepError) -> OwnedDescriptor? {
+        do throws(Errno) {
+            return try SystemCall.open(EraDirectory.recordsFolder, in: descriptor.number, O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.error("cannot open \(path)/\(EraDirectory.recordsFolder)")
+        }
+    }
+}
+
+extension VaultDirectory {
+    /// The number of the era in force; nil if the vault was not made.
+    ///
+    /// - Throws: ``Status/corrupt`` if `current` is no link to an era.
+    package func currentEra() throws(TokenKeepError) -> UInt64? {
+        let target: String?
+        do throws(Errno) {
+            target = try SystemCall.target(of: EraDirectory.link, in: descriptor.number)
+        } catch {
+            guard error == .invalidArgument else { throw error.error("cannot read \(path)/\(EraDirectory.link)") }
+            throw VaultDirectory.noEra(path)
+        }
+        guard let target else { return nil }
+        guard let number = EraDirectory.number(of: target) else { throw VaultDirectory.noEra(path) }
+        return number
+    }
+
+    private static func noEra(_ path: String) -> TokenKeepError {
+        TokenKeepError(
+            .corrupt, "\(path)/\(EraDirectory.link) does not name an era of the vault", module: "vault",
+            hint: "restore it from a backup: it is a link to the directory era-N with the highest number")
+    }
+
+    /// Puts an era in force, durably, by one rename.
+    package func switchTo(_ era: UInt64) throws(TokenKeepError) {
+        let temporary = EraDirectory.link + ".tmp"
+        do throws(Errno) {
+            _ = try SystemCall.remove(temporary, in: descriptor)
+            try SystemCall.symbolicLink(to: EraDirectory.name(era), as: temporary, in: descriptor)
+            try SystemCall.rename(temporary, to: EraDirectory.link, in: descriptor)
+        } catch {
+            throw error.error("cannot replace \(path)/\(EraDirectory.link)")
+        }
+        try VaultFiles.sync(descriptor, after: "replacing \(EraDirectory.link)")
+    }
+
+    /// The numbers of the eras that are there.
+    package func eras() throws(TokenKeepError) -> [UInt64] {
+        try VaultFiles.names(in: descriptor).compactMap { EraDirectory.number(of: $0) }
+    }
+
+    /// Opens a directory of the vault; nil if there is none.
+    func openFolder(_ name: String) throws(TokenKeepError) -> OwnedDescriptor? {
+        do throws(Errno) {
+            return try SystemCall.open(name, in: descriptor.number, O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.error("cannot open \(path)/\(name)")
+        }
+    }
+}

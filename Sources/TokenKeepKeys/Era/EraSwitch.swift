@@ -1,0 +1,115 @@
+import CSystemShims
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// A new era in the making: its files are written beside the one in force, which one rename replaces.
+///
+/// One process at a time makes an era; what a process leaves that was killed is removed by the next.
+package struct EraSwitch: ~Copyable {
+    package let before: OpenVault
+    package let after: OpenVault
+    package let made: EraKeys
+    private let opener: VaultOpener
+    private let making: Int32
+
+    /// Makes the next era's directory, keyfile and header. The one in force stays so.
+    ///
+    /// - Throws: ``Status/busy`` if another process makes one.
+    package static func begin(
+        _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey]
+    ) throws(TokenKeepError) -> EraSwitch {
+        let number = before.era.number + 1
+        let vault = before.directory
+        let era = try EraDirectory.make(number, of: vault)
+        let making = try lock(era)
+        do throws(TokenKeepError) {
+            guard try vault.currentEra() == before.era.number else {
+                throw TokenKeepError(
+                    .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+            }
+            let made = try EraKeys.make(
+                vaultID: before.keys.vaultID, era: number, opener: newKeys, journalKey: before.keys.journalKey,
+                retiring: retiring)
+            try EraRemoval.empty(era)
+            _ = try EraDirectory.make(number, of: vault)
+            try made.write(to: era)
+            guard let records = try era.openRecords() else {
+                throw TokenKeepError(.io, "\(era.path)/records vanished while it was made", module: "vault")
+            }
+            let after = before.with(era: era, records: records, made, try made.ring(opener.residentKeys))
+            return EraSwitch(before: before, after: after, made: made, opener: opener, making: making)
+        } catch {
+            tokenkeep_lock_release(making)
+            throw error
+        }
+    }
+
+    private init(before: OpenVault, after: OpenVault, made: EraKeys, opener: VaultOpener, making: Int32) {
+        self.before = before
+        self.after = after
+        self.made = made
+        self.opener = opener
+        self.making = making
+    }
+
+    deinit { tokenkeep_lock_release(making) }
+
+    private static func lock(_ era: EraDirectory) throws(TokenKeepError) -> Int32 {
+        var descriptor: Int32 = -1
+        let error = tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor)
+        if error == 0 { return descriptor }
+        guard error == EBUSY else { throw Errno(rawValue: error).error("cannot lock \(era.path)/making") }
+        throw TokenKeepError(
+            .busy, "another process is replacing the vault's keys", module: "vault", hint: "try again when it is done")
+    }
+
+    /// Puts the new era in force, under the lock of the whole vault that the caller holds. The new keys are trusted before the
+    /// rename, so that every reader accepts the era that it finds.
+    package func commit() throws(TokenKeepError) {
+        let vaultID = before.keys.vaultID
+        let hasPassword = made.header.hasPassword
+        let present = try opener.residentKeys.trust(of: vaultID)?.entries.filter { $0.era == before.era.number } ?? []
+        let headerKey = made.keys.first { $0.purpose == .header }?.bytes
+        let next = HeaderTrust.Entry(made.header, file: made.headerFile, headerKey: headerKey)
+        let old =
+            present.first ?? HeaderTrust.Entry(before.keys.header, file: before.headerFile, headerKey: nil)
+        if hasPassword || !present.isEmpty {
+            try opener.residentKeys.keep(
+                hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: opener.path), of: vaultID)
+        }
+        do throws(Errno) {
+            try SystemCall.syncFileSystem(of: after.era.descriptor)
+        } catch {
+            throw error.error("cannot make \(after.era.path) durable")
+        }
+        try before.directory.switchTo(made.era)
+        guard hasPassword else { return opener.residentKeys.forget(vaultID) }
+        try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: opener.path), of: vaultID)
+    }
+
+    /// Removes the era that was replaced. A failure leaves rubbish that the next unlock removes.
+    package consuming func finish() throws(TokenKeepError) -> UnlockedVault {
+        let retiring = made.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
+        for key in before.keys.header.knownSlots.flatMap(\.keys) where !retiring.contains(where: { $0.id == key.id }) {
+            opener.residentKeys.drop(key.id, for: key.purpose, of: before.keys.vaultID)
+        }
+        try? EraRemoval.remove(before.era.number, of: before.directory)
+        _ = try? SystemCall.remove(EraRemoval.making, in: after.era.descriptor)
+        return UnlockedVault(vault: after, keys: made.keys)
+    }
+}
+
+extension VaultOpener {
+    /// Removes eras that are not in force and that no process is making.
+    package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
+        for number in try vault.directory.eras() where number != vault.era.number {
+            guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }
+            var descriptor: Int32 = -1
+            guard tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor) == 0 else { continue }
+            defer { tokenkeep_lock_release(descriptor) }
+            guard try vault.directory.currentEra() == vault.era.number else { return }
+            try EraRemoval.remove(number, of: vault.directory)
+        }
+    }
+}

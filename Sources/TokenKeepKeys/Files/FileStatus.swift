@@ -1,0 +1,35 @@
+import CSystemShims
+import Glibc
+
+/// What the vault asks of a file's status.
+package struct FileStatus {
+    /// Tells one file from another that took its name.
+    package struct Identity: Equatable {
+        package let device: UInt64
+        package let inode: UInt64
+        package let size: Int
+        package let changed: Int64  // nanoseconds
+
+        /// The identity of a directory, whatever is made or removed in it.
+        var ofFolder: Identity { Identity(device: device, inode: inode, size: 0, changed: 0) }
+    }
+
+    /// Whether the user owns it and nobody else may enter it.
+    var isOwnedAndPrivate: Bool { owner == geteuid() && permissions & 0o077 == 0 }
+
+    package let isRegularFile: Bool
+    package let permissions: UInt32
+    package let owner: UInt32
+    package let size: Int
+    package let identity: Identity
+
+    init(_ status: stat) {
+        isRegularFile = status.st_mode & S_IFMT == S_IFREG
+        permissions = status.st_mode & 0o777
+        owner = status.st_uid
+        size = status.st_size
+        identity = Identity(
+            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: status.st_size,
+            changed: Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec))
+    }
+}

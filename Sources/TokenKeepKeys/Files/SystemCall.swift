@@ -1,0 +1,196 @@
+import CSystemShims
+import Glibc
+package import SystemPackage
+package import TokenKeepCore
+
+/// A descriptor that is closed when the last reference goes.
+package final class OwnedDescriptor: Sendable {
+    package let number: Int32
+
+    package init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
+}
+
+/// The system calls of the vault, relative to open directories, with typed errors. Everything is retried after EINTR.
+package enum SystemCall {
+    /// Opens a file; nil where there is none.
+    package static func open(
+        _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
+    ) throws(Errno) -> OwnedDescriptor? {
+        let descriptor = tokenkeep_openat(directory, path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+        if descriptor >= 0 { return OwnedDescriptor(descriptor) }
+        guard errno == ENOENT else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    /// The same for an absolute path that may end in a symbolic link.
+    package static func openFollowing(_ path: String, _ flags: Int32) throws(Errno) -> OwnedDescriptor? {
+        let descriptor = tokenkeep_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
+        if descriptor >= 0 { return OwnedDescriptor(descriptor) }
+        guard errno == ENOENT else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    package static func status(of descriptor: OwnedDescriptor) throws(Errno) -> FileStatus {
+        var status = stat()
+        try check { tokenkeep_fstat(descriptor.number, &status) }
+        return FileStatus(status)
+    }
+
+    /// The status of a file, of a link itself; nil where there is none.
+    package static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
+        var status = stat()
+        if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
+        guard errno == ENOENT || errno == ENOTDIR else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    /// Writes all bytes.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: OwnedDescriptor) throws(Errno) {
+        do {
+            try FileDescriptor(rawValue: descriptor.number).writeAll(bytes)
+        } catch {
+            throw error as? Errno ?? .ioError
+        }
+    }
+
+    /// Writes a few bytes over the start of the file.
+    package static func overwrite(
+        _ descriptor: OwnedDescriptor, with bytes: UnsafeRawPointer, count: Int
+    ) throws(Errno) {
+        var written = 0
+        try check {
+            written = pwrite(descriptor.number, bytes, count, 0)
+            return written < 0 ? -1 : 0
+        }
+        guard written == count else { throw .ioError }
+    }
+
+    /// Reads up to `bytes.count` bytes from the start of the file; fewer where it ends before.
+    package static func read(_ descriptor: OwnedDescriptor, into bytes: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+        var done = 0
+        while done < bytes.count {
+            let count: Int
+            do {
+                count = try FileDescriptor(rawValue: descriptor.number).read(
+                    fromAbsoluteOffset: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+            } catch {
+                throw error as? Errno ?? .ioError
+            }
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
+    /// The first bytes of a file, as many as there are up to `maximum`.
+    package static func bytes(of descriptor: OwnedDescriptor, atMost maximum: Int) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: maximum)
+        let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
+            do throws(Errno) {
+                return .success(try read(descriptor, into: bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        bytes.removeLast(maximum - (try count.get()))
+        return bytes
+    }
+
+    package static func syncData(of descriptor: OwnedDescriptor) throws(Errno) {
+        try check { fdatasync(descriptor.number) }
+    }
+
+    package static func sync(_ descriptor: OwnedDescriptor) throws(Errno) {
+        try check { fsync(descriptor.number) }
+    }
+
+    package static func rename(_ old: String, to new: String, in directory: OwnedDescriptor) throws(Errno) {
+        try check { renameat(directory.number, old, directory.number, new) }
+    }
+
+    package static func link(_ old: String, as new: String, in directory: OwnedDescriptor) throws(Errno) {
+        try check { linkat(directory.number, old, directory.number, new, 0) }
+    }
+
+    /// The target of a symbolic link; nil if there is none.
+    ///
+    /// - Throws: ``Errno/invalidArgument`` for anything but a link.
+    package static func target(of path: String, in directory: Int32) throws(Errno) -> String? {
+        var bytes = [CChar](repeating: 0, count: 256)
+        let count = readlinkat(directory, path, &bytes, bytes.count)
+        guard count >= 0 else {
+            guard errno == ENOENT else { throw Errno(rawValue: errno) }
+            return nil
+        }
+        return String(validating: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self) ?? ""
+    }
+
+    package static func symbolicLink(
+        to target: String, as path: String, in directory: OwnedDescriptor
+    ) throws(Errno) {
+        try check { symlinkat(target, directory.number, path) }
+    }
+
+    /// Removes an empty directory; false if there was none.
+    package static func removeDirectory(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try check { unlinkat(directory.number, path, AT_REMOVEDIR) }
+            return true
+        } catch {
+            guard error == .noSuchFileOrDirectory else { throw error }
+            return false
+        }
+    }
+
+    /// Makes everything durable that was written to the file system of a directory.
+    package static func syncFileSystem(of directory: OwnedDescriptor) throws(Errno) {
+        try check { tokenkeep_syncfs(directory.number) }
+    }
+
+    /// Removes a file; false where there was none.
+    package static func remove(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try check { unlinkat(directory.number, path, 0) }
+            return true
+        } catch {
+            guard error == .noSuchFileOrDirectory else { throw error }
+            return false
+        }
+    }
+
+    /// Makes a directory of mode 0700; false where the name exists.
+    package static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
+        do throws(Errno) {
+            try check { mkdirat(directory, path, 0o700) }
+            return true
+        } catch {
+            guard error == .fileExists else { throw error }
+            return false
+        }
+    }
+
+    private static func check(_ call: () -> Int32) throws(Errno) {
+        while call() != 0 {
+            guard errno == EINTR else { throw Errno(rawValue: errno) }
+        }
+    }
+}
+
+extension Errno {
+    /// The error as a caller of the store sees it.
+    ///
+    /// - Parameter action: what could not be done: `cannot write records/…`.
+    package func error(_ action: String) -> TokenKeepError {
+        switch self {
+        case .permissionDenied, .notPermitted:
+            TokenKeepError(.denied, "\(action): \(self)", module: "vault", hint: "check who owns the vault's directory")
+        case .noSpace, .diskQuotaExceeded:
+            TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "make room on the disk")
+        case .readOnlyFileSystem:
+            TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "set TOKENKEEP_VAULT to a writable place")
+        default: TokenKeepError(.io, "\(action): \(self)", module: "vault")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// The vault's directory, open and checked: it belongs to the user and nobody else can enter it.
+package struct VaultDirectory {
+    package let path: String
+    package let descriptor: OwnedDescriptor
+
+    private static let directoryFlags = O_RDONLY | O_DIRECTORY
+
+    /// Opens the directory; nil where there is none.
+    ///
+    /// - Throws: ``Status/denied`` where it is a link, belongs to somebody else or is open to others.
+    package static func open(_ path: String) throws(TokenKeepError) -> VaultDirectory? {
+        let descriptor: OwnedDescriptor?
+        do throws(Errno) {
+            descriptor = try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
+        } catch {
+            if error == .notDirectory || error == .tooManySymbolicLinkLevels {
+                throw TokenKeepError(
+                    .denied, "\(path) is not a directory, or is a symbolic link", module: "vault",
+                    hint: "move it away, or set TOKENKEEP_VAULT to where it leads")
+            }
+            throw error.error("cannot open \(path)")
+        }
+        guard let descriptor else { return nil }
+        let directory = VaultDirectory(path: path, descriptor: descriptor)
+        try directory.checkOwner()
+        return directory
+    }
+
+    /// Makes the directory and what is missing above it, durably, and opens it.
+    ///
+    /// The directory above the vault is synced even where the vault is there: another process may have made it just now.
+    package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
+        var prefix = ""
+        let components = path.split(separator: "/")
+        for (index, component) in components.enumerated() {
+            let parent = prefix.isEmpty ? "/" : prefix
+            prefix += "/" + component
+            do throws(Errno) {
+                var isNew = false
+                if try SystemCall.status(of: prefix, in: AT_FDCWD) == nil {
+                    isNew = try SystemCall.makeDirectory(prefix, in: AT_FDCWD)
+                }
+                guard isNew || index == components.count - 1 else { continue }
+                if let above = try SystemCall.openFollowing(parent, directoryFlags) { try SystemCall.sync(above) }
+            } catch {
+                throw error.error("cannot make the directory \(prefix)")
+            }
+        }
+        guard let directory = try open(path) else {
+            throw TokenKeepError(.io, "\(path) vanished while it was made", module: "vault")
+        }
+        return directory
+    }
+
+    private func checkOwner() throws(TokenKeepError) {
+        let status: FileStatus
+        do throws(Errno) {
+            status = try SystemCall.status(of: descriptor)
+        } catch {
+            throw error.error("cannot inspect \(path)")
+        }
+        guard status.owner == geteuid() else {
+            throw TokenKeepError(
+                .denied, "\(path) belongs to user \(status.owner), not to user \(geteuid())", module: "vault",
+                hint: "chown -R \(geteuid()) '\(path)', or set TOKENKEEP_VAULT to another place")
+        }
+        guard status.permissions & 0o077 == 0 else {
+            throw TokenKeepError(
+                .denied, "\(path) is open to other users (mode \(String(status.permissions, radix: 8)))",
+                module: "vault", hint: "chmod 700 '\(path)'")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import TokenKeepCore
+
+/// The content of `header` and `header.2`: the key hierarchy, wrapped (docs/format.md, section 3).
+package struct Header: Equatable, Sendable {
+    package static let maximumLength = 65_536
+    static let maximumSlots = 64
+    private static let signature = "TKHEADER"
+    private static let headLength = 216
+
+    package let vaultID: [UInt8]
+    package let era: UInt64
+    package let epoch: UInt64
+    let createdAt: UnixTime
+    /// The name key and the journal key, which the keyfile opens.
+    let nameKey: WrappedKey
+    let journalKey: WrappedKey
+    package let slots: [Slot]
+
+    /// Reads a header file's bytes. Its MACs are checked once their keys are open.
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
+        var reader = ByteReader(bytes)
+        try reader.signature(signature, version: 1)
+        let slotCount = Int(try reader.integer(UInt16.self, "number of slots"))
+        guard (1...maximumSlots).contains(slotCount) else { throw .malformed("its number of slots is not 1 to 64") }
+        guard try reader.integer(UInt32.self, "length") == bytes.count, bytes.count <= maximumLength else {
+            throw .malformed("its length is not what it says")
+        }
+        let vaultID = try reader.array(16, "vault id")
+        let era = try reader.integer(UInt64.self, "era")
+        let epoch = try reader.integer(UInt64.self, "epoch")
+        guard era != 0, epoch != 0 else { throw .malformed("its era or epoch is 0") }
+        let createdAt = UnixTime(try reader.integer(Int64.self, "date"))
+        let nameKey = try WrappedKey.parse(&reader, ofKeyfile: .name)
+        let journalKey = try WrappedKey.parse(&reader, ofKeyfile: .journal)
+        var slots: [Slot] = []
+        for _ in 0..<slotCount { slots.append(try Slot.parse(&reader)) }
+        _ = try reader.take(HeaderMAC.length * 2, "MACs")
+        try reader.end()
+        try SlotRules.check(slots)
+        return Header(
+            vaultID: vaultID, era: era, epoch: epoch, createdAt: createdAt, nameKey: nameKey, journalKey: journalKey,
+            slots: slots)
+    }
+
+    /// The file's bytes before the MACs.
+    func serializedWithoutMACs() -> [UInt8] {
+        var body = ByteWriter(capacity: 1024)
+        for slot in slots { slot.write(to: &body) }
+        var writer = ByteWriter(capacity: 1024)
+        writer.append(Header.signature.utf8)
+        writer.append(integer: UInt16(1))
+        writer.append(integer: UInt16(slots.count))
+        writer.append(integer: UInt32(Header.headLength + body.bytes.count + HeaderMAC.length * 2))
+        writer.append(vaultID)
+        writer.append(integer: era)
+        writer.append(integer: epoch)
+        writer.append(integer: createdAt.rawValue)
+        for key in [nameKey, journalKey] {
+            writer.append(integer: key.id)
+            writer.append(key.box)
+        }
+        writer.append(body.bytes)
+        return writer.bytes
+    }
+
+    /// The next header of the era, with other slots.
+    func with(slots: [Slot]) -> Header {
+        Header(
+            vaultID: vaultID, era: era, epoch: epoch &+ 1, createdAt: createdAt, nameKey: nameKey,
+            journalKey: journalKey, slots: slots)
+    }
+}
+
+extension Header {
+    /// The slots of the types that this version knows.
+    package var knownSlots: [KnownSlot] {
+        slots.compactMap { slot in
+            guard case .known(let known) = slot else { return nil }
+            return known
+        }
+    }
+
+    /// The slot of a type; nil if there is none.
+    package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
+
+    /// The slots without those of some types.
+    package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
+        slots.filter { slot in
+            guard case .known(let known) = slot else { return true }
+            return !types.contains(known.type)
+        }
+    }
+
+    /// The types of slots that this version does not know.
+    package var unknownTypes: [UInt16] {
+        slots.compactMap { slot in
+            guard case .other(let type, _) = slot else { return nil }
+            return type
+        }
+    }
+
+    /// Whether a password is set.
+    package var hasPassword: Bool { slot(.password) != nil }
+
+    /// Whether a key is kept only for items that other modules hold sealed.
+    package var hasRetiringKeys: Bool { knownSlots.contains { $0.keys.contains(where: \.isRetiring) } }
+
+    /// Whether a key of this purpose and id stands in any slot.
+    package func names(_ id: UInt64, _ purpose: KeyPurpose) -> Bool {
+        knownSlots.contains { $0.keys.contains { $0.id == id && $0.purpose == purpose } }
+    }
+}

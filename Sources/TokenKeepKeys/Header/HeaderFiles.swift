@@ -1,0 +1,77 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// The two copies of an era's header, and its keyfile, as files.
+package enum HeaderFiles {
+    /// The copies in the order in which they are read.
+    package static let names = ["header", "header.2"]
+
+    static func write(
+        _ header: [UInt8], to name: String, in era: EraDirectory
+    ) throws(TokenKeepError) {
+        try header.lent { bytes throws(TokenKeepError) in
+            try VaultFiles.replace(name, in: era.descriptor, with: bytes)
+        }
+    }
+
+    /// The copies that are missing.
+    package static func missing(in era: EraDirectory) throws(TokenKeepError) -> [String] {
+        var missing: [String] = []
+        for name in names where try !VaultFiles.exists(name, in: era.descriptor) { missing.append(name) }
+        return missing
+    }
+
+    /// Reads one copy and opens it with the keyfile.
+    static func open(
+        _ name: String, of era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
+    ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
+        guard let file = try VaultFiles.readVersioned(name, in: era.descriptor, atMost: Header.maximumLength) else {
+            throw FormatFault.malformed("it is missing").error(in: name)
+        }
+        do throws(FormatFault) {
+            let keys = try KeyRing.open(
+                headerFile: file, keyfile: keyfile, era: era.number, residentKeys: residentKeys)
+            return (file, keys)
+        } catch {
+            throw error.error(in: name)
+        }
+    }
+
+    /// The copies that fail; a writer sets them aside.
+    static func failing(
+        in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
+    ) throws(TokenKeepError) -> [String] {
+        var failing: [String] = []
+        for name in names {
+            do throws(TokenKeepError) {
+                _ = try open(name, of: era, with: keyfile, residentKeys)
+            } catch {
+                // A later version's header is never replaced.
+                guard error.status == .corrupt else { throw error }
+                failing.append(name)
+            }
+        }
+        return failing
+    }
+
+    /// The era's keyfile.
+    ///
+    /// - Throws: ``Status/corrupt`` if it is missing or damaged.
+    static func keyfile(of era: EraDirectory) throws(TokenKeepError) -> Keyfile {
+        guard let bytes = try VaultFiles.readVersionedSecret(Keyfile.name, in: era.descriptor, atMost: Keyfile.length)
+        else {
+            throw TokenKeepError(
+                .corrupt, "the vault in \(era.path) has lost its keyfile", module: "vault", hint: keyfileHint)
+        }
+        do throws(FormatFault) {
+            return try bytes.withUnsafeBytes { bytes throws(FormatFault) in try Keyfile.parse(bytes) }
+        } catch {
+            let error = error.error(in: Keyfile.name)
+            guard error.status == .corrupt else { throw error }
+            throw TokenKeepError(error.status, error.message, module: "vault", hint: keyfileHint)
+        }
+    }
+
+    private static let keyfileHint = "restore the file keyfile from a backup: without it nothing can be opened"
+}

@@ -1,0 +1,46 @@
+import CSodium
+import TokenKeepCore
+
+/// The two MACs at the end of a header file.
+///
+/// Without the keyfile nobody alters the header unseen (A). Without the password nobody adds or alters a slot, a key, a
+/// cost or the epoch (B): the header key is wrapped by the slot that a password opens.
+enum HeaderMAC {
+    static let length = 32
+
+    /// Checks MAC A of a header file.
+    ///
+    /// - Parameter key: the name key's subkey for it.
+    static func checkA(_ file: [UInt8], key: SecretBytes) throws(FormatFault) {
+        let expected = digest(Array(file.dropLast(length * 2)), key)
+        guard areEqual(Array(file.dropLast(length).suffix(length)), expected) else {
+            throw .malformed("its MAC is wrong")
+        }
+    }
+
+    /// Whether MAC B of a header file is right.
+    ///
+    /// - Parameter headerKey: the header key itself.
+    static func isRightB(_ file: [UInt8], headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
+        guard file.count > length * 2 else { return false }
+        let expected = digest(Array(file.dropLast(length)), try Subkey.ofHeaderKey(headerKey))
+        return areEqual(Array(file.suffix(length)), expected)
+    }
+
+    /// A header file's bytes with both MACs.
+    static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8] {
+        let body = header.serializedWithoutMACs()
+        let withA = body + digest(body, nameMAC)
+        return withA + digest(withA, try Subkey.ofHeaderKey(headerKey))
+    }
+
+    private static func digest(_ bytes: [UInt8], _ key: SecretBytes) -> [UInt8] {
+        bytes.withUnsafeBytes { bytes in
+            key.withUnsafeBytes { KeyedHash.digest(of: bytes, key: $0, count: length) }
+        }
+    }
+
+    static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count && sodium_memcmp(left, right, left.count) == 0
+    }
+}

@@ -1,0 +1,95 @@
+package import TokenKeepCore
+
+/// What an unlock verified about a vault's header, kept in the kernel while the vault is unlocked (docs/format.md, "While
+/// the vault is unlocked"). Every later reader compares the header with it.
+package struct HeaderTrust: Equatable {
+    /// One verified header. During a change of keys the present era and the next one have an entry each.
+    struct Entry: Equatable {
+        let era: UInt64
+        let epoch: UInt64
+        let hash: [UInt8]
+        /// nil after a lock.
+        var headerKey: SecretBytes?
+
+        init(_ header: Header, file: [UInt8], headerKey: SecretBytes?) {
+            era = header.era
+            epoch = header.epoch
+            hash = HeaderTrust.hash(of: file)
+            self.headerKey = headerKey
+        }
+
+        fileprivate init(era: UInt64, epoch: UInt64, hash: [UInt8], headerKey: SecretBytes?) {
+            self.era = era
+            self.epoch = epoch
+            self.hash = hash
+            self.headerKey = headerKey
+        }
+    }
+
+    var entries: [Entry]
+    /// The vault's path: the keys of a vault that is gone from there are dropped.
+    let path: String
+
+    static let maximumLength = 1 + 2 * entryLength + 4096
+    private static let entryLength = 80
+
+    /// Refuses a header that is older than the verified one, or was altered since without the password.
+    ///
+    /// - Throws: ``Status/corrupt``.
+    func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
+        guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
+        if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
+        guard header.epoch >= entry.epoch else { throw HeaderTrust.refusal }
+        guard let headerKey = entry.headerKey else { return }
+        guard try HeaderMAC.isRightB(file, headerKey: headerKey) else { throw HeaderTrust.refusal }
+    }
+
+    /// The error of a header that is not the one in force.
+    package static let refusal = TokenKeepError(
+        .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
+        hint: "nothing was changed; put the right files header and keyfile back, or restore the whole vault")
+
+    static func hash(of file: [UInt8]) -> [UInt8] {
+        file.withUnsafeBytes { KeyedHash.digest(of: $0, count: 32) }
+    }
+
+    /// The payload of the kernel key.
+    func serialized() throws(TokenKeepError) -> SecretBytes {
+        let path = Array(self.path.utf8)
+        let count = 1 + entries.count * HeaderTrust.entryLength
+        return try SecretBytes(count: count + path.count) { payload in
+            payload[0] = UInt8(entries.count)
+            for (index, entry) in entries.enumerated() {
+                var head = ByteWriter()
+                head.append(integer: entry.era)
+                head.append(integer: entry.epoch)
+                head.append(entry.hash)
+                let start = 1 + index * HeaderTrust.entryLength
+                UnsafeMutableRawBufferPointer(rebasing: payload[start...]).copyBytes(from: head.bytes)
+                entry.headerKey?.withUnsafeBytes {
+                    UnsafeMutableRawBufferPointer(rebasing: payload[(start + 48)..<(start + 80)]).copyMemory(from: $0)
+                }
+            }
+            UnsafeMutableRawBufferPointer(rebasing: payload[count...]).copyBytes(from: path)
+        }
+    }
+
+    /// Reads a payload; another program of the user may have written anything.
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
+        var reader = ByteReader(bytes)
+        let count = Int(try reader.integer(UInt8.self, "number of entries"))
+        guard (1...2).contains(count) else { throw .malformed("it has not one or two entries") }
+        var entries: [Entry] = []
+        for _ in 0..<count {
+            let era = try reader.integer(UInt64.self, "era")
+            let epoch = try reader.integer(UInt64.self, "epoch")
+            let hash = try reader.array(32, "hash")
+            let key = try reader.take(32, "header key")
+            let headerKey = try FormatFault.needing { () throws(TokenKeepError) in
+                key.contains { $0 != 0 } ? try SecretBytes(copying: key) : nil
+            }
+            entries.append(Entry(era: era, epoch: epoch, hash: hash, headerKey: headerKey))
+        }
+        return HeaderTrust(entries: entries, path: try reader.text(reader.remaining, "path"))
+    }
+}

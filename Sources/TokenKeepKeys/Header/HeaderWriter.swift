@@ -1,0 +1,73 @@
+import SystemPackage
+package import TokenKeepCore
+
+/// Replaces the header of the era in force: a change of the password alone, a recovery code, the dropping of retiring keys.
+package struct HeaderWriter {
+    /// How long other processes may hold items before a change is given up, in milliseconds.
+    private static let patience: UInt32 = 30_000
+
+    private let opener: VaultOpener
+
+    package init(_ opener: VaultOpener) { self.opener = opener }
+
+    /// Replaces both copies while nobody writes: `header.2` first, so that a reader always finds the old or the new one
+    /// whole.
+    ///
+    /// - Parameters:
+    ///   - vault: what the change was made of; it must still be so.
+    ///   - headerKey: the key with which ``Header`` was verified.
+    ///   - keys: the open keys that are kept for later callers.
+    ///   - check: refuses under the lock of the whole vault.
+    /// - Throws: ``Status/conflict`` if another process changed the keys meanwhile.
+    package func replace(
+        of vault: OpenVault, slots: [Slot], headerKey: SecretBytes, keeping keys: [OpenKey], _ call: CallContext,
+        check: () throws(TokenKeepError) -> Void = {}
+    ) throws(TokenKeepError) -> OpenVault {
+        let lock = try VaultLock(.whole, of: vault.directory, call.until(Deadline(milliseconds: HeaderWriter.patience)))
+        defer { lock.release() }
+        guard let present = try opener.open(fresh: true), present.headerFile == vault.headerFile else {
+            throw TokenKeepError(
+                .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+        }
+        guard try HeaderMAC.isRightB(present.headerFile, headerKey: headerKey) else {
+            throw FormatFault.malformed("it was altered by somebody who does not know the password").error(in: "header")
+        }
+        try check()
+        let header = present.keys.header.with(slots: slots)
+        let file = try file(of: header, present, headerKey)
+        let keyfile = try HeaderFiles.keyfile(of: present.era)
+        for name in try HeaderFiles.failing(in: present.era, with: keyfile, opener.residentKeys)
+        where try VaultFiles.exists(name, in: present.era.descriptor) {
+            try VaultFiles.setAside(name, in: present.era.descriptor)
+        }
+        for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
+        try trust(header, file, headerKey, keeping: keys)
+        guard let written = try opener.open(fresh: true) else {
+            throw TokenKeepError(.io, "the vault vanished while its keys were changed", module: "vault")
+        }
+        return written
+    }
+
+    /// The header's bytes, which a reader would take.
+    private func file(
+        of header: Header, _ present: OpenVault, _ headerKey: SecretBytes
+    ) throws(TokenKeepError) -> [UInt8] {
+        let file = try HeaderMAC.file(of: header, nameMAC: present.keys.headerMAC, headerKey: headerKey)
+        do throws(FormatFault) {
+            guard try file.lent({ bytes throws(FormatFault) in try Header.parse(bytes) }) == header else {
+                throw .malformed("it reads otherwise")
+            }
+        } catch {
+            throw TokenKeepError(.internal, "the vault's header would not be readable: \(error)", module: "vault")
+        }
+        return file
+    }
+
+    private func trust(
+        _ header: Header, _ file: [UInt8], _ headerKey: SecretBytes, keeping keys: [OpenKey]
+    ) throws(TokenKeepError) {
+        guard header.hasPassword else { return }
+        let entry = HeaderTrust.Entry(header, file: file, headerKey: headerKey)
+        try opener.residentKeys.keep(keys, HeaderTrust(entries: [entry], path: opener.path), of: header.vaultID)
+    }
+}

@@ -1,0 +1,43 @@
+/// Which slots, and which keys in them, may stand together in a header (docs/format.md, "Which slots may stand
+/// together"). With a password set, no keyfile slot gives a class, metadata or presence key, whoever wrote the header.
+enum SlotRules {
+    /// - Throws: ``FormatFault/malformed(_:)`` for any other combination.
+    static func check(_ slots: [Slot]) throws(FormatFault) {
+        let known = slots.compactMap { slot -> KnownSlot? in
+            guard case .known(let known) = slot else { return nil }
+            return known
+        }
+        let keyfiles = known.filter { $0.type == .keyfile }
+        let passwords = known.filter { $0.type == .password }
+        let recoveries = known.filter { $0.type == .recovery }
+        switch (keyfiles.count, passwords.count, recoveries.count) {
+        case (1, 0, 0), (0, 1, 0...1): break
+        default: throw .malformed("its slots may not stand together")
+        }
+        for slot in known where slot.type != .device { try checkKeys(of: slot) }
+        if let recovery = recoveries.first, let password = passwords.first {
+            try check(recovery, isCoveredBy: password)
+        }
+    }
+
+    private static func checkKeys(of slot: KnownSlot) throws(FormatFault) {
+        guard Set(slot.keys.map(\.id)).count == slot.keys.count else { throw .malformed("a slot names a key twice") }
+        let current = slot.keys.filter { !$0.isRetiring }.map(\.purpose)
+        let needed = EraKeys.purposes(withPassword: slot.type == .password)
+        guard current.count == needed.count, Set(current) == Set(needed) else {
+            throw .malformed("a slot has not the keys that its type has")
+        }
+        guard slot.type == .password || !slot.keys.contains(where: { $0.purpose == .presence }) else {
+            throw .malformed("a slot has a presence key that its type has not")
+        }
+    }
+
+    private static func check(_ recovery: KnownSlot, isCoveredBy password: KnownSlot) throws(FormatFault) {
+        let isCovered = recovery.keys.allSatisfy { key in
+            password.keys.contains {
+                $0.id == key.id && $0.purpose == key.purpose && $0.isRetiring == key.isRetiring
+            }
+        }
+        guard isCovered else { throw .malformed("the recovery slot has a key that the password's slot has not") }
+    }
+}

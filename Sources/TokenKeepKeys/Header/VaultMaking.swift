@@ -1,0 +1,62 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// Makes a new vault, each file durable before the next; the next try completes what a crash left.
+package enum VaultMaking {
+    /// Makes the vault, or the copy of its header that is missing.
+    ///
+    /// - Throws: ``Status/invalid`` if the directory holds other files, ``Status/corrupt`` if it was a vault.
+    package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
+        let directory = try VaultDirectory.make(opener.path)
+        if try directory.currentEra() == nil { try refuseIfForeign(directory) }
+        let lock = try VaultLock(.whole, of: directory, call)
+        defer { lock.release() }
+        if let vault = try opener.open() { return try complete(vault) }
+        for era in try directory.eras() { try EraRemoval.remove(era, of: directory) }
+        let era = try EraDirectory.make(1, of: directory)
+        try Sodium.start()
+        let made = try EraKeys.make(
+            vaultID: RandomBytes.make(16), era: 1, opener: .keyfile, journalKey: nil, retiring: [])
+        try made.write(to: era)
+        try VaultFiles.sync(directory.descriptor, after: "making the vault")
+        try directory.switchTo(1)
+        opener.residentKeys.dropKeysOfLostVaults()
+    }
+
+    /// Writes the copy of the header that is missing. The copy that is there was opened: damage must not spread.
+    private static func complete(_ vault: OpenVault) throws(TokenKeepError) {
+        for name in try HeaderFiles.missing(in: vault.era) {
+            try HeaderFiles.write(vault.headerFile, to: name, in: vault.era)
+        }
+    }
+
+    /// Refuses a directory that has records but no `current`: a new vault would make them unreadable for good.
+    static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
+        for number in try directory.eras() {
+            guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
+                try VaultFiles.names(in: records).contains(where: { Hexadecimal.bytes($0, count: 16) != nil })
+            else { continue }
+            // Another process may have made the vault meanwhile.
+            guard try directory.currentEra() == nil else { return }
+            throw TokenKeepError(
+                .corrupt, "the vault in \(directory.path) has records but no link \(EraDirectory.link)",
+                module: "vault",
+                hint: "restore it: ln -s \(EraDirectory.name(number)) '\(directory.path)/\(EraDirectory.link)'")
+        }
+    }
+
+    /// A vault is not made among a user's own files.
+    private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
+        let own = ["lock", "generation", "changed", EraDirectory.link]
+        let foreign = try VaultFiles.names(in: directory.descriptor).first { name in
+            // File systems put names of their own into a directory.
+            name != "lost+found" && !name.hasPrefix(".nfs") && EraDirectory.number(of: name) == nil
+                && !own.contains { name == $0 || name == $0 + ".tmp" }
+        }
+        guard let foreign else { return }
+        throw TokenKeepError(
+            .invalid, "\(directory.path) is no vault and holds other files (\(foreign))", module: "vault",
+            hint: "choose a directory that is empty or does not exist")
+    }
+}

@@ -1,0 +1,155 @@
+package import TokenKeepCore
+
+/// The keys of one era of a vault, as far as they are open. A changed header makes another ring.
+///
+/// Keys that the keyfile opens are held here. A key that a password opened is read from where an unlock keeps it, at each
+/// use: another process may have locked the vault meanwhile.
+package struct KeyRing: Sendable {
+    /// The length of every key, in bytes.
+    package static let keyLength = 32
+
+    package let header: Header
+    /// Makes the file names of records.
+    package let names: SecretBytes
+    /// Seals the states of records, and notes.
+    package let states: SecretBytes
+    /// Makes versions, fingerprints, IDs and machine hashes.
+    package let journal: JournalKeys
+    let headerMAC: SecretBytes
+    /// Carried into the next era.
+    let journalKey: OpenKey
+    private let opened: [OpenKey]
+    private let residentKeys: ClassKeyStore
+
+    package var vaultID: [UInt8] { header.vaultID }
+    package var era: UInt64 { header.era }
+
+    private init(
+        header: Header, nameKey: OpenKey, journalKey: OpenKey, residentKeys: ClassKeyStore
+    ) throws(TokenKeepError) {
+        self.header = header
+        names = try Subkey.ofNameKey(nameKey.bytes, for: .names)
+        states = try Subkey.ofNameKey(nameKey.bytes, for: .states)
+        headerMAC = try Subkey.ofNameKey(nameKey.bytes, for: .headerMAC)
+        journal = try JournalKeys(journalKey.bytes)
+        self.journalKey = journalKey
+        self.residentKeys = residentKeys
+        opened = []
+    }
+
+    private init(_ other: KeyRing, with keys: [OpenKey]) {
+        header = other.header
+        names = other.names
+        states = other.states
+        headerMAC = other.headerMAC
+        journal = other.journal
+        journalKey = other.journalKey
+        residentKeys = other.residentKeys
+        opened = other.opened + keys
+    }
+
+    /// Opens a header file with the keyfile: checks MAC A, and without a password MAC B.
+    ///
+    /// - Parameter era: the number of the directory in which the file lies.
+    static func open(
+        headerFile: [UInt8], keyfile: Keyfile, era: UInt64, residentKeys: ClassKeyStore
+    ) throws(FormatFault) -> KeyRing {
+        let header = try headerFile.lent { bytes throws(FormatFault) in try Header.parse(bytes) }
+        guard header.vaultID == keyfile.vaultID else { throw .malformed("the keyfile belongs to another vault") }
+        guard header.era == era, keyfile.era == era else { throw .malformed("it belongs to another era") }
+        let derived = try FormatFault.needing { () throws(TokenKeepError) in try keyfile.derived() }
+        let outside = WrappedKey.Place(vaultID: header.vaultID, era: era, slotType: .keyfile, slotID: 0)
+        let nameKey = try header.nameKey.open(at: outside, with: derived.wrapping)
+        let journalKey = try header.journalKey.open(at: outside, with: derived.wrapping)
+        let ring = try FormatFault.needing { () throws(TokenKeepError) in
+            try KeyRing(header: header, nameKey: nameKey, journalKey: journalKey, residentKeys: residentKeys)
+        }
+        try HeaderMAC.checkA(headerFile, key: ring.headerMAC)
+        guard let slot = header.slot(.keyfile) else { return ring }
+        guard let keys = try slot.open(with: derived, of: header, headerFile) else {
+            throw .malformed("the commitment of its keyfile slot is wrong")
+        }
+        return ring.adding(keys)
+    }
+
+    /// The same ring with more keys open, for the length of an operation.
+    package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
+
+    /// The key that a record names.
+    ///
+    /// - Throws: ``FormatFault/unknownKey`` if the header does not name it, ``FormatFault/lockedKey`` if it is not open.
+    package func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
+        if let key = opened.first(where: { $0.id == id && $0.purpose == purpose }) { return key.bytes }
+        guard header.names(id, purpose) else { throw .unknownKey }
+        return try resident(id, purpose)
+    }
+
+    /// The key that seals new items.
+    package func currentKey(for purpose: KeyPurpose) throws(FormatFault) -> OpenKey {
+        if let key = opened.first(where: { $0.purpose == purpose && !$0.isRetiring }) { return key }
+        guard let id = currentKeyID(for: purpose) else { throw .lockedKey }
+        return OpenKey(purpose: purpose, isRetiring: false, id: id, bytes: try resident(id, purpose))
+    }
+
+    /// The id of the key that seals new items, open or not; nil if the vault has none for the purpose.
+    package func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
+        for slot in header.knownSlots {
+            if let key = slot.current(purpose) { return key.id }
+        }
+        return nil
+    }
+
+    /// Whether the current key of a purpose is open.
+    package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
+
+    private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
+        let key = try FormatFault.needing { () throws(TokenKeepError) in
+            try residentKeys.key(id, for: purpose, of: vaultID)
+        }
+        guard let key else { throw .lockedKey }
+        return key
+    }
+}
+
+extension KnownSlot {
+    private func place(in header: Header) -> WrappedKey.Place {
+        WrappedKey.Place(vaultID: header.vaultID, era: header.era, slotType: type, slotID: id)
+    }
+
+    /// Opens every key of the slot: compares the commitment, then checks MAC B, then unwraps.
+    ///
+    /// - Returns: nil if the commitment is another: the password is wrong.
+    /// - Throws: ``FormatFault/malformed(_:)`` if the header was altered without the slot's password.
+    func open(
+        with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
+    ) throws(FormatFault) -> [OpenKey]? {
+        guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
+        guard let wrapped = current(.header) else { throw .malformed("a slot has no header key") }
+        let headerKey = try wrapped.open(at: place(in: header), with: derived.wrapping)
+        let isRight = try FormatFault.needing { () throws(TokenKeepError) in
+            try HeaderMAC.isRightB(headerFile, headerKey: headerKey.bytes)
+        }
+        guard isRight else { throw .malformed("it was altered by somebody who does not know the password") }
+        return try openUnchecked(with: derived, of: header)
+    }
+
+    /// Opens every key of the slot without MAC B: for a change of all keys alone.
+    func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
+        guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
+        var opened: [OpenKey] = []
+        for key in keys { opened.append(try key.open(at: place(in: header), with: derived.wrapping)) }
+        return opened
+    }
+
+    /// A slot that wraps keys.
+    static func wrapping(
+        _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
+        era: UInt64
+    ) -> KnownSlot {
+        let id = RandomBytes.id()
+        let place = WrappedKey.Place(vaultID: vaultID, era: era, slotType: type, slotID: id)
+        return KnownSlot(
+            type: type, id: id, derivation: derivation, createdAt: .now, commitment: derived.commitment,
+            keys: keys.map { WrappedKey.wrapping($0, at: place, with: derived.wrapping) }, extension: [])
+    }
+}

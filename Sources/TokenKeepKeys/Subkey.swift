@@ -1,0 +1,69 @@
+import CSodium
+package import TokenKeepCore
+
+/// Keys derived from keys (docs/format.md, "Keys").
+package enum Subkey {
+    /// The uses of the name key.
+    enum NameKeyUse: UInt64 {
+        case names = 1
+        case states = 2
+        case headerMAC = 3
+    }
+
+    /// The uses of the journal key.
+    enum JournalKeyUse: UInt64 {
+        case ids = 1
+        case machines = 2
+        case versions = 3
+        case fingerprints = 4
+    }
+
+    /// The key for one use of the name key.
+    static func ofNameKey(_ key: SecretBytes, for use: NameKeyUse) throws(TokenKeepError) -> SecretBytes {
+        try derive(from: key, number: use.rawValue, context: "TKname__")
+    }
+
+    /// The key for one use of the journal key.
+    static func ofJournalKey(_ key: SecretBytes, for use: JournalKeyUse) throws(TokenKeepError) -> SecretBytes {
+        try derive(from: key, number: use.rawValue, context: "TKjourn_")
+    }
+
+    /// The key of MAC B.
+    static func ofHeaderKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        try derive(from: key, number: 1, context: "TKheader")
+    }
+
+    /// The key of items that ask at each use.
+    package static func joining(
+        _ classKey: SecretBytes, _ presenceKey: SecretBytes
+    ) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(count: KeyRing.keyLength) { key in
+            guard let start = key.bindMemory(to: UInt8.self).baseAddress else { return }
+            classKey.withUnsafeBytes { classKey in
+                presenceKey.withUnsafeBytes { presenceKey in
+                    _ = crypto_generichash(
+                        start, key.count, presenceKey.bindMemory(to: UInt8.self).baseAddress, UInt64(presenceKey.count),
+                        classKey.bindMemory(to: UInt8.self).baseAddress, classKey.count)
+                }
+            }
+        }
+    }
+
+    /// libsodium's crypto_kdf: 32 bytes.
+    static func derive(
+        from key: SecretBytes, number: UInt64, context: String
+    ) throws(TokenKeepError) -> SecretBytes {
+        let context = context.utf8.map { CChar(bitPattern: $0) }
+        guard key.count == Int(crypto_kdf_KEYBYTES), context.count == Int(crypto_kdf_CONTEXTBYTES) else {
+            throw TokenKeepError(.internal, "a key or context of the wrong length", module: "vault")
+        }
+        return try SecretBytes(count: KeyRing.keyLength) { subkey in
+            key.withUnsafeBytes { key in
+                guard let subkey = subkey.bindMemory(to: UInt8.self).baseAddress,
+                    let key = key.bindMemory(to: UInt8.self).baseAddress
+                else { return }
+                _ = crypto_kdf_derive_from_key(subkey, KeyRing.keyLength, number, context, key)
+            }
+        }
+    }
+}
