@@ -43,24 +43,24 @@ static int make_pipe(int ends[2]) {
 typedef struct start {
     const char *path;
     char *const *environment;
-    int input, output, leash, shows_errors;
+    int input, output, death_pipe, shows_errors;
     pid_t caller;
     volatile int error;
 } start;
 
 /* One that no shell script takes for itself. */
-enum { leash_number = 63 };
+enum { death_pipe_number = 63 };
 
 /* The descriptor that the program keeps: when the other end goes, which is with its caller, the kernel kills
  * the group. Without it the program alone is killed. */
-static void put_on_leash(int leash) {
-    (void)fcntl(leash, F_SETOWN, -getpid());
-    (void)fcntl(leash, F_SETSIG, SIGKILL);
-    (void)fcntl(leash, F_SETFL, O_ASYNC | O_NONBLOCK);
-    if (leash == leash_number)
-        (void)fcntl(leash, F_SETFD, 0);
-    else if (dup2(leash, leash_number) < 0)
-        close(leash_number); /* whatever has the number */
+static void put_on_death_pipe(int death_pipe) {
+    (void)fcntl(death_pipe, F_SETOWN, -getpid());
+    (void)fcntl(death_pipe, F_SETSIG, SIGKILL);
+    (void)fcntl(death_pipe, F_SETFL, O_ASYNC | O_NONBLOCK);
+    if (death_pipe == death_pipe_number)
+        (void)fcntl(death_pipe, F_SETFD, 0);
+    else if (dup2(death_pipe, death_pipe_number) < 0)
+        close(death_pipe_number); /* whatever has the number */
 }
 
 static int close_between(unsigned first, unsigned last) {
@@ -72,13 +72,13 @@ static int close_between(unsigned first, unsigned last) {
 }
 
 static void close_others(void) {
-    if (close_between(3, leash_number - 1) == 0 && close_between(leash_number + 1, ~0u) == 0)
+    if (close_between(3, death_pipe_number - 1) == 0 && close_between(death_pipe_number + 1, ~0u) == 0)
         return;
     struct rlimit limit; /* a kernel before 5.9 */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         limit.rlim_cur = 1024;
     for (int number = 3; (rlim_t)number < limit.rlim_cur; number++)
-        if (number != leash_number)
+        if (number != death_pipe_number)
             close(number);
 }
 
@@ -96,7 +96,7 @@ static int prepare(const start *plan) {
     }
     if (chdir("/") != 0)
         return -1;
-    put_on_leash(plan->leash);
+    put_on_death_pipe(plan->death_pipe);
     close_others();
     struct sigaction action = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++)
@@ -159,12 +159,12 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
     int error = make_pipes(pipes);
     if (error != 0)
         return error;
-    int *input = pipes[0], *output = pipes[1], *leash = pipes[2];
+    int *input = pipes[0], *output = pipes[1], *death_pipe = pipes[2];
     start plan = {.path = path,
                   .environment = environment,
                   .input = input[0],
                   .output = output[1],
-                  .leash = leash[0],
+                  .death_pipe = death_pipe[0],
                   .shows_errors = shows_errors};
     if (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0)
         error = errno;
@@ -174,8 +174,8 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
     close(output[1]);
     program->input = input[1];
     program->output = output[0];
-    program->leash = leash[0];
-    program->leash_end = leash[1];
+    program->death_pipe = death_pipe[0];
+    program->death_pipe_end = death_pipe[1];
     if (error != 0) {
         close(input[1]);
         close(output[0]);
@@ -186,9 +186,9 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
 
 void tokenkeep_program_let_go(const tokenkeep_program *program) {
     /* What it left running on purpose is not killed. */
-    (void)fcntl(program->leash, F_SETFL, 0);
-    close(program->leash_end);
-    close(program->leash);
+    (void)fcntl(program->death_pipe, F_SETFL, 0);
+    close(program->death_pipe_end);
+    close(program->death_pipe);
 }
 
 int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {

@@ -1,5 +1,5 @@
 import Glibc
-import TokenKeepStack
+import TokenKeepEngine
 
 extension TokenStore {
     /// What changes in the store from the first element on: items saved and cleared, by whichever process.
@@ -21,7 +21,7 @@ extension TokenStore {
 
     /// The changes of a store, without values.
     ///
-    /// The first element is always ``ItemChange/readAgain``: from then on nothing is missed, so that what is read after it
+    /// The first element is always ``ItemChange/listAgain``: from then on nothing is missed, so that what is read after it
     /// is the present. Then an element comes for each difference to what was there before: an item that only moves to
     /// another module, or is saved as it was, has not changed, and several changes of one item may be one element. What
     /// other programs do in the Secret Service is seen when the service signals it, else within half a minute. Memory-only

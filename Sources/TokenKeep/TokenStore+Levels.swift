@@ -1,4 +1,4 @@
-import TokenKeepStack
+import TokenKeepEngine
 
 extension TokenStore {
     /// Unlocks the vault with its password, for every process of the user; where the kernel's keyring cannot be used, for

@@ -1,5 +1,5 @@
 @_exported public import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// Keeps session tokens: saves, loads and clears them, in the words of the C API.
 ///

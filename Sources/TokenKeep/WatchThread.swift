@@ -1,7 +1,7 @@
 import CSystemShims
 import Glibc
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// Waits for the changes of a store on a thread of its own: the cooperative pool never waits.
 final class WatchThread: Sendable {
@@ -24,7 +24,7 @@ final class WatchThread: Sendable {
 
     deinit { close(end) }
 
-    /// The next change, after ``ItemChange/readAgain`` at first; nil once the task is cancelled.
+    /// The next change, after ``ItemChange/listAgain`` at first; nil once the task is cancelled.
     func next() async throws(TokenKeepError) -> ItemChange? {
         let result: Result<ItemChange?, TokenKeepError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -46,7 +46,7 @@ final class WatchThread: Sendable {
             guard let watch = watch.withLock({ $0 }) else {
                 let made = try StoreWatch(engine, service: service, cancellation: cancellation)
                 watch.withLock { $0 = made }
-                return .success(cancellation.isCancelled ? nil : .readAgain)
+                return .success(cancellation.isCancelled ? nil : .listAgain)
             }
             while true {
                 var pollers = [

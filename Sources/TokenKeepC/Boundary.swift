@@ -1,7 +1,7 @@
 import CTokenKeep
 import Glibc
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 // How every entry point of the C API behaves, in the order in which it does so:
 //

@@ -1,5 +1,5 @@
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 // What C holds by an opaque pointer is one of these objects, retained once for the caller.
 

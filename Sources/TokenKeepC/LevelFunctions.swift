@@ -1,6 +1,6 @@
 public import CTokenKeep
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 // Unlocking, locking and what is achieved: tokenkeep/store.h says what each function does.
 

@@ -1,6 +1,6 @@
 import CTokenKeep
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// A copy of a caller's structure, which may be older (shorter) or newer (longer) than ours.
 ///

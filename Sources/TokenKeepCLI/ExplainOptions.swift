@@ -1,5 +1,5 @@
 import ArgumentParser
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `--explain`: the option of every command that asks modules for items.
 struct ExplainOptions: ParsableArguments {

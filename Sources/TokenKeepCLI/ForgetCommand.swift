@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep forget MODULE`.
 struct ForgetCommand: ParsableCommand {
@@ -15,7 +15,7 @@ struct ForgetCommand: ParsableCommand {
             and what was cleared. So a module that can be reached is not forgotten while it is owed something: \
             tokenkeep sync settles that. On a terminal it is asked before.
 
-            Debts belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
+            PendingWrites belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
             anew, are given up with --every-machine; another one that is still in use takes the absence of its module for \
             an empty one then, until it uses it again.
 

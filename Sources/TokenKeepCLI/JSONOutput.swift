@@ -1,6 +1,6 @@
 import FoundationEssentials
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// What `--json` writes. Members are always there; what is not known is null.
 enum JSONOutput {
@@ -80,7 +80,7 @@ enum JSONOutput {
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
             case version, modules, owed
-            case owedProblem = "owed_problem"
+            case pendingProblem = "owed_problem"
             case isMemoryLocked = "memory_locked"
         }
 
@@ -88,13 +88,13 @@ enum JSONOutput {
         private let modules: [ModuleState]
         private let isMemoryLocked: Bool
         private let owed: [Owed]
-        private let owedProblem: Nullable<Problem>
+        private let pendingProblem: Nullable<Problem>
 
         /// Shows a status.
         init(_ status: StoreStatus) {
             modules = status.modules.map(ModuleState.init)
             owed = status.owed.entries.map(Owed.init)
-            owedProblem = Nullable(status.owed.problem.map(Problem.init))
+            pendingProblem = Nullable(status.owed.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
         }
     }
@@ -110,7 +110,7 @@ enum JSONOutput {
         private let isOfThisMachine: Bool
         private let namespace, service, account: Nullable<String>
 
-        fileprivate init(_ entry: OwedReport.Entry) {
+        fileprivate init(_ entry: PendingReport.Entry) {
             module = entry.debt.module
             what = entry.debt.kind == .put ? "item" : "removal"
             since = entry.debt.since.iso8601

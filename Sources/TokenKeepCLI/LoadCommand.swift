@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep load SERVICE ACCOUNT`.
 struct LoadCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep migrate --from MODULE --to MODULE`.
 struct MigrateCommand: ParsableCommand {

@@ -2,7 +2,7 @@ import ArgumentParser
 import TokenKeepConformance
 import TokenKeepCore
 import TokenKeepPlugin
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep module check TARGET [ARGUMENT …]`.
 struct ModuleCheckCommand: ParsableCommand {

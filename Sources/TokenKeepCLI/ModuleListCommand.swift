@@ -1,6 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep module list`.
 struct ModuleListCommand: ParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
-import TokenKeepVault
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// `tokenkeep password …`.
 struct PasswordCommand: ParsableCommand {

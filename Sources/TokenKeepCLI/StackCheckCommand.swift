@@ -1,5 +1,5 @@
 import ArgumentParser
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep stack check FILE`.
 struct StackCheckCommand: ParsableCommand {

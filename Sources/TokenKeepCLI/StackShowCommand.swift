@@ -1,6 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep stack show [NAME]`.
 struct StackShowCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// How to open the store: the options that every command has.
 struct StoreOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// `tokenkeep sync`.
 struct SyncCommand: ParsableCommand {
@@ -42,7 +42,7 @@ struct SyncCommand: ParsableCommand {
             Terminal.warn(
                 TokenKeepError(
                     .unavailable,
-                    "still owed to \(module), which this stack does not write to: \(OwedText.counts(owed))",
+                    "still owed to \(module), which this stack does not write to: \(PendingText.counts(owed))",
                     hint: "settle it with a stack that does: --stack NAME; if the module is gone for good: "
                         + "tokenkeep forget \(module)"))
         }
@@ -54,7 +54,7 @@ struct SyncCommand: ParsableCommand {
             return TokenKeepError(
                 .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
         }
-        let owed = "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.owedTo.joined(separator: " and "))"
+        let owed = "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.pendingModules.joined(separator: " and "))"
         if let obstacle = outcome.obstacle {
             return TokenKeepError(
                 .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")
@@ -62,7 +62,7 @@ struct SyncCommand: ParsableCommand {
         return TokenKeepError(
             .unavailable, owed,
             hint: "tokenkeep status says what is wrong with it; if it is gone for good: "
-                + "tokenkeep forget \(outcome.owedTo.first ?? "MODULE")")
+                + "tokenkeep forget \(outcome.pendingModules.first ?? "MODULE")")
     }
 }
 

@@ -5,11 +5,11 @@ public struct SaveOutcome: Sendable {
     /// The module that holds the item now.
     public let module: String
     /// The modules that could not be reached and get the item later.
-    public var owedTo: [String]
+    public var pendingModules: [String]
 
-    init(version: UInt64, module: String, owedTo: [String] = []) {
+    init(version: UInt64, module: String, pendingModules: [String] = []) {
         self.version = version
         self.module = module
-        self.owedTo = owedTo
+        self.pendingModules = pendingModules
     }
 }

@@ -1,5 +1,6 @@
 public import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// What an export came to.
 public struct ExportOutcome: Sendable {
@@ -91,7 +92,7 @@ extension Store {
     ) throws(TokenKeepError) -> ImportOutcome {
         var call = try begin(.save, until: Deadline(milliseconds: .max))
         let items = try ExportFile.read(path, passphrase: passphrase, in: arena)
-        for item in items { try checkDemands(of: item.details) }
+        for item in items { try checkRequirements(of: item.details) }
         var outcome = ImportOutcome()
         for (index, item) in items.enumerated() {
             progress?(index, items.count)
@@ -136,8 +137,8 @@ extension Store {
         call = granted
     }
 
-    private func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
-        guard !details.flags.isDisjoint(with: .demands) else { return }
-        try protection(of: details.accessLevel, details.flags).checkDemands(of: details)
+    private func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
+        guard !details.flags.isDisjoint(with: .requirements) else { return }
+        try protection(of: details.accessLevel, details.flags).checkRequirements(of: details)
     }
 }

@@ -1,5 +1,6 @@
 public import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 extension Store {
     /// Settles what the journal owes to modules of this stack on this machine, for items of every namespace.
@@ -20,13 +21,13 @@ extension Store {
     }
 
     /// What the journal owes, on this machine and on others.
-    public func owed() throws(TokenKeepError) -> OwedReport {
+    public func owed() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
-        return OwedReport(vault)
+        return PendingReport(vault)
     }
 
     /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
-    public func owedElsewhere() throws(TokenKeepError) -> [OwedReport.Entry] {
+    public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try owed().entries.filter { $0.isOfThisMachine && reconciler?.debts.isOurs($0.debt) != true }
     }
 
@@ -55,7 +56,7 @@ extension Store {
     /// - Throws: ``Status/policy`` where that is so.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
         let call = try begin(.any).withoutPrompts
-        let owed = OwedReport(vault).entries.count { $0.debt.module == name && $0.isOfThisMachine }
+        let owed = PendingReport(vault).entries.count { $0.debt.module == name && $0.isOfThisMachine }
         guard owed > 0, let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
             module.report(call).problem == nil
         else { return }

@@ -1,5 +1,6 @@
 package import TokenKeepCore
-package import TokenKeepVault
+package import TokenKeepKeys
+package import TokenKeepRecords
 
 extension Store: SealedPlaces {
     /// How long another process may hold one item, in milliseconds.

@@ -1,5 +1,6 @@
 public import TokenKeepCore
-public import TokenKeepVault
+public import TokenKeepKeys
+public import TokenKeepRecords
 
 /// What an unlock came to.
 public struct UnlockOutcome: Sendable {
@@ -63,7 +64,7 @@ extension Store {
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
         vault.probeKeyring()
         _ = try vault.exists()  // what is wrong with it is no protection
-        return Demands(dispatcher: dispatcher).protection(of: level, flags)
+        return ProtectionRequirements(dispatcher: dispatcher).protection(of: level, flags)
     }
 
     /// How often the user may answer wrongly.

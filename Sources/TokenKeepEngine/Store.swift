@@ -1,6 +1,7 @@
 import Glibc
 public import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// What a program opens: a stack of modules for one namespace. The engine under the C API, the Swift face and the
 /// command line.
@@ -179,7 +180,7 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
-            owed: OwedReport(vault))
+            owed: PendingReport(vault))
     }
 
     /// Calls `observer` when a module tells that items may have changed, until it answers false.
@@ -257,5 +258,5 @@ public struct StoreStatus: Sendable {
     /// Whether the memory of its secrets could be locked, so that it is never swapped out.
     public let isMemoryLocked: Bool
     /// What the journal owes.
-    public let owed: OwedReport
+    public let owed: PendingReport
 }

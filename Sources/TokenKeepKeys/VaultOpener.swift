@@ -41,13 +41,24 @@ package final class VaultOpener: Sendable {
         let records: FileStatus.Identity
     }
 
-    package let path: String
     package let residentKeys: ClassKeyStore
+    private let knownPath: Guarded<String?>
     private let kept = Guarded<Kept?>(nil)
 
-    package init(path: String, residentKeys: ClassKeyStore) {
-        self.path = path
+    /// Opens the vault at a path, or the user's for nil. Touches nothing yet.
+    package init(path: String? = nil, residentKeys: ClassKeyStore) {
+        knownPath = Guarded(path)
         self.residentKeys = residentKeys
+    }
+
+    /// The path of the vault, made or not.
+    ///
+    /// - Throws: ``Status/invalid`` for a relative `TOKENKEEP_VAULT`, ``Status/io`` if the user has no home.
+    package func path() throws(TokenKeepError) -> String {
+        if let known = knownPath.withLock({ $0 }) { return known }
+        let path = try VaultLocation.path()
+        knownPath.withLock { $0 = path }
+        return path
     }
 
     /// The vault; nil if none was made.
@@ -56,8 +67,11 @@ package final class VaultOpener: Sendable {
     /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if there is one that cannot be
     ///   used.
     package func open(fresh: Bool = false) throws(TokenKeepError) -> OpenVault? {
+        let path = try path()
         let before = kept.withLock { $0 }
-        if !fresh, let before, let identity = identity(era: before.vault.era.number), identity == before.identity {
+        if !fresh, let before, let identity = identity(path, era: before.vault.era.number),
+            identity == before.identity
+        {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
@@ -68,7 +82,7 @@ package final class VaultOpener: Sendable {
                 guard try directory.currentEra() != nil else { return nil }
                 continue
             }
-            let identity = identity(era: number)
+            let identity = identity(path, era: number)
             do throws(TokenKeepError) {
                 let vault = try open(number, of: directory)
                 if let identity { kept.withLock { $0 = Kept(vault: vault, identity: identity) } }
@@ -111,18 +125,18 @@ package final class VaultOpener: Sendable {
     }
 
     /// The identities of what is at the path now; nil if a part is missing or is not what it must be.
-    private func identity(era: UInt64) -> Identity? {
+    private func identity(_ path: String, era: UInt64) -> Identity? {
         guard let directory = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil, directory.isOwnedAndPrivate,
-            let link = status("/" + EraDirectory.link),
-            let header = status("/\(EraDirectory.name(era))/\(HeaderFiles.names[0])"),
-            let records = status("/\(EraDirectory.name(era))/\(EraDirectory.recordsFolder)")
+            let link = status(path + "/" + EraDirectory.link),
+            let header = status("\(path)/\(EraDirectory.name(era))/\(HeaderFiles.names[0])"),
+            let records = status("\(path)/\(EraDirectory.name(era))/\(EraDirectory.recordsFolder)")
         else { return nil }
         return Identity(
             directory: directory.identity.ofFolder, link: link.identity, header: header.identity,
             records: records.identity.ofFolder)
     }
 
-    private func status(_ part: String) -> FileStatus? { (try? SystemCall.status(of: path + part, in: AT_FDCWD)) ?? nil }
+    private func status(_ path: String) -> FileStatus? { (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil }
 
     /// Renaming a damaged header would help nobody: the keys of all records stand in it.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
@@ -146,7 +160,7 @@ package final class VaultOpener: Sendable {
     /// The id of the vault at the path, as its keyfile says, or if that is damaged a header that nothing vouches for. A lock
     /// needs no more. nil if there is neither.
     package func vaultID() throws(TokenKeepError) -> [UInt8]? {
-        guard let directory = try VaultDirectory.open(path), let number = try directory.currentEra(),
+        guard let directory = try VaultDirectory.open(try path()), let number = try directory.currentEra(),
             let era = try EraDirectory.open(number, of: directory)
         else { return nil }
         let damage: TokenKeepError

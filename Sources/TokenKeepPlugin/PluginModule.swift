@@ -21,7 +21,7 @@ package final class PluginModule: Module {
         /// Whether a module that cannot be loaded is simply not there.
         package var mayBeMissing = false
         /// Whether what it misses may be owed to it.
-        package var acceptsDebts = true
+        package var supportsPendingWrites = true
         /// After how long without a call a program that stays is told to end.
         package var idleMilliseconds: UInt32 = 5000
         /// The time that a save notes.
@@ -67,7 +67,7 @@ package final class PluginModule: Module {
     }
 
     package var name: String { setting.name }
-    package var acceptsDebts: Bool { setting.acceptsDebts }
+    package var supportsPendingWrites: Bool { setting.supportsPendingWrites }
     package var mayAnswer: Bool { worker.mayAnswer }
 
     package func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
@@ -203,7 +203,7 @@ package final class PluginModule: Module {
             return TokenKeepError(.notFound, "no item \(item)", module: name)
         }
         // What only gives items and may be missing has none where it is. (The owing stack judges the others.)
-        if error.isAbsence, setting.mayBeMissing, !setting.acceptsDebts {
+        if error.isAbsence, setting.mayBeMissing, !setting.supportsPendingWrites {
             return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
         }
         // Without the stack's leave that it may be missing, a module that cannot be used is an outage.

@@ -58,10 +58,10 @@ public final class SecretServiceModule: Module {
     }
 
     /// Yes: what the service missed is given to it when it is back.
-    public let acceptsDebts = true
+    public let supportsPendingWrites = true
 
     /// Yes.
-    public let datesItems = true
+    public let reportsModificationTime = true
 
     /// False where there is no session bus, and while the service is known not to answer.
     public var mayAnswer: Bool {

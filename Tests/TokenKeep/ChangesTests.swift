@@ -13,7 +13,7 @@ import TokenKeep
     @Test(.timeLimit(.minutes(20))) func tellsWhatChanges() async throws {
         let store = try open("team")
         var changes = try open("team").changes.makeAsyncIterator()
-        #expect(try await changes.next() == .readAgain)
+        #expect(try await changes.next() == .listAgain)
         try await store.save("1", service: "example.com", account: "ann")
         let name = try ItemName(namespace: "team", service: "example.com", account: "ann")
         #expect(try await changes.next() == .saved(name))
@@ -25,7 +25,7 @@ import TokenKeep
     @Test(.timeLimit(.minutes(20))) func waitsForAChange() async throws {
         let store = try open()
         var changes = store.changes(of: "example.com").makeAsyncIterator()
-        #expect(try await changes.next() == .readAgain)
+        #expect(try await changes.next() == .listAgain)
         async let saved: Void = {
             for account in ["a", "b"] { try await store.save("1", service: "other.example", account: account) }
             try await store.save("1", service: "example.com", account: "ann")
@@ -42,7 +42,7 @@ import TokenKeep
             Task {
                 var count = 0
                 for try await change in store.changes {
-                    if change == .readAgain { isReady.yield() }
+                    if change == .listAgain { isReady.yield() }
                     count += 1
                 }
                 return count
@@ -91,7 +91,7 @@ import TokenKeep
             return (try await changes.next(), try await changes.next())
         }
         let (first, second) = try await task.value
-        #expect(first == nil || first == .readAgain)
+        #expect(first == nil || first == .listAgain)
         #expect(second == nil)
     }
 

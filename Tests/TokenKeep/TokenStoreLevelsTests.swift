@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 import TokenKeep
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 @Suite struct TokenStoreLevelsTests {
     private let directory = TemporaryDirectory()

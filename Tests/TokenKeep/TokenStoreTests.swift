@@ -34,7 +34,7 @@ import TokenKeep
         let outcome = try await store.sync()
         #expect(outcome.drained == 0)
         #expect(outcome.left == 1)
-        #expect(outcome.owedTo == ["secret-service"])
+        #expect(outcome.pendingModules == ["secret-service"])
     }
 
     /// A task that is cancelled waits for no other process, and no service.

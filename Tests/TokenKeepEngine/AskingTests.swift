@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What happens to an item while a service asks its user whether it may delete it.
 @Suite struct AskingTests {
@@ -82,7 +82,7 @@ private struct AskingConnection: Module {
     let meanwhile: @Sendable () -> Void
 
     var name: String { base.name }
-    var acceptsDebts: Bool { true }
+    var supportsPendingWrites: Bool { true }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
 

@@ -3,9 +3,10 @@ import Synchronization
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Calls that are ended before their time, with a real gnome-keyring that stands still and with other processes' locks.
 @Suite struct CancellationTests {

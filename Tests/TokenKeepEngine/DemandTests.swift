@@ -1,9 +1,10 @@
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Items that ask more than the Secret Service gives, and a vault that is locked while the service is there.
 @Suite final class DemandTests: Sendable {

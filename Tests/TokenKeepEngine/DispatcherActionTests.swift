@@ -1,7 +1,7 @@
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What the operations make of the actions of a stack.
 @Suite struct DispatcherActionTests {
@@ -12,13 +12,13 @@ import TokenKeepCore
 
     init() throws { item = try ItemName(service: "s", account: "a") }
 
-    private func stack(_ text: String, canRecordDebts: Bool = false) throws -> Dispatcher {
+    private func stack(_ text: String, canRecordPending: Bool = false) throws -> Dispatcher {
         let (first, second) = (first, second)
         let programs = try StackPrograms(
             Stack(text: text, source: "test", directories: .none).entries
         ) { line throws(TokenKeepError) in line.module == "first" ? first : second }
         return Dispatcher(
-            programs: programs, memory: MemoryModule(arena: SecretArena()), canRecordDebts: canRecordDebts)
+            programs: programs, memory: MemoryModule(arena: SecretArena()), canRecordPending: canRecordPending)
     }
 
     private func request(
@@ -36,7 +36,7 @@ import TokenKeepCore
         let strict = try stack(text)
         #expect(throws: TokenKeepError(status, "")) { try strict.save(request("x"), call) }
         #expect(!second.calls.contains("save"))
-        _ = try stack(text, canRecordDebts: true).save(request("x"), call)
+        _ = try stack(text, canRecordPending: true).save(request("x"), call)
         #expect(try second.load(item, call).secret.utf8String == "x")
         // The stack may say that the module does not count.
         _ = try stack("any [default=ignore] first\nany required second").save(request("y"), call)
@@ -54,7 +54,7 @@ import TokenKeepCore
     @Test(arguments: ["any required first", "any optional first", "any [default=ignore] first"])
     func aConditionNeverPassesAModule(line: String) throws {
         first.fail(.save, with: .unavailable)
-        let stack = try stack(line + "\nany required second", canRecordDebts: true)
+        let stack = try stack(line + "\nany required second", canRecordPending: true)
         #expect(throws: TokenKeepError(.unavailable, "")) { try stack.save(request("x", if: .absent), call) }
         #expect(!second.calls.contains("save"))
     }

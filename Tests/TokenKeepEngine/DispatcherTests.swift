@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// A module that does as it is told: it fails with a status, or keeps items in memory.
 final class ScriptedModule: Module {

@@ -1,9 +1,10 @@
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What a watch tells while part of the store cannot be read: each change of another process, by name or as something to
 /// read again.
@@ -38,16 +39,16 @@ import TokenKeepVault
         #expect(watch.problem?.status == .locked)
         #expect(try watch.all() == [])
         #expect(try store.clear(service: "example.com", account: "ann"))
-        #expect(try watch.all() == [.readAgain])
+        #expect(try watch.all() == [.listAgain])
         #expect(try watch.all() == [])
         try store.unlock(password)
         #expect(watch.becomesReadable)
-        #expect(try watch.all() == [.readAgain])
+        #expect(try watch.all() == [.listAgain])
         #expect(try store.clear(service: "example.com", account: "bob"))
         #expect(try watch.all() == [.cleared(name("bob"))])
         try store.lock()
         #expect(try store.clear(service: "example.com", account: "carl"))
-        #expect(try watch.all() == [.cleared(name("carl")), .readAgain])
+        #expect(try watch.all() == [.cleared(name("carl")), .listAgain])
         #expect(try self.watch().problem?.status == .locked)
     }
 
@@ -58,7 +59,7 @@ import TokenKeepVault
         #expect(try store.clear(service: "example.com", account: "ann"))
         try store.unlock(password)
         for account in ["bob", "carl", "dora"] { try store.clear(service: "example.com", account: account) }
-        #expect(try watch.all() == [.readAgain])
+        #expect(try watch.all() == [.listAgain])
     }
 
     @Test func whoeverOpensTheVaultWakesAWatch() throws {
@@ -72,14 +73,14 @@ import TokenKeepVault
             try vault.recover(code: code, newPassword: other, call)
         }
         #expect(recovering.becomesReadable)
-        #expect(try recovering.all() == [.readAgain])
+        #expect(try recovering.all() == [.listAgain])
         try store.lock()
         let removing = try watch()
         _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
             try vault.removePassword(other, isDestroying: false, call)
         }
         #expect(removing.becomesReadable)
-        #expect(try removing.all() == [.readAgain])
+        #expect(try removing.all() == [.listAgain])
     }
 
     @Test func otherKeysAreNoChange() throws {
@@ -115,7 +116,7 @@ import TokenKeepVault
         #expect(try watch.all() == [])
         func covers(_ what: String, _ change: () throws -> Void) throws {
             try change()
-            #expect(try watch.all().last == .readAgain, "\(what)")
+            #expect(try watch.all().last == .listAgain, "\(what)")
             #expect(try watch.all() == [], "\(what), once")
         }
         try covers("new") { try near.put("1", "new") }
@@ -142,7 +143,7 @@ import TokenKeepVault
                 #expect(changes == [] && isRead)
             }
         }
-        #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.readAgain])
+        #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.listAgain])
         // It is back.
         let near = try open(isConnected: true)
         _ = view.update(from: near, service: nil, on: .module, until: deadline)
@@ -150,7 +151,7 @@ import TokenKeepVault
         // A known item that is out of reach.
         #expect(view.update(from: far, service: nil, on: .clock, until: deadline).changes == [])
         #expect(view.update(from: near, service: nil, on: .clock, until: deadline).changes == [])
-        #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.readAgain])
-        #expect(view.update(from: near, service: nil, on: .module, until: deadline).changes == [.readAgain])
+        #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.listAgain])
+        #expect(view.update(from: near, service: nil, on: .module, until: deadline).changes == [.listAgain])
     }
 }

@@ -2,8 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
-import TokenKeepVault
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// What becomes of items while a real gnome-keyring comes and goes.
 @Suite struct HistoryTests {
@@ -67,7 +68,7 @@ import TokenKeepVault
         let store = try open()
         let outcome = try save(store, "token-1")
         #expect(outcome.module == "secret-service")
-        #expect(outcome.owedTo.isEmpty)
+        #expect(outcome.pendingModules.isEmpty)
         #expect(try lookUp() == "token-1")
         #expect(vault.names(in: "vault/records").isEmpty)
         let item = try store.load(service: "example.com", account: "ann")
@@ -83,7 +84,7 @@ import TokenKeepVault
         keyring.stop()
         let outcome = try save(store, "new")
         #expect(outcome.module == "vault")
-        #expect(outcome.owedTo == ["secret-service"])
+        #expect(outcome.pendingModules == ["secret-service"])
         #expect(try load(store) == "new")
         #expect(try load(open()) == "new")
         #expect(try store.list().items.map(\.module) == ["vault"])
@@ -150,11 +151,11 @@ import TokenKeepVault
         #expect(status { try store.clear(service: "example.com", account: "ann") } == .ok)
         #expect(try store.list().items.isEmpty)
         #expect(vault.names() == [])
-        #expect(try save(store, "token").owedTo == ["secret-service"])
+        #expect(try save(store, "token").pendingModules == ["secret-service"])
         #expect(try load(store) == "token")
         #expect(try store.list().items.map(\.module) == ["vault"])
         #expect(status { _ = try load(store, "nobody") } == .notFound)
-        #expect(try save(store, "x", "bob", if: .absent).owedTo == ["secret-service"])
+        #expect(try save(store, "x", "bob", if: .absent).pendingModules == ["secret-service"])
     }
 
     /// Once the service was used, its absence is an outage and no proof that there is nothing.
@@ -172,11 +173,11 @@ import TokenKeepVault
         keyring.freeze(true)
         defer { keyring.freeze(false) }
         let start = ContinuousClock.now
-        #expect(try save(store, "new").owedTo == ["secret-service"])
+        #expect(try save(store, "new").pendingModules == ["secret-service"])
         #expect(ContinuousClock.now - start < .milliseconds(2000))
         let again = ContinuousClock.now
         #expect(try load(store) == "new")
-        #expect(try save(store, "newer").owedTo == ["secret-service"])
+        #expect(try save(store, "newer").pendingModules == ["secret-service"])
         #expect(ContinuousClock.now - again < .milliseconds(500))
         keyring.freeze(false)
         #expect(try load(open()) == "newer")

@@ -2,9 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Values on their way to a service when their sender gives up or dies, and clocks that go back.
 @Suite struct InFlightTests {
@@ -354,7 +355,7 @@ import TokenKeepVault
         let name = try ItemName(service: "example.com", account: "two")
         let cancellation = Cancellation()
         let call = CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation))
-        let modules = [ClearedPlace("one", acceptsDebts: true) { cancellation.cancel() }, ClearedPlace("two")]
+        let modules = [ClearedPlace("one", supportsPendingWrites: true) { cancellation.cancel() }, ClearedPlace("two")]
         let stack = try Stack(text: "any required one\nany required two", source: "test", directories: .none)
         let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
             guard let module = modules.first(where: { $0.name == line.module }) else {
@@ -388,7 +389,7 @@ private struct CutConnection: Module {
     let cancel: @Sendable () -> Void
 
     var name: String { base.name }
-    var acceptsDebts: Bool { true }
+    var supportsPendingWrites: Bool { true }
     var mayAnswer: Bool { base.mayAnswer }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -429,13 +430,13 @@ private struct CutConnection: Module {
 /// A place whose item can be cleared, and nothing else; a call that is over does nothing.
 private final class ClearedPlace: Module {
     let name: String
-    let acceptsDebts: Bool
+    let supportsPendingWrites: Bool
     let isCleared = Guarded(false)
     private let afterward: @Sendable () -> Void
 
-    init(_ name: String, acceptsDebts: Bool = false, afterward: @escaping @Sendable () -> Void = {}) {
+    init(_ name: String, supportsPendingWrites: Bool = false, afterward: @escaping @Sendable () -> Void = {}) {
         self.name = name
-        self.acceptsDebts = acceptsDebts
+        self.supportsPendingWrites = supportsPendingWrites
         self.afterward = afterward
     }
 
@@ -461,7 +462,7 @@ private final class ClearedPlace: Module {
 private struct RefusingConnection: Module {
     let base: ScriptedConnection
     var name: String { base.name }
-    var acceptsDebts: Bool { true }
+    var supportsPendingWrites: Bool { true }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem { try base.load(name, call) }
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {

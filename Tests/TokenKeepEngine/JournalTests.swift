@@ -1,9 +1,10 @@
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Single histories that once went wrong, with a scripted service.
 @Suite struct JournalTests {
@@ -46,7 +47,7 @@ import TokenKeepVault
         let old = try save(store, "old").version
         world.fault = (fault, 2)  // after the condition was judged and the item was looked for
         let outcome = try save(store, "new", if: .version(old))
-        #expect(outcome.owedTo == ["secret-service"])
+        #expect(outcome.pendingModules == ["secret-service"])
         #expect(throws: TokenKeepError(.conflict, "")) { try save(store, "x", if: .version(old)) }
         world.become(.up)
         #expect(try load(store) == "new")
@@ -127,7 +128,7 @@ import TokenKeepVault
         let store = try open(stack: stack)
         try save(store, "old")
         world.become(.locked)
-        #expect(try save(store, "new").owedTo == ["secret-service"])
+        #expect(try save(store, "new").pendingModules == ["secret-service"])
         world.become(.up)
         #expect(try load(store) == "new")
         #expect(try load(open(stack: stack)) == "new")
@@ -205,7 +206,7 @@ import TokenKeepVault
         )
         let outcome = try save(store, "new")
         #expect(recorded == ["new"])
-        #expect(outcome.owedTo.isEmpty && outcome.module == "secret-service")
+        #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
         #expect(try store.load(service: "example.com", account: "ann").details.version == outcome.version)
         #expect(stored == "new")
         #expect(try store.owed().entries.isEmpty)
@@ -217,7 +218,7 @@ import TokenKeepVault
         let old = try save(store, "old").version
         world.takesSteps = true
         world.fault = (fault, 4)
-        #expect(try save(store, "new", if: .version(old)).owedTo == ["secret-service"])
+        #expect(try save(store, "new", if: .version(old)).pendingModules == ["secret-service"])
         #expect(try load(open(isConnected: false)) == "new")
         world.become(.up)
         #expect(try load(store) == "new")
@@ -231,7 +232,7 @@ import TokenKeepVault
         try otherProgramSaves("from the future")
         world.now = UnixTime(world.now.rawValue - 1000)
         world.takesSteps = true
-        #expect(try save(store, "new").owedTo.isEmpty)
+        #expect(try save(store, "new").pendingModules.isEmpty)
         #expect(try load(store) == "new")
         #expect(stored == "new")
     }

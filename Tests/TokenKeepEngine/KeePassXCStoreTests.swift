@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What a real KeePassXC does only after asking its user: it is owed until the user may be asked.
 @Suite(.enabled(if: PrivateKeePassXC.isInstalled, "keepassxc is not installed: apt-get install keepassxc"))
@@ -46,7 +46,7 @@ struct KeePassXCStoreTests {
     @Test(arguments: ["clear", "sync", "save"]) func anOwedClearIsSettledWhereTheUserMayBeAsked(by call: String) throws
     {
         let store = try open()
-        #expect(try save(store, "token").owedTo.isEmpty)
+        #expect(try save(store, "token").pendingModules.isEmpty)
         try store.clear(service: "example.com", account: "ann")
         #expect(try load(store) == nil)
         #expect(try inService() == "token" && owed() == 1, "it would have had to ask")
@@ -54,7 +54,7 @@ struct KeePassXCStoreTests {
         let asking = try open(isInteractive: true)
         switch call {
         case "clear": try asking.clear(service: "example.com", account: "ann")
-        case "save": #expect(try save(asking, "new").owedTo.isEmpty)
+        case "save": #expect(try save(asking, "new").pendingModules.isEmpty)
         default: #expect(try asking.sync().drained == 1)
         }
         #expect(try inService() == (call == "save" ? "new" : ""))
@@ -63,7 +63,7 @@ struct KeePassXCStoreTests {
     }
 
     @Test func aClearThatMayAskLeavesNothingOwed() throws {
-        #expect(try save(open(), "token").owedTo.isEmpty)
+        #expect(try save(open(), "token").pendingModules.isEmpty)
         try open(isInteractive: true).clear(service: "example.com", account: "ann")
         #expect(try inService() == "")
         #expect(try owed() == 0)
@@ -72,11 +72,11 @@ struct KeePassXCStoreTests {
     /// It never takes an attribute away: the entry has to be made anew.
     @Test func aSaveThatMustRemoveAnAttributeAsks() throws {
         let expires = UnixTime(2_000_000_000)
-        #expect(try save(open(), "old", expiresAt: expires).owedTo.isEmpty)
+        #expect(try save(open(), "old", expiresAt: expires).pendingModules.isEmpty)
         #expect(throws: TokenKeepError(.locked, "")) { try save(open(), "new") }
         #expect(try load(open()) == "old" && inService() == "old" && owed() == 0, "nothing was touched")
         let outcome = try save(open(isInteractive: true), "new")
-        #expect(outcome.owedTo.isEmpty && outcome.module == "secret-service")
+        #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
         #expect(try inService() == "new" && owed() == 0)
         let item = try open().load(service: "example.com", account: "ann")
         #expect(item.details.expiresAt == nil && item.details.version == outcome.version)
@@ -84,10 +84,10 @@ struct KeePassXCStoreTests {
     }
 
     @Test func anAttributeThatIsAddedNeedsNoQuestion() throws {
-        #expect(try save(open(), "old").owedTo.isEmpty)
+        #expect(try save(open(), "old").pendingModules.isEmpty)
         let expires = UnixTime(2_000_000_000)
         let outcome = try save(open(), "new", expiresAt: expires)
-        #expect(outcome.owedTo.isEmpty)
+        #expect(outcome.pendingModules.isEmpty)
         let item = try open().load(service: "example.com", account: "ann")
         #expect(item.details.expiresAt == expires && item.details.version == outcome.version)
         #expect(try owed() == 0)

@@ -2,9 +2,10 @@ import Synchronization
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// A place that can be owed something, and that does as it is told.
 private final class ScriptedPlace: Module {
@@ -20,7 +21,7 @@ private final class ScriptedPlace: Module {
     }
 
     let name: String
-    let acceptsDebts = true
+    let supportsPendingWrites = true
     let faults = Mutex(Faults())
     private let log = Mutex<[String]>([])
     private let memory = MemoryModule(arena: SecretArena())
@@ -214,7 +215,7 @@ extension Optional {
     @Test func anItemOfAThirdModuleIsNotMoved() throws {
         let stack = "any sufficient three\nany sufficient one\nany required vault"
         three.faults.withLock { $0.failing = [.save, .load] }
-        #expect(try reconciler(stack).save(request("token"), call).owedTo == ["three"])
+        #expect(try reconciler(stack).save(request("token"), call).pendingModules == ["three"])
         let outcome = try Migration(reconciler(stack), from: "vault", to: "one").run(
             namespace: "", service: nil, isDryRun: false, call, eachItem: 10_000, progress: nil)
         #expect(outcome.moved == 0 && outcome.failures.isEmpty)

@@ -2,8 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
-import TokenKeepVault
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Moving items between the vault and a real gnome-keyring.
 @Suite struct MigrationTests {
@@ -107,7 +108,7 @@ import TokenKeepVault
         let source = target == "vault" ? "secret-service" : "vault"
         try save(open(source == "vault" ? "any required vault" : MigrationTests.serviceFirst), "token")
         let item = try load(open())
-        let debt = Debt(
+        let debt = PendingWrite(
             module: "secret-service", machine: MachineID.current.bytes, kind: target == "vault" ? .delete : .put,
             since: .now)
         try journal.change(item.details.name, call) { _, _ in
@@ -125,7 +126,7 @@ import TokenKeepVault
     @Test func aMoveIsCompletedWhoseSourceIsEmptyAlready() throws {
         try save(open("any required vault"), "token")
         let item = try load(open())
-        let debt = Debt(module: "secret-service", machine: MachineID.current.bytes, kind: .delete, since: .now)
+        let debt = PendingWrite(module: "secret-service", machine: MachineID.current.bytes, kind: .delete, since: .now)
         try journal.change(item.details.name, call) { _, _ in
             (.value(.owed, details: item.details, secret: item.secret, debts: [debt]), ())
         }

@@ -2,8 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
-import TokenKeepVault
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Settling, forgetting and moving, with a real gnome-keyring.
 @Suite struct MovingTests {
@@ -61,7 +62,7 @@ import TokenKeepVault
         let early = try open(isConnected: false).sync()
         #expect(early.drained == 0)
         #expect(early.left == 3)
-        #expect(early.owedTo == ["secret-service"])
+        #expect(early.pendingModules == ["secret-service"])
         #expect(early.problem == nil)
         try keyring.restart()
         #expect(try lookUp("bob") == "old")
@@ -69,7 +70,7 @@ import TokenKeepVault
         let outcome = try open().sync { seen.append("\($0)/\($1)") }
         #expect(outcome.drained == 3)
         #expect(outcome.left == 0)
-        #expect(outcome.owedTo.isEmpty)
+        #expect(outcome.pendingModules.isEmpty)
         #expect(seen == ["0/3", "1/3", "2/3", "3/3"])
         #expect(try lookUp("bob") == "")
         #expect(try lookUp() == "a")
@@ -245,7 +246,7 @@ import TokenKeepVault
         let journal = Vault(arena: SecretArena(), path: vault.path + "/vault")
         let name = try ItemName(service: "example.com", account: "ann")
         let others = [("secret-service", 7), ("elsewhere", MachineID.current.bytes[0])].map { module, byte in
-            Debt(
+            PendingWrite(
                 module: module,
                 machine: module == "elsewhere" ? MachineID.current.bytes : [UInt8](repeating: byte, count: 16),
                 kind: .put, since: UnixTime(5))

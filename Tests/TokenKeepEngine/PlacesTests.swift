@@ -2,9 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What is owed where a stack has several modules to owe it to, or one that says little.
 @Suite struct PlacesTests {
@@ -92,7 +93,7 @@ import TokenKeepVault
         try two.put(name(), "old")
         #expect(try load(open()) == "old")
         one.fails = [.load: .unavailable, .save: .unavailable]
-        #expect(try save(open(), "new").owedTo == ["one"])
+        #expect(try save(open(), "new").pendingModules == ["one"])
         one.fails = [:]
         #expect(try load(open()) == "new")
         #expect(two.value == nil)
@@ -263,7 +264,7 @@ import TokenKeepVault
 /// A place that can be owed something, and that does as it is told. Stores share it, one thread at a time.
 private final class Place: Module, @unchecked Sendable {
     let name: String
-    let acceptsDebts = true
+    let supportsPendingWrites = true
     /// What its operations answer instead of what they should.
     var fails: [StackLine.Operation: Status] = [:]
     /// Whether what it has is another program's.

@@ -2,9 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Sealed items in a real keyring, and the vault's notes of them, are what docs/format.md says: a second implementation, in
 /// Python, finds and opens them.

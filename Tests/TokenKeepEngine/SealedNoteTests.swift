@@ -3,8 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
-@testable import TokenKeepVault
+@testable import TokenKeepEngine
+@testable import TokenKeepKeys
+@testable import TokenKeepRecords
 
 /// What the vault notes of sealed items, where it is no longer so, or somebody else's item stands in its place.
 @Suite struct SealedNoteTests {

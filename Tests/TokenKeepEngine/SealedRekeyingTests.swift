@@ -3,8 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
-@testable import TokenKeepVault
+@testable import TokenKeepEngine
+@testable import TokenKeepKeys
+@testable import TokenKeepRecords
 
 /// What the vault sealed for the Secret Service follows when its keys are replaced.
 @Suite struct SealedRekeyingTests {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Items that ask more than a Secret Service gives: it gets what only the vault's key opens.
 @Suite struct SealingTests {
@@ -13,7 +13,7 @@ import TokenKeepCore
     @Test(arguments: [(AccessLevel.whenUnlocked, ItemFlags()), (.afterFirstUnlock, .requireEnforced)])
     func theServiceGetsCiphertextThatOthersDoNotFind(level: AccessLevel, flags: ItemFlags) throws {
         let outcome = try world.save("token one", level: level, flags: flags)
-        #expect(outcome.module == "secret-service" && outcome.owedTo.isEmpty)
+        #expect(outcome.module == "secret-service" && outcome.pendingModules.isEmpty)
         #expect(try world.plain() == "")
         let stored = try world.sealed()
         #expect(stored.hasPrefix("tokenkeep-base64:VEtSRUNPUk"), "the prefix of a record")
@@ -152,7 +152,7 @@ import TokenKeepCore
     @Test func whatIsOwedArrivesSealed() throws {
         world.stopService()
         let outcome = try world.save("one", level: .whenUnlocked)
-        #expect(outcome.module == "vault" && outcome.owedTo == ["secret-service"])
+        #expect(outcome.module == "vault" && outcome.pendingModules == ["secret-service"])
         #expect(try world.load() == "one")
         try world.keyring.restart()
         #expect(try world.store.sync().left == 0)

@@ -1,8 +1,9 @@
 import TestSupport
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// A vault with a password beside a real gnome-keyring, for items that it seals before the keyring gets them.
 final class SealingWorld: @unchecked Sendable {

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// The files of stacks in a temporary directory: the user's, and those of the system.
 final class StackDirectory {

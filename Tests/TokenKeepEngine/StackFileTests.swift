@@ -2,7 +2,7 @@ import Glibc
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 @Suite struct StackFileTests {
     private func modules(_ stack: Stack) -> [String] { stack.lines.map(\.module) }

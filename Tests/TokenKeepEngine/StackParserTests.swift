@@ -1,7 +1,7 @@
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 @Suite struct StackParserTests {
     @Test func readsLinesCommentsAndArguments() throws {

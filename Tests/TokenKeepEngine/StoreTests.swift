@@ -1,8 +1,9 @@
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
-import TokenKeepVault
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
 
 @Suite struct StoreTests {
     fileprivate let directory = TemporaryDirectory()
@@ -83,7 +84,7 @@ extension StoreTests {
         let name = try ItemName(service: "example.com", account: "a")
         let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))
-        let debt = Debt(
+        let debt = PendingWrite(
             module: "secret-service", machine: [UInt8](repeating: 7, count: 16), kind: .put, since: UnixTime(5),
             base: [UInt8](repeating: 1, count: 16), inFlight: [[UInt8](repeating: 2, count: 16)])
         let item = try store.load(service: "example.com", account: "a")

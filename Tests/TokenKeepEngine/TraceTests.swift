@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 @Suite struct TraceTests {
     private let directory = TemporaryDirectory()

@@ -1,7 +1,7 @@
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 private typealias Outcome = WalkTable.Outcome
 

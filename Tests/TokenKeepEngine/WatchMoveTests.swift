@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// What a watch tells while items move between the vault and a real gnome-keyring.
 @Suite struct WatchMoveTests {
@@ -89,7 +89,7 @@ import TokenKeepStack
             })
         for account in accounts {
             let name = try name(account)
-            #expect(changes.contains(.saved(name)) || changes.contains(.readAgain))
+            #expect(changes.contains(.saved(name)) || changes.contains(.listAgain))
         }
     }
 
@@ -100,12 +100,12 @@ import TokenKeepStack
         keyring.stop()
         try open().put("1", "bob")
         // The service may have been changed by somebody who reaches it.
-        #expect(try watch.all() == [.saved(name("bob")), .readAgain])
+        #expect(try watch.all() == [.saved(name("bob")), .listAgain])
         try open().clear(service: "example.com", account: "ann")
-        #expect(try watch.all() == [.cleared(name("ann")), .readAgain])
+        #expect(try watch.all() == [.cleared(name("ann")), .listAgain])
         try keyring.restart()
         for account in ["ann", "bob"] { _ = try? open().load(service: "example.com", account: account) }
-        #expect(try watch.all().allSatisfy { $0 == .readAgain })
+        #expect(try watch.all().allSatisfy { $0 == .listAgain })
     }
 
     /// The service tells what other programs make and remove, and nothing of what they change.

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// What a watch tells of a vault. A save that has returned has been signalled: nothing here waits.
 @Suite struct WatchTests {
@@ -137,12 +137,12 @@ import TokenKeepStack
         let watch = try StoreWatch(open())
         try open().put("2", "ann")
         chmod(vault, 0o755)
-        #expect(try watch.all() == [.readAgain])
+        #expect(try watch.all() == [.listAgain])
         #expect(try watch.all() == [])
         #expect(watch.lookAgainMilliseconds > 0)
         chmod(vault, 0o700)
         try open().put("1", "bob")
-        #expect(try watch.all() == [.saved(name("ann")), .readAgain])
+        #expect(try watch.all() == [.saved(name("ann")), .listAgain])
         #expect(watch.lookAgainMilliseconds == -1)
     }
 }

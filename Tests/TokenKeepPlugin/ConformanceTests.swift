@@ -3,10 +3,11 @@ import TestSupport
 import Testing
 import TokenKeepConformance
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 @testable import TokenKeepPlugin
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// One suite for all modules, whosever they are.
 @Suite struct ConformanceTests {

@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 @testable import TokenKeepPlugin
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// Modules as shared objects: what is loaded, what is refused and why, what a wrong answer comes to.
 @Suite struct SharedObjectTests {
@@ -316,7 +317,7 @@ import TokenKeepVault
         configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
         let store = try Store(configuration)
         let outcome = try store.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")))
-        #expect(outcome.owedTo == ["fixture"])
+        #expect(outcome.pendingModules == ["fixture"])
         #expect(try store.load(service: "example.com", account: "ann").secret.utf8String == "s3cr3t")
         #expect(throws: TokenKeepError(.unavailable, "")) { try store.load(service: "example.com", account: "bob") }
         #expect(try store.owed().entries.map(\.debt.module) == ["fixture"])

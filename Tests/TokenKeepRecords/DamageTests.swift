@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// Every file of a vault, cut short or altered at every byte: a typed error or the right value, the other item as it
 /// was, nothing deleted, no trap.

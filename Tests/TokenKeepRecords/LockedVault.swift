@@ -2,7 +2,9 @@ import Glibc
 import TestSupport
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// A vault of a test's own, whose keys leave the kernel's keyring with it.
 final class LockedVault: @unchecked Sendable {

@@ -1,7 +1,9 @@
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// Keys that the kernel does not keep end by this process's own clock.
 @Suite struct ProcessMemoryTests {

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// Keys are replaced while others read, and the change is cut short.
 @Suite struct RekeyingTests {

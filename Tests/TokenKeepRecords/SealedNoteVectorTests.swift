@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// What the vault notes of sealed items is what another implementation reads and writes.
 @Suite struct SealedNoteVectorTests {

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// What the vault seals is what another implementation would have sealed.
 @Suite struct SealedVectorTests {

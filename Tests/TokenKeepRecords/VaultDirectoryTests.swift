@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 @Suite struct VaultDirectoryTests {
     private let directory = TemporaryDirectory()

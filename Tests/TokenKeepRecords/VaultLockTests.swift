@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 @Suite struct VaultLockTests {
     /// A process that another thread starts has copies of all descriptors until it runs its program.

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// A vault as a vector describes it: what is loaded, what comes of it, and every file.
 struct Vector: CustomTestStringConvertible, Sendable {

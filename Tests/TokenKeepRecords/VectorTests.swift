@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+
+@testable import TokenKeepRecords
 
 /// What docs/format.md promises, by vaults that another implementation wrote.
 @Suite struct VectorTests {

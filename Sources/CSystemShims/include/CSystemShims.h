@@ -106,19 +106,19 @@ typedef struct tokenkeep_program {
     pid_t process;
     int input;
     int output;
-    int leash;
-    int leash_end;
+    int death_pipe;
+    int death_pipe_end;
 } tokenkeep_program;
 
 /* Starts a program in a process group of its own, in the directory /, with no signal blocked and no other
- * descriptor but 63, its leash; what it writes to standard error is dropped unless shows_errors. 0 or an
+ * descriptor but 63, its death_pipe; what it writes to standard error is dropped unless shows_errors. 0 or an
  * errno.
  *
  * It is killed when the thread that started it ends, and its whole group when this process does. */
 int tokenkeep_program_start(const char *path, char *const environment[], int shows_errors,
                             tokenkeep_program *program);
 
-/* Closes the leash after its end: what is left of its group may live on. */
+/* Closes the death_pipe after its end: what is left of its group may live on. */
 void tokenkeep_program_let_go(const tokenkeep_program *program);
 
 /* Waits for its end. 0 and its status, ETIMEDOUT, or ECHILD where somebody else waited for it. */

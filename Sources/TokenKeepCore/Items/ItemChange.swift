@@ -5,14 +5,14 @@ public enum ItemChange: Sendable, Hashable {
     /// The item was cleared.
     case cleared(ItemName)
     /// Something may have changed that cannot be told by name: read again what matters.
-    case readAgain
+    case listAgain
 
     /// The word for it on the command line: `saved`, `cleared` or `read-again`.
     public var word: String {
         switch self {
         case .saved: "saved"
         case .cleared: "cleared"
-        case .readAgain: "read-again"
+        case .listAgain: "read-again"
         }
     }
 
@@ -20,7 +20,7 @@ public enum ItemChange: Sendable, Hashable {
     public var name: ItemName? {
         switch self {
         case .saved(let name), .cleared(let name): name
-        case .readAgain: nil
+        case .listAgain: nil
         }
     }
 }

@@ -84,7 +84,7 @@ public struct Protection: Sendable {
     /// Refuses an item whose demands are not met.
     ///
     /// - Throws: ``Status/policy``.
-    public func checkDemands(of details: ItemDetails) throws(TokenKeepError) {
+    public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(
                 .policy, "nobody can be asked at each use of \(details.name): \(self[.presence].mechanism)",
@@ -113,7 +113,7 @@ extension Protection {
 
     /// Whether an item asks for anything that a place might not give.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
-        level == .whenUnlocked || !flags.isDisjoint(with: .demands)
+        level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
     }
 
     /// Whether a place that gives this may keep an item as it is.
@@ -121,7 +121,7 @@ extension Protection {
     /// Without a demand every place may: what it achieves is reported. But where the vault can end the key of
     /// ``AccessLevel/whenUnlocked`` and the place cannot, its key must seal the item.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
-        guard !flags.isDisjoint(with: .demands) else {
+        guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }
             return self[.screenLock].strength >= vault[.screenLock].strength
         }
@@ -132,7 +132,7 @@ extension Protection {
 
 extension ItemFlags {
     /// What an item is kept under, or not at all.
-    public static let demands: ItemFlags = [.requireEnforced, .userPresence]
+    public static let requirements: ItemFlags = [.requireEnforced, .userPresence]
 }
 
 extension ItemDetails {
@@ -140,7 +140,7 @@ extension ItemDetails {
     ///
     /// - Throws: ``Status/policy``.
     public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
-        guard !(present?.flags ?? []).intersection(.demands).isSubset(of: flags) else { return }
+        guard !(present?.flags ?? []).intersection(.requirements).isSubset(of: flags) else { return }
         throw TokenKeepError(
             .policy, "\(name) is kept under a demand that this save does not make: it would lower it",
             module: module, hint: "make the same demand, or clear the item first")

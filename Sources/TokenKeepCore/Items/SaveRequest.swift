@@ -30,7 +30,7 @@ public struct SaveRequest: Sendable {
     /// saving module has no such item itself.
     public var inherited: ItemDetails?
     /// Whether it may make less of a demand than the present item: what was acknowledged must be written.
-    public var mayLowerDemands = false
+    public var mayLowerRequirements = false
 
     /// Asks to save an item.
     ///
@@ -65,7 +65,7 @@ public struct SaveRequest: Sendable {
             name: details.name, secret: item.secret, accessLevel: details.accessLevel, flags: details.flags,
             label: details.label, attributes: details.attributes, expiresAt: details.expiresAt)
         inherited = details
-        mayLowerDemands = true
+        mayLowerRequirements = true
     }
 
     /// Checks the precondition against the item that is there.

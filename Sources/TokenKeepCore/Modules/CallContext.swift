@@ -6,6 +6,8 @@ public struct CallContext: Sendable {
     public let promptsAllowed: Bool
     /// What the user's answer opened for this call alone: items that ask at each use need it.
     package private(set) var presence: PresenceGrant?
+    /// Opens secrets that a vault sealed for modules, and seals those of the item whose lock the call holds.
+    package private(set) var sealer: (any SecretSealer)?
 
     /// Allows work until `deadline`.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
@@ -13,9 +15,10 @@ public struct CallContext: Sendable {
         self.promptsAllowed = promptsAllowed
     }
 
-    private init(_ deadline: Deadline, promptsAllowed: Bool, _ presence: PresenceGrant?) {
+    private init(_ other: CallContext, _ deadline: Deadline, promptsAllowed: Bool) {
         self.init(deadline: deadline, promptsAllowed: promptsAllowed)
-        self.presence = presence
+        presence = other.presence
+        sealer = other.sealer
     }
 
     /// The same without prompts.
@@ -23,23 +26,30 @@ public struct CallContext: Sendable {
 
     /// The same with prompts, or without.
     public func allowingPrompts(_ allowed: Bool) -> CallContext {
-        CallContext(deadline, promptsAllowed: allowed, presence)
+        CallContext(self, deadline, promptsAllowed: allowed)
     }
 
     /// The same, and nothing but the deadline ends it: for what must not be left half done.
     public var withoutCancellation: CallContext {
-        CallContext(deadline.withoutCancellation, promptsAllowed: promptsAllowed, presence)
+        CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
     /// The same, but over at `earlier` if that comes first. What cancels it stays.
     public func until(_ earlier: Deadline) -> CallContext {
-        CallContext(deadline.noLater(than: earlier), promptsAllowed: promptsAllowed, presence)
+        CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }
 
     /// The same after the user answered.
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
+        return call
+    }
+
+    /// The same with the keys of a vault.
+    package func sealing(with sealer: any SecretSealer) -> CallContext {
+        var call = self
+        call.sealer = sealer
         return call
     }
 }

@@ -7,7 +7,7 @@ public protocol Module: Sendable {
     var name: String { get }
 
     /// Whether what cannot reach the module now may be owed to it, to be settled when it can be reached again.
-    var acceptsDebts: Bool { get }
+    var supportsPendingWrites: Bool { get }
 
     /// Whether the module's items are the journal's own records in the state ``RecordState/home``.
     var holdsRecords: Bool { get }
@@ -16,7 +16,7 @@ public protocol Module: Sendable {
     var mayAnswer: Bool { get }
 
     /// Whether every item that the module gives says since when it has its value.
-    var datesItems: Bool { get }
+    var reportsModificationTime: Bool { get }
 
     /// Calls `observer` when something that this process did not do may have changed the module's items, as far as the
     /// module is told, until it answers false. It is called on any thread, and must be brief.
@@ -74,13 +74,13 @@ public protocol Module: Sendable {
 
 extension Module {
     /// No: a module that is part of this process or its files is there or is broken.
-    public var acceptsDebts: Bool { false }
+    public var supportsPendingWrites: Bool { false }
     /// No.
     public var holdsRecords: Bool { false }
     /// Yes.
     public var mayAnswer: Bool { true }
     /// No.
-    public var datesItems: Bool { false }
+    public var reportsModificationTime: Bool { false }
     /// Nobody tells.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// It states nothing.

@@ -1,6 +1,6 @@
-/// Seals secrets under the keys of a vault, for modules that give an item less than it asks.
+/// Seals secrets under the keys of a vault, for modules that give an item less than it asks. A call brings it along.
 public protocol SecretSealer: Sendable {
-    /// Whose keys seal: 32 hexadecimal digits that stay the same as long as the vault does; nil where there is no vault.
+    /// The id of the vault whose keys seal: 32 hexadecimal digits, the same as long as the vault exists; nil if there is none.
     ///
     /// - Throws: why the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?
@@ -10,37 +10,42 @@ public protocol SecretSealer: Sendable {
     /// - Throws: why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
-    /// Whether anything may be sealed under its keys, noted or not; also where the vault cannot be read.
+    /// Whether a module may hold items sealed under its keys, noted or not; also if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
-    /// Whether it is noted that a module may hold the item sealed.
+    /// Whether a note says that some module may hold the item sealed.
     func hasNote(of name: ItemName) -> Bool
 
-    /// What sealing achieves for a level, as the vault is now.
+    /// Whether a note says that `module` on this machine holds the item sealed: a plain one in its place is none.
+    ///
+    /// - Throws: if the note cannot be read.
+    func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
+
+    /// The protection that sealing achieves for a level, as the vault is now.
     ///
     /// - Throws: why the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals a secret for `module`, bound to the item's name, level and flags, after that was noted. What is returned may lie
+    /// Seals a secret for `module`, bound to the item's name, level and flags, after that was noted. The result may lie
     /// anywhere.
     ///
-    /// - Throws: ``Status/locked`` where the key of the level is not there, ``Status/unavailable`` where this thread does not
-    ///   hold the item's lock: its keys could be replaced before the module has the secret.
+    /// - Throws: ``Status/locked`` if the key of the level is not open, ``Status/unavailable`` if the call does not hold the
+    ///   item's lock: its keys could be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Opens what was sealed.
+    /// Opens a sealed secret.
     ///
-    /// - Throws: ``Status/locked`` where its key is not there, ``Status/corrupt`` where it is another item's, of another level
-    ///   or other flags, or damaged; both of the module `vault`.
+    /// - Throws: ``Status/locked`` if its key is not open, ``Status/corrupt`` if it is another item's, of another level or
+    ///   other flags, older than the one that `details.module` was given, or damaged; both of the module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module does not hold the item sealed any more. Nothing is done where this thread does not hold the item's
-    /// lock: it is noted later, or looked for in vain.
+    /// Notes that a module does not hold the item sealed any more. Without the item's lock nothing is done: the note is
+    /// removed later.
     ///
-    /// - Parameter everywhere: whether on other machines neither: it was cleared.
+    /// - Parameter everywhere: whether other machines' modules do not hold it either: it was cleared.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

@@ -5,7 +5,7 @@ public struct SyncOutcome: Sendable {
     /// How many are still owed.
     public var left: Int
     /// The modules to which something is still owed, in the order of their names.
-    public var owedTo: [String]
+    public var pendingModules: [String]
     /// The first failure met that is not a module out of reach: a record that cannot be read, an item that another
     /// process holds; nil where there was none.
     public var problem: TokenKeepError?
@@ -15,12 +15,12 @@ public struct SyncOutcome: Sendable {
 
     /// Nothing was owed, unless said otherwise.
     public init(
-        drained: Int = 0, left: Int = 0, owedTo: [String] = [], problem: TokenKeepError? = nil,
+        drained: Int = 0, left: Int = 0, pendingModules: [String] = [], problem: TokenKeepError? = nil,
         obstacle: TokenKeepError? = nil
     ) {
         self.drained = drained
         self.left = left
-        self.owedTo = owedTo
+        self.pendingModules = pendingModules
         self.problem = problem
         self.obstacle = obstacle
     }

@@ -24,7 +24,7 @@ extension Dispatcher {
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
     ) throws(TokenKeepError) -> SaveOutcome {
         try request.check(present: item.details)
-        try checkDemandsInMemory(request.details(replacing: item.details, module: memory.name), over: item.details)
+        try checkRequirementsInMemory(request.details(replacing: item.details, module: memory.name), over: item.details)
         guard let level = request.accessLevel, level != .memoryOnly else {
             return SaveOutcome(version: try memory.save(request, call), module: memory.name)
         }
@@ -42,16 +42,16 @@ extension Dispatcher {
             try request.check(present: loadIfThere(request.name, call)?.details)
             request.precondition = .none
         }
-        try checkDemandsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
+        try checkRequirementsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
     /// Refuses a demand that memory does not meet, and a save that makes less of one than the item was saved with.
-    private func checkDemandsInMemory(
+    private func checkRequirementsInMemory(
         _ details: ItemDetails, over present: ItemDetails?
     ) throws(TokenKeepError) {
         try details.checkLowersNothing(of: present, module: memory.name)
-        guard details.accessLevel == .memoryOnly, !details.flags.isDisjoint(with: .demands) else { return }
+        guard details.accessLevel == .memoryOnly, !details.flags.isDisjoint(with: .requirements) else { return }
         try memory.protection(of: .memoryOnly, details.flags)?.requireEnforced(.memoryOnly, details.flags)
     }
 
@@ -64,7 +64,7 @@ extension Dispatcher {
             var request = request
             // Only the first that takes it can judge the condition.
             if !taken.isEmpty { request.precondition = .none }
-            try Demands(dispatcher: self).check(request, in: place.module)
+            try ProtectionRequirements(dispatcher: self).check(request, in: place.module)
             let version = try place.module.save(request, call)
             taken.insert(place.module.name)
             return Answered(value: (version: version, place: place))
@@ -82,7 +82,7 @@ extension Dispatcher {
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
-        case .unavailable, .timedOut, .notFound: return canRecordDebts || action != .bad
+        case .unavailable, .timedOut, .notFound: return canRecordPending || action != .bad
         default: return true
         }
     }

@@ -15,7 +15,7 @@ struct Dispatcher: Sendable {
     /// Takes what each module answered; nil for nobody.
     var trace: StackTraceHandler?
     /// Whether a module that a save passes can be owed the value.
-    var canRecordDebts = false
+    var canRecordPending = false
 
     /// The first item found; otherwise the worst failure met.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -61,7 +61,7 @@ struct Dispatcher: Sendable {
                 return Answered(value: ())
             } catch {
                 ignored = error
-                if place.module.acceptsDebts, Reconciler.canBeOwed(error) { outage = outage ?? error }
+                if place.module.supportsPendingWrites, Reconciler.mayBePending(error) { outage = outage ?? error }
                 throw error
             }
         }

@@ -1,5 +1,6 @@
 public import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// What forgetting a module came to.
 public struct ForgetOutcome: Sendable {
@@ -23,7 +24,7 @@ struct Forgetting {
     /// - Parameter milliseconds: how long one item may take at most.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
         var outcome = ForgetOutcome()
-        let owing = try vault.owingRecords()
+        let owing = try vault.pendingRecords()
         outcome.problem = owing.problem
         for record in owing.records.values where record.debts.contains(where: isForgotten) {
             do throws(TokenKeepError) {
@@ -43,7 +44,7 @@ struct Forgetting {
         return outcome
     }
 
-    private func isForgotten(_ debt: Debt) -> Bool {
+    private func isForgotten(_ debt: PendingWrite) -> Bool {
         debt.module == module && (machine == nil || debt.machine == machine?.bytes)
     }
 
@@ -57,7 +58,7 @@ struct Forgetting {
         }
         let before = try vault.change(name, call) { entry, _ throws(TokenKeepError) -> (JournalChange, RecordState?) in
             guard let record = entry.record, record.debts.contains(where: isForgotten) else { return (.keep, nil) }
-            return (try withoutDebts(record), record.state)
+            return (try withoutPending(record), record.state)
         }
         switch before {
         case .tombstone: outcome.givenUp += 1
@@ -66,7 +67,7 @@ struct Forgetting {
         }
     }
 
-    private func withoutDebts(_ record: JournalRecord) throws(TokenKeepError) -> JournalChange {
+    private func withoutPending(_ record: JournalRecord) throws(TokenKeepError) -> JournalChange {
         let rest = record.debts.filter { !isForgotten($0) }
         guard let item = try record.item() else { return rest.isEmpty ? .remove : .tombstone(debts: rest) }
         return .value(rest.isEmpty ? .home : .owed, details: item.details, secret: item.secret, debts: rest)

@@ -1,5 +1,6 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
@@ -11,7 +12,7 @@ struct Migration {
     let target: any Module
 
     var dispatcher: Dispatcher { reconciler.dispatcher }
-    var debts: Debts { reconciler.debts }
+    var debts: PendingWrites { reconciler.debts }
     private var vault: Vault { reconciler.vault }
 
     /// - Throws: ``Status/invalid`` where the stack lacks a module, ``Status/unsupported`` where it cannot take part.
@@ -29,7 +30,7 @@ struct Migration {
             throw TokenKeepError(
                 .invalid, "the stack has no module \"\(name)\"", hint: "tokenkeep status names the modules")
         }
-        guard module.acceptsDebts || module.holdsRecords else {
+        guard module.supportsPendingWrites || module.holdsRecords else {
             throw TokenKeepError(.unsupported, "items cannot be moved from or to \(name)")
         }
         return module
@@ -72,7 +73,7 @@ struct Migration {
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
         let listing = try source.list(namespace: namespace, service: service, call)
-        let owing = try vault.owingRecords()
+        let owing = try vault.pendingRecords()
         for problem in [listing.problem, source.holdsRecords ? nil : owing.problem].compactMap({ $0 }) {
             outcome.failures.append(MigrationOutcome.Failure(item: nil, error: problem))
         }
@@ -115,22 +116,22 @@ struct Migration {
 
     private func settle(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
         let arrival = MigrationArrival(hasArrived: target.holdsRecords)
-        let modules = debts.debtors.map {
+        let modules = debts.deferrable.map {
             MigrationModule(
                 base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
         }
-        let moving = Debts(machine: debts.machine, debtors: modules, clock: debts.clock)
+        let moving = PendingWrites(machine: debts.machine, deferrable: modules, clock: debts.clock)
         let end = try vault.change(name, call) { entry, keys throws(TokenKeepError) -> (JournalChange, End) in
             // Settled meanwhile by somebody else, who obeyed the same record.
             guard let record = entry.record, moving.govern(record) else { return (.keep, .moved) }
             // The record as it was read back: what is removed elsewhere is here.
             guard try record.item()?.secret == secret else { return (.keep, .superseded) }
-            let settlement = Settlement(
+            let settlement = Drain(
                 vault: vault, debts: moving, name: name, record: record, keys: keys, call: call,
                 isHeld: vault.isAsking(name), isMove: true)
             let outcome = try settlement.settle()
             if let alteration = arrival.alteration, let item = try record.item() {
-                let owed = debtsBack(record, reconciler.item(name), after: alteration, keys)
+                let owed = pendingBack(record, reconciler.item(name), after: alteration, keys)
                 let state = owed.isEmpty ? RecordState.home : .owed
                 return (.value(state, details: item.details, secret: item.secret, debts: owed), .unpaid)
             }

@@ -53,9 +53,9 @@ struct MigrationModule: RememberingModule {
     let trace: StackTraceHandler?
 
     var name: String { base.name }
-    var acceptsDebts: Bool { base.acceptsDebts }
-    func lastSeen(_ name: ItemName) -> SeenValue? { (base as? any RememberingModule)?.lastSeen(name) }
-    var datesItems: Bool { base.datesItems }
+    var supportsPendingWrites: Bool { base.supportsPendingWrites }
+    func lastSeen(_ name: ItemName) -> KnownValue? { (base as? any RememberingModule)?.lastSeen(name) }
+    var reportsModificationTime: Bool { base.reportsModificationTime }
     var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

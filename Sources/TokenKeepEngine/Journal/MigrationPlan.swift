@@ -1,12 +1,13 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 extension Migration {
     /// An item that can be moved.
     struct Plan {
         let item: TokenItem
         /// What its record owes now.
-        let debts: [Debt]
+        let debts: [PendingWrite]
         /// Whether its record holds it and governs: what its debts say of modules is true.
         let isGoverned: Bool
     }
@@ -110,12 +111,12 @@ extension Migration {
     private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
     /// What the record owes from now on: the target its value, everybody else who has it the removal.
-    func debts(after plan: Plan, _ item: Debts.Item, _ keys: JournalKeys) -> [Debt] {
-        let holders = debts.debtors.filter { module in
+    func debts(after plan: Plan, _ item: PendingWrites.Item, _ keys: JournalKeys) -> [PendingWrite] {
+        let holders = debts.deferrable.filter { module in
             module.name == source.name || plan.isGoverned && plan.debts.contains { $0.module == module.name }
         }
         let owed = debts.afterSave(
-            plan.debts, of: item, to: target.acceptsDebts ? target : nil, holders: holders, isNewValue: false)
+            plan.debts, of: item, to: target.supportsPendingWrites ? target : nil, holders: holders, isNewValue: false)
         return owed.map { debt in
             guard debts.isOurs(debt) else { return debt }
             var debt = debt
@@ -132,14 +133,14 @@ extension Migration {
 
     /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
     /// made of the secret, or a load would find that. The secret itself it keeps: it may be another program's as well.
-    func debtsBack(
-        _ record: JournalRecord, _ item: Debts.Item, after alteration: MigrationArrival.Alteration, _ keys: JournalKeys
-    ) -> [Debt] {
+    func pendingBack(
+        _ record: JournalRecord, _ item: PendingWrites.Item, after alteration: MigrationArrival.Alteration, _ keys: JournalKeys
+    ) -> [PendingWrite] {
         var garbled: [UInt8]?
         if case .secret(let secret) = alteration { garbled = keys.fingerprint(of: secret) }
-        let holders = debts.debtors.filter { garbled != nil && $0.name == target.name }
+        let holders = debts.deferrable.filter { garbled != nil && $0.name == target.name }
         let owed = debts.afterSave(
-            record.debts, of: item, to: source.acceptsDebts ? source : nil, holders: holders, isNewValue: false)
+            record.debts, of: item, to: source.supportsPendingWrites ? source : nil, holders: holders, isNewValue: false)
         return owed.map { debt in
             guard let garbled, debts.isOurs(debt), debt.module == target.name else { return debt }
             return debt.sending(garbled)

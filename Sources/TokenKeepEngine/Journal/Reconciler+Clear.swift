@@ -1,5 +1,6 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 extension Reconciler {
     /// Clears the item everywhere. What cannot be reached is owed the removal.
@@ -32,7 +33,7 @@ extension Reconciler {
         if let problem = cleared.problem { throw problem }
         if cleared.owes {
             let left = try? settle(name, call.withoutPrompts)
-            if left?.isEmpty != true, call.promptsAllowed { try? prepareAndSettle(name, call) }
+            if left?.isEmpty != true, call.promptsAllowed { try? prepareAndDrain(name, call) }
         }
         return cleared.wasThere
     }
@@ -44,7 +45,7 @@ extension Reconciler {
         do throws(TokenKeepError) {
             return try dispatcher.clear(name, ifVersion: version, passesOutages: false, call)
         } catch {
-            guard version == nil, Reconciler.canBeOwed(error) else { throw error }
+            guard version == nil, Reconciler.mayBePending(error) else { throw error }
             return nil
         }
     }
@@ -55,7 +56,7 @@ extension Reconciler {
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
         // A record that governs still answers.
-        guard (try? vault.mayOwe()) == false else { throw problem }
+        guard (try? vault.mayHavePending()) == false else { throw problem }
         return wasThere
     }
 
@@ -68,13 +69,13 @@ extension Reconciler {
     }
 
     /// Whether a module that failed so is owed a removal.
-    static func canBeOwed(_ error: TokenKeepError) -> Bool {
+    static func mayBePending(_ error: TokenKeepError) -> Bool {
         [.unavailable, .timedOut, .locked].contains(error.status)
     }
 
-    private func prepareAndSettle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        for module in debts.debtors { try? module.prepare(call) }
-        _ = try settleAsking(name, call)
+    private func prepareAndDrain(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        for module in debts.deferrable { try? module.prepare(call) }
+        _ = try drainAsking(name, call)
     }
 
     private func change(
@@ -88,7 +89,7 @@ extension Reconciler {
             return (owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: true, owes: true))
         case .record(let record) where debts.govern(record) || record.holdsValue && clearsRecords:
             if let version { try SaveRequest.check(version: version, of: name, present: record.openDetails()) }
-            let known = record.debtsBeforeChange(keys)
+            let known = record.pendingBeforeChange(keys)
             let owed = debts.afterClear(known, of: item(name), holders: clearable(after: known))
             return (
                 owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: record.holdsValue, owes: true)
@@ -100,7 +101,7 @@ extension Reconciler {
 
     /// No module that dates nothing has the item any more.
     private func forgetArrivals(of name: ItemName) {
-        for module in clearable(after: []) where !module.datesItems {
+        for module in clearable(after: []) where !module.reportsModificationTime {
             vault.forgetSendings(of: name, to: module.name)
         }
     }
@@ -109,9 +110,9 @@ extension Reconciler {
     private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
 
     /// The debtors that lose a cleared item: those that a line clears, and those that were to get or lose it anyway.
-    func clearable(after known: [Debt]) -> [any Module] {
+    func clearable(after known: [PendingWrite]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
-        return debts.debtors.filter { module in
+        return debts.deferrable.filter { module in
             cleared.contains(module.name) || debts.owe(known, to: module.name)
         }
     }
@@ -149,7 +150,7 @@ extension Reconciler {
 
 /// A clear's way through the modules.
 private struct ClearVisit {
-    let debts: Debts
+    let debts: PendingWrites
     /// The module that has the version that the clear was asked for.
     let holder: String?
     /// Whether the record holds an item of the vault's that stays: then nothing can be owed.
@@ -159,7 +160,7 @@ private struct ClearVisit {
     /// The caller's cancellation, where something may be gone.
     private(set) var cut: TokenKeepError?
 
-    init(debts: Debts, holder: String?, isRecorded: Bool) {
+    init(debts: PendingWrites, holder: String?, isRecorded: Bool) {
         self.debts = debts
         self.holder = holder
         self.isRecorded = isRecorded
@@ -170,13 +171,13 @@ private struct ClearVisit {
         _ trace: StackTraceHandler?
     ) throws(TokenKeepError) {
         guard !module.holdsRecords else { return }  // what it holds is the record
-        let mayOwe = module.acceptsDebts && !isRecorded
+        let mayHavePending = module.supportsPendingWrites && !isRecorded
         // Half of a clear must not stand: where nothing can be owed, the rest is done though the call was cancelled.
-        let call = !mayOwe && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
+        let call = !mayHavePending && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere
         } catch {
-            guard mayOwe, isOwed(error, call) else { throw error }
+            guard mayHavePending, isPending(error, call) else { throw error }
             trace?(.aside(.clear, name, module, error.status, "it is owed the removal"))
             if error.status == .cancelled { cut = error }
             if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
@@ -184,8 +185,8 @@ private struct ClearVisit {
     }
 
     /// Once something is gone, or may be, the rest is owed.
-    private func isOwed(_ error: TokenKeepError, _ call: CallContext) -> Bool {
-        guard error.status == .cancelled else { return Reconciler.canBeOwed(error) }
+    private func isPending(_ error: TokenKeepError, _ call: CallContext) -> Bool {
+        guard error.status == .cancelled else { return Reconciler.mayBePending(error) }
         return call.deadline.isCancelled && (!error.changedNothing || wasThere || !missed.isEmpty)
     }
 }

@@ -1,11 +1,12 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 extension Reconciler {
     /// Saves in the first place that takes it. A module that cannot be reached is owed the value, which the journal keeps.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
-            guard let top = dispatcher.places(for: .save).first?.module, top.acceptsDebts || top.holdsRecords else {
+            guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords else {
                 return try dispatcher.saveInPlaces(request, call)
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
@@ -24,9 +25,9 @@ extension Reconciler {
         _ request: SaveRequest, first top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
-        guard !outcome.owedTo.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
+        guard !outcome.pendingModules.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
         // Whatever ends the asking: the record has it.
-        guard let settled = try? settleAsking(request.name, call) else { return outcome }
+        guard let settled = try? drainAsking(request.name, call) else { return outcome }
         return settled.left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
@@ -34,9 +35,9 @@ extension Reconciler {
         /// The module has it, and no record was needed.
         case sent(version: UInt64)
         /// The record has it first; it may owe.
-        case recorded(version: UInt64, owing: [Debt], home: String)
+        case recorded(version: UInt64, owing: [PendingWrite], home: String)
         /// The record has it while a module that can be reached takes it in several steps.
-        case ahead(version: UInt64, owing: [Debt], home: String)
+        case ahead(version: UInt64, owing: [PendingWrite], home: String)
         /// The call was cancelled when the module may have had it: the record has it now.
         case cut(TokenKeepError)
     }
@@ -63,7 +64,7 @@ extension Reconciler {
             let isPassed = hasJournal && isBare && top.holdsRecords && mayPass(top, error)
             guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
             // A record that governs would hide what the modules get.
-            guard hasJournal || (try? vault.mayOwe()) == false else { throw error }
+            guard hasJournal || (try? vault.mayHavePending()) == false else { throw error }
             return try saveWithoutJournal(request, because: isPassed ? nil : error, call)
         }
         switch step {
@@ -74,7 +75,7 @@ extension Reconciler {
             // One that has it is still in the record while another must lose it.
             let unpaid = settled?.version == nil ? left.filter { $0.kind == .put }.map(\.module) : []
             let holder = unpaid.isEmpty ? home : "vault"
-            return SaveOutcome(version: settled?.version ?? version, module: holder, owedTo: unpaid)
+            return SaveOutcome(version: settled?.version ?? version, module: holder, pendingModules: unpaid)
         case .cut(let error): throw error
         }
     }
@@ -124,7 +125,7 @@ extension Reconciler {
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
         let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
-        if top.holdsRecords || !mayKeep(top, level, request.flags) {
+        if top.holdsRecords || !canStore(top, level, request.flags) {
             return try recording(request, over: record, nil, first: top, keys)
         }
         return try sendNoted(request, over: record, first: top, keys, call, mayAsk: mayAsk)
@@ -169,8 +170,8 @@ extension Reconciler {
     private func removeCopies(
         of name: ItemName, except top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        var others = try losers(after: [], to: top)
-        others += dispatcher.places(for: .clear).map(\.module).filter { !$0.acceptsDebts && !$0.holdsRecords }
+        var others = try modulesToClear(after: [], to: top)
+        others += dispatcher.places(for: .clear).map(\.module).filter { !$0.supportsPendingWrites && !$0.holdsRecords }
         var isComplete = true
         for other in others {
             do throws(TokenKeepError) {
@@ -178,7 +179,7 @@ extension Reconciler {
                     try other.clearOwn(name, call.withoutPrompts)
                 }
             } catch {
-                guard other.acceptsDebts else { throw error }
+                guard other.supportsPendingWrites else { throw error }
                 isComplete = false
             }
         }
@@ -186,13 +187,13 @@ extension Reconciler {
     }
 
     /// The debtors that a save into another place takes the item from.
-    private func losers(after known: [Debt], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
-        var losers: [any Module] = []
+    private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
+        var modulesToClear: [any Module] = []
         for module in clearable(after: known) where module.name != top?.name {
             let isUsed = try vault.hasUsed(module.name, machine: debts.machine)
-            if isUsed || debts.owe(known, to: module.name) { losers.append(module) }
+            if isUsed || debts.owe(known, to: module.name) { modulesToClear.append(module) }
         }
-        return losers
+        return modulesToClear
     }
 
     /// Whether the stack's own line says that an outage of its first place ends the save.
@@ -201,8 +202,8 @@ extension Reconciler {
     }
 
     /// Whether the first place gives the item what it asks for; else the vault keeps it.
-    private func mayKeep(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
-        Demands(dispatcher: dispatcher).areMet(by: top, level, flags)
+    private func canStore(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        ProtectionRequirements(dispatcher: dispatcher).areMet(by: top, level, flags)
     }
 
     /// What level the item has there cannot be asked now: it is noted where it is sealed, else at best this process has seen
@@ -286,21 +287,21 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
-        if top.acceptsDebts, record.map(debts.govern) != true {
+        if top.supportsPendingWrites, record.map(debts.govern) != true {
             try details.checkLowersNothing(of: request.inherited, module: top.name)
             try details.checkLowersNothing(of: vault.sealedDetails(of: request.name), module: top.name)
         }
         details.version = keys.versions.version(of: details, secret: request.secret)
-        let isKept = mayKeep(top, details.accessLevel, details.flags)
-        guard isKept || Demands(dispatcher: dispatcher).hasVault else {
+        let isKept = canStore(top, details.accessLevel, details.flags)
+        guard isKept || ProtectionRequirements(dispatcher: dispatcher).hasVault else {
             throw TokenKeepError(
                 .policy, "\(top.name) cannot keep \(request.name) as it demands", module: top.name,
                 hint: "use a stack that ends with the vault: any required vault")
         }
-        let debtor = top.acceptsDebts && isKept ? top : nil
-        let owing = record?.debtsBeforeChange(keys) ?? []
+        let debtor = top.supportsPendingWrites && isKept ? top : nil
+        let owing = record?.pendingBeforeChange(keys) ?? []
         var owed = debts.afterSave(
-            owing, of: item(request.name), to: debtor, holders: try losers(after: owing, to: debtor))
+            owing, of: item(request.name), to: debtor, holders: try modulesToClear(after: owing, to: debtor))
         if wasSent {
             let fingerprint = keys.fingerprint(of: request.secret)
             owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }

@@ -1,5 +1,6 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Takes how many items are done, of how many.
 public typealias JournalProgress = (_ done: Int, _ total: Int) -> Void
@@ -11,22 +12,22 @@ extension Reconciler {
     func sync(
         _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
     ) throws(TokenKeepError) -> SyncOutcome {
-        guard try vault.mayOwe() else { return SyncOutcome() }
-        let owing = try vault.owingRecords()
+        guard try vault.mayHavePending() else { return SyncOutcome() }
+        let owing = try vault.pendingRecords()
         let records = owing.records.values.filter(debts.govern)
-        prepareDebtors(of: records, call)
+        prepareDeferrable(of: records, call)
         var outcome = SyncOutcome(left: owing.unreadable, problem: owing.problem)
-        var owedTo: Set<String> = []
+        var pendingModules: Set<String> = []
         let nameless = records.filter { $0.name == nil }
         outcome.left += nameless.count
-        for record in nameless { owedTo.formUnion(record.debts.filter(debts.isOurs).map(\.module)) }
+        for record in nameless { pendingModules.formUnion(record.debts.filter(debts.isOurs).map(\.module)) }
         let names = records.compactMap(\.name).sorted()
         for (index, name) in names.enumerated() {
             try call.deadline.checkCancellation()
             progress?(index, names.count)
             do throws(TokenKeepError) {
-                let settled = try settleInTime(name, call.until(Deadline(milliseconds: milliseconds)))
-                owedTo.formUnion(settled.left.map(\.module))
+                let settled = try drainInTime(name, call.until(Deadline(milliseconds: milliseconds)))
+                pendingModules.formUnion(settled.left.map(\.module))
                 if settled.left.isEmpty {
                     outcome.drained += 1
                 } else {
@@ -41,21 +42,21 @@ extension Reconciler {
         try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
         try? vault.removeStaleHints(call.withoutPrompts)
-        outcome.owedTo = owedTo.sorted()
+        outcome.pendingModules = pendingModules.sorted()
         return outcome
     }
 
-    private func settleInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
+    private func drainInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         guard !call.deadline.hasPassed else {
             throw call.deadline.failure("the deadline passed before every item was settled")
         }
-        return try settleAsking(name, call)
+        return try drainAsking(name, call)
     }
 
     /// Asks the user what modules need of him, once and with no lock held.
-    private func prepareDebtors(of records: [JournalRecord], _ call: CallContext) {
+    private func prepareDeferrable(of records: [JournalRecord], _ call: CallContext) {
         guard call.promptsAllowed else { return }
         let owed = Set(records.flatMap(\.debts).map(\.module))
-        for module in debts.debtors where owed.contains(module.name) { try? module.prepare(call) }
+        for module in debts.deferrable where owed.contains(module.name) { try? module.prepare(call) }
     }
 }

@@ -1,5 +1,6 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// A stack some of whose modules may be out of reach: what they miss is recorded in the journal and settled later.
 ///
@@ -7,13 +8,13 @@ import TokenKeepVault
 /// module is asked. Changes happen under the item's lock, which nobody holds during a prompt.
 struct Reconciler: Sendable {
     /// How long a load may take to settle what it came across.
-    private static let settlingMilliseconds: UInt32 = 250
+    private static let drainMilliseconds: UInt32 = 250
     /// How often an absence is doubted because something moved meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let vault: Vault
-    let debts: Debts
+    let debts: PendingWrites
 
     /// nil where nothing can be owed to any module of the stack.
     init?(
@@ -21,25 +22,25 @@ struct Reconciler: Sendable {
         clock: @escaping @Sendable () -> UnixTime = { .now }
     ) {
         var seen: Set<String> = []
-        let debtors = dispatcher.programs.places.map(\.module).filter {
-            $0.acceptsDebts && seen.insert($0.name).inserted
+        let deferrable = dispatcher.programs.places.map(\.module).filter {
+            $0.supportsPendingWrites && seen.insert($0.name).inserted
         }
-        guard !debtors.isEmpty else { return nil }
+        guard !deferrable.isEmpty else { return nil }
         self.dispatcher = dispatcher
         self.vault = vault
-        debts = Debts(machine: machine, debtors: debtors, clock: clock)
+        debts = PendingWrites(machine: machine, deferrable: deferrable, clock: clock)
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try vault.outlook()
-            if before.mayOwe, let record = try governing(name, call) {
+            let before = try vault.snapshot()
+            if before.mayHavePending, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
-                if debts.mayBePaid(record) {
-                    let soon = Deadline(milliseconds: Reconciler.settlingMilliseconds)
+                if debts.mayBeDrained(record) {
+                    let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
                     let settled = try? settling(name, call.until(soon).withoutPrompts)
                     if item != nil, let newer = settled?.newer { return newer }
                 }
@@ -96,8 +97,8 @@ struct Reconciler: Sendable {
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
         var listing = try dispatcher.list(namespace: namespace, service: service, call)
-        guard try vault.mayOwe() else { return listing }
-        let owing = try vault.owingRecords()
+        guard try vault.mayHavePending() else { return listing }
+        let owing = try vault.pendingRecords()
         // A memory-only item is what a load finds, whatever is owed below it.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = owing.records.values.filter(debts.govern).compactMap(\.details)
@@ -112,17 +113,17 @@ struct Reconciler: Sendable {
     ///
     /// - Returns: what is still owed to modules of this stack.
     @discardableResult
-    func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [Debt] {
+    func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [PendingWrite] {
         try settling(name, call).left
     }
 
     /// The same, with what else came of it.
-    func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
+    func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
             guard let record = entry.record, debts.govern(record) else {
-                return (.keep, Settlement.Outcome())
+                return (.keep, Drain.Outcome())
             }
-            let settlement = Settlement(
+            let settlement = Drain(
                 vault: vault, debts: debts, name: name, record: record, keys: keys, call: call,
                 isHeld: vault.isAsking(name),
                 trace: dispatcher.trace)
@@ -135,7 +136,7 @@ struct Reconciler: Sendable {
     /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
     /// are allowed. The item is not locked meanwhile: others save it into its record, and nobody pays, so that the module
     /// holds what the user is asked about.
-    func settleAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Settlement.Outcome {
+    func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         let silent = call.withoutPrompts
         let settled = try settling(name, silent)
         guard !settled.asking.isEmpty, call.promptsAllowed else { return settled }
@@ -148,12 +149,12 @@ struct Reconciler: Sendable {
     /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
-    ) throws(TokenKeepError) -> (outdated: [Settlement.Outdated], right: AskingRight)? {
+    ) throws(TokenKeepError) -> (outdated: [Drain.Outdated], right: AskingRight)? {
         try vault.change(name, call) { entry, keys throws(TokenKeepError) in
             guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
                 return (.keep, nil)
             }
-            let settlement = Settlement(
+            let settlement = Drain(
                 vault: vault, debts: debts, name: name, record: record, keys: keys, call: call)
             let outdated = settlement.outdated(in: modules)
             guard !outdated.isEmpty else {
@@ -173,5 +174,5 @@ struct Reconciler: Sendable {
     }
 
     /// What is known of the item's values on their way to modules.
-    func item(_ name: ItemName) -> Debts.Item { Debts.Item(name: name) { vault.sendings(of: name, to: $0) } }
+    func item(_ name: ItemName) -> PendingWrites.Item { PendingWrites.Item(name: name) { vault.sendings(of: name, to: $0) } }
 }

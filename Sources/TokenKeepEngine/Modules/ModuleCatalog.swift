@@ -69,6 +69,6 @@ extension Store {
     /// The module of a stack that has one.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
-        return (module as? DebtorModule)?.base ?? module
+        return (module as? DeferrableModule)?.base ?? module
     }
 }

@@ -1,7 +1,8 @@
 import TokenKeepCore
 import TokenKeepPlugin
 import TokenKeepSecretService
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Makes the modules that stack lines name.
 struct ModuleFactory {
@@ -68,7 +69,7 @@ struct ModuleFactory {
         setting.timeoutMilliseconds = try arguments.takeTimeout() ?? setting.timeoutMilliseconds
         setting.arguments = arguments.takeRest()
         setting.mayBeMissing = line.mayBeMissing
-        setting.acceptsDebts = isWritten
+        setting.supportsPendingWrites = isWritten
         return owing(PluginModule(setting, arena: arena, versionKey: versionKey))
     }
 
@@ -95,7 +96,7 @@ struct ModuleFactory {
 
     /// The module, with what it misses owed to it where it accepts that.
     private func owing(_ module: any Module) -> any Module {
-        module.acceptsDebts ? DebtorModule(base: module, vault: vault, machine: .current) : module
+        module.supportsPendingWrites ? DeferrableModule(base: module, vault: vault, machine: .current) : module
     }
 
     private var versionKey: VersionKeyProvider {

@@ -1,5 +1,6 @@
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// The key of item versions for modules that have none of their own: the vault's, so that a version survives a move
 /// between modules; one of the store's own where no vault can be read.

@@ -59,7 +59,7 @@ struct ItemView {
     /// Reads the store again, and says what has changed since, and whether it could be read.
     ///
     /// A change of what is hidden shows nowhere: where one was told of, and something is or was hidden,
-    /// ``ItemChange/readAgain`` covers it. The clock tells of no change: a module that is gone for good is no news.
+    /// ``ItemChange/listAgain`` covers it. The clock tells of no change: a module that is gone for good is no news.
     mutating func update(
         from store: Store, service: String?, on occasion: Occasion, until deadline: Deadline
     ) -> (changes: [ItemChange], isRead: Bool) {
@@ -73,11 +73,11 @@ struct ItemView {
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
-            return (reading.isUncertain || mayHaveMissed ? reading.changes + [.readAgain] : reading.changes, true)
+            return (reading.isUncertain || mayHaveMissed ? reading.changes + [.listAgain] : reading.changes, true)
         } catch {
             isWhole = false
             hidesSome = true
-            return ([.readAgain], false)
+            return ([.listAgain], false)
         }
     }
 

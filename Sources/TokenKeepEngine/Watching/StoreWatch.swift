@@ -1,6 +1,7 @@
 import Glibc
 public import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Tells what changes in a store: items saved and cleared, by whichever process, without their values.
 ///
@@ -9,7 +10,7 @@ import TokenKeepVault
 /// one. Memory-only items are not watched.
 ///
 /// While part of the store cannot be read, what another process changes there cannot be told by name: each such change is told
-/// as ``ItemChange/readAgain``, and once all can be read again.
+/// as ``ItemChange/listAgain``, and once all can be read again.
 ///
 /// What other programs do in the Secret Service is seen as far as the service signals it; besides, when something else changes,
 /// and every ``lookAgainMilliseconds`` while the watch is asked.
@@ -23,7 +24,7 @@ public final class StoreWatch: Sendable {
         var view: ItemView
         var pending: [ItemChange] = []
         var mustRead = false
-        var readAgainAt: Deadline
+        var listAgainAt: Deadline
     }
 
     private let store: Store
@@ -36,7 +37,7 @@ public final class StoreWatch: Sendable {
 
     /// Begins to watch the items of a service, or of all services for nil: what changes from now on is told.
     ///
-    /// Reads what is there, by the store's timeout; what cannot be read now is told as ``ItemChange/readAgain`` later.
+    /// Reads what is there, by the store's timeout; what cannot be read now is told as ``ItemChange/listAgain`` later.
     ///
     /// - Parameter cancellation: what ends the watch: a reading that waits for a module is given up. ``Store/cancel()``
     ///   does not concern a watch.
@@ -64,7 +65,7 @@ public final class StoreWatch: Sendable {
         state = Guarded(
             State(
                 view: beginning.view, mustRead: !isRead,
-                readAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))
+                listAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))
     }
 
     /// The namespace of the items.
@@ -95,7 +96,7 @@ public final class StoreWatch: Sendable {
 
     private func look(_ state: inout State) {
         let notice = signal.take()
-        let isTime = (store.hasForeignWriters || state.mustRead) && state.readAgainAt.hasPassed
+        let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
         // What could not be read at all and now can is news, whatever woke us.
         let occasion: ItemView.Occasion =
@@ -104,9 +105,9 @@ public final class StoreWatch: Sendable {
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
         // A reading that failed is told once, and tried again until it succeeds; each change meanwhile is told of.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
-        state.pending = notice.hasLost ? [.readAgain] : isToldAlready ? [] : changes
+        state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
-        state.readAgainAt = Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)
+        state.listAgainAt = Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)
     }
 
     private static func deadline(_ store: Store, _ cancellation: Cancellation) -> Deadline {

@@ -1,6 +1,6 @@
 /// Puts fields together.
 package struct ByteWriter {
-    private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
 
     package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 

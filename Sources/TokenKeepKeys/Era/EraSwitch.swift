@@ -76,7 +76,7 @@ package struct EraSwitch: ~Copyable {
             present.first ?? HeaderTrust.Entry(before.keys.header, file: before.headerFile, headerKey: nil)
         if hasPassword || !present.isEmpty {
             try opener.residentKeys.keep(
-                hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: opener.path), of: vaultID)
+                hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
         }
         do throws(Errno) {
             try SystemCall.syncFileSystem(of: after.era.descriptor)
@@ -85,7 +85,7 @@ package struct EraSwitch: ~Copyable {
         }
         try before.directory.switchTo(made.era)
         guard hasPassword else { return opener.residentKeys.forget(vaultID) }
-        try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: opener.path), of: vaultID)
+        try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
     }
 
     /// Removes the era that was replaced. A failure leaves rubbish that the next unlock removes.

@@ -149,6 +149,13 @@ package enum SystemCall {
         try check { tokenkeep_syncfs(directory.number) }
     }
 
+    /// Gives a file of one directory the same name in another.
+    package static func link(
+        _ name: String, from: OwnedDescriptor, to: OwnedDescriptor
+    ) throws(Errno) {
+        try check { linkat(from.number, name, to.number, name, 0) }
+    }
+
     /// Removes a file; false where there was none.
     package static func remove(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
         do throws(Errno) {

@@ -9,9 +9,9 @@ package struct VaultLock {
 
     /// What is locked.
     package enum Range {
-        case item(name: [UInt8])
+        case item(id: [UInt8])
         /// The right to ask the user about an item: for a person's time, while the item itself is not locked.
-        case asking(name: [UInt8])
+        case asking(id: [UInt8])
         case whole
     }
 
@@ -57,17 +57,17 @@ package struct VaultLock {
 
     private static let firstOfAsking: off_t = 1 << 62
 
-    /// One byte at an offset from 62 bits of the item's file name, and for asking about it one as far behind all those; for
+    /// One byte at an offset from 62 bits of the item's ID, and for asking about it one as far behind all those; for
     /// the whole vault every byte of items: nobody waits for a person.
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)
-        case .item(let name): return (offset(of: name), 1)
-        case .asking(let name): return (firstOfAsking + offset(of: name), 1)
+        case .item(let id): return (offset(of: id), 1)
+        case .asking(let id): return (firstOfAsking + offset(of: id), 1)
         }
     }
 
-    private static func offset(of name: [UInt8]) -> off_t {
-        off_t(name.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & (1 << 62 - 1))
+    private static func offset(of id: [UInt8]) -> off_t {
+        off_t(id.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & (1 << 62 - 1))
     }
 }

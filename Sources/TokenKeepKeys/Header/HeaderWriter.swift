@@ -68,6 +68,6 @@ package struct HeaderWriter {
     ) throws(TokenKeepError) {
         guard header.hasPassword else { return }
         let entry = HeaderTrust.Entry(header, file: file, headerKey: headerKey)
-        try opener.residentKeys.keep(keys, HeaderTrust(entries: [entry], path: opener.path), of: header.vaultID)
+        try opener.residentKeys.keep(keys, HeaderTrust(entries: [entry], path: try opener.path()), of: header.vaultID)
     }
 }

@@ -8,7 +8,7 @@ package enum VaultMaking {
     ///
     /// - Throws: ``Status/invalid`` if the directory holds other files, ``Status/corrupt`` if it was a vault.
     package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
-        let directory = try VaultDirectory.make(opener.path)
+        let directory = try VaultDirectory.make(try opener.path())
         if try directory.currentEra() == nil { try refuseIfForeign(directory) }
         let lock = try VaultLock(.whole, of: directory, call)
         defer { lock.release() }

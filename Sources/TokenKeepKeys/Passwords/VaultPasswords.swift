@@ -82,7 +82,7 @@ package struct VaultPasswords {
         let entry = HeaderTrust.Entry(
             vault.keys.header, file: vault.headerFile, headerKey: try unlocked.headerKey())
         try opener.residentKeys.keep(
-            unlocked.keys, HeaderTrust(entries: [entry], path: opener.path), of: vault.keys.vaultID)
+            unlocked.keys, HeaderTrust(entries: [entry], path: try opener.path()), of: vault.keys.vaultID)
         return opener.residentKeys.reasonForMemory
     }
 

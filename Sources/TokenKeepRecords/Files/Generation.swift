@@ -1,6 +1,7 @@
 import Glibc
 import SystemPackage
 import TokenKeepCore
+import TokenKeepKeys
 
 /// The file `generation`: another value before and after every change of a record.
 ///

@@ -1,23 +1,24 @@
 import Glibc
 import TokenKeepCore
+import TokenKeepKeys
 
-/// Which machine this is: debts are settled on the machine that made them, in homes that several share.
-public struct MachineID: Sendable, Equatable {
+/// The machine: pending writes are drained on the machine that made them, in homes that several share.
+package struct MachineID: Sendable, Equatable {
     /// 16 bytes: those of `/etc/machine-id` (machine-id(5)), or zeros where there is none.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// A machine with this id, of 16 bytes.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// This machine.
-    public static let current: MachineID = {
+    package static let current: MachineID = {
         for path in ["/etc/machine-id", "/var/lib/dbus/machine-id"] {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
             var text = [UInt8](repeating: 0, count: 32)
             guard read(descriptor, &text, text.count) == text.count else { continue }
-            if let bytes = RecordNames.name(ofFile: String(decoding: text, as: UTF8.self)) {
+            if let bytes = Hexadecimal.bytes(String(decoding: text, as: UTF8.self), count: 16) {
                 return MachineID(bytes: bytes)
             }
         }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepKeys
 
 /// The fields of a metadata box.
 struct MetadataFields {
@@ -20,7 +21,7 @@ struct MetadataFields {
 
     /// Reads the fields; level and flags come from the record's prefix.
     static func parse(
-        _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags, in arena: SecretArena
+        _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> MetadataFields {
         var fields = Fields(bytes, repeating: [Tag.attribute])
         var texts: [UInt16: String] = [:]
@@ -39,7 +40,7 @@ struct MetadataFields {
                 let length = Int(try reader.integer(UInt8.self, "length of an attribute's name"))
                 let name = try reader.text(length, "attribute's name")
                 attributes.append((name, try reader.text(reader.remaining, "attribute's value")))
-            case Fields.firstOptional...: kept.append(try KeptField(tag: tag, copying: value, in: arena))
+            case Fields.firstOptional...: kept.append(try KeptField(tag: tag, copying: value))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepKeys
 
 /// An item's name as length-prefixed parts: namespace, service, account.
 enum NameFormat {

@@ -3,6 +3,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 import TokenKeepCore
+import TokenKeepKeys
 
 /// The process's one instance of inotify, shared by everybody in it who watches a vault.
 ///

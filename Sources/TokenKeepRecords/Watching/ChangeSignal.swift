@@ -1,6 +1,7 @@
 import Glibc
 import SystemPackage
 import TokenKeepCore
+import TokenKeepKeys
 
 /// The file `changed`: written to after each change of an item, so that those who watch it look again.
 ///
@@ -15,13 +16,5 @@ enum ChangeSignal {
         guard let opened = opened ?? nil else { return }
         var byte = UInt8(ascii: "\n")
         pwrite(opened.number, &byte, 1, 0)
-    }
-}
-
-extension Vault {
-    /// Tells those who watch that an item of another module has changed. Without a vault nobody is told.
-    public func announceChange() {
-        guard let path = try? path(), let directory = try? VaultDirectory.open(path) else { return }
-        ChangeSignal.send(in: directory)
     }
 }

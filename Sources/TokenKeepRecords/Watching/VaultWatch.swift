@@ -1,7 +1,8 @@
 import CSystemShims
 import Glibc
 import SystemPackage
-public import TokenKeepCore
+package import TokenKeepCore
+import TokenKeepKeys
 
 /// What an observer of a vault is told.
 public struct ChangeNotice: Sendable {
@@ -13,7 +14,7 @@ public struct ChangeNotice: Sendable {
     public var hasLost = false
 }
 
-/// Tells that items of a vault, or of the modules whose debts it keeps, may have changed, whichever process changed them.
+/// Tells that items of a vault, or of the modules that have pending writes, may have changed, whichever process changed them.
 ///
 /// The vault need not be there yet, and may be removed and restored meanwhile. Safe from any thread. In a child made by
 /// `fork()` it must not be used; it may be let go there.
@@ -27,8 +28,8 @@ public final class VaultWatch: Sendable {
     /// Begins to watch: what changes from now on is told.
     ///
     /// - Throws: ``Status/io`` where the system's limits on watches are reached.
-    public init(_ vault: Vault) throws(TokenKeepError) {
-        let path = try vault.path()
+    package init(_ records: Records) throws(TokenKeepError) {
+        let path = try records.opener.path()
         let notifier = try ChangeNotifier.shared()
         let flag = tokenkeep_flag_open()
         guard flag >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }

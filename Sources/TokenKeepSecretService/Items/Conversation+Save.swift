@@ -124,8 +124,8 @@ extension Conversation {
     ) throws(TokenKeepError) -> Writing {
         let known = present.flatMap { presentDetails(of: $0, for: request) }
         var details = request.details(replacing: known, module: module)
-        if isOurs, !request.mayLowerDemands { try details.checkLowersNothing(of: known, module: module) }
-        let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerDemands)
+        if isOurs, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
+        let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
         // Another program's item gets no sealed secret, and stays as it is.
         let target = vaultID != nil && !isOurs ? nil : present
         if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }

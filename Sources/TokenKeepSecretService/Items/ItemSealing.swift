@@ -36,8 +36,8 @@ struct ItemSealing: Sendable {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
         let isSealed = try sealer.sealsItems()
-        if !flags.isDisjoint(with: .demands), !isAcknowledged || !isSealed {
-            try sealer.protection(of: level, flags).checkDemands(of: details)
+        if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
+            try sealer.protection(of: level, flags).checkRequirements(of: details)
         }
         guard isSealed else { return nil }
         guard let vaultID = try sealer.vaultID() else { throw ItemSealing.noVault }

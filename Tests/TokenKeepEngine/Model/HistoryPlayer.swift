@@ -1,8 +1,9 @@
 import TestSupport
 import TokenKeepCore
-import TokenKeepVault
+import TokenKeepKeys
+import TokenKeepRecords
 
-@testable import TokenKeepStack
+@testable import TokenKeepEngine
 
 /// What a history did that it must not.
 struct BrokenPromise: Error, CustomStringConvertible {
@@ -43,7 +44,7 @@ final class HistoryPlayer: @unchecked Sendable {
         self.kind = kind
         second = kind == .twoServices ? ScriptedService(name: "second-service") : nil
         world.takesSteps = kind == .inSteps
-        world.datesItems = kind != .undated
+        world.reportsModificationTime = kind != .undated
         self.vaultPath = vaultPath
         self.serviceName = serviceName
         vault = Vault(arena: SecretArena(), path: vaultPath)
@@ -124,7 +125,7 @@ final class HistoryPlayer: @unchecked Sendable {
         let request = try SaveRequest(
             name: name(step.account), secret: SecretBytes(value), precondition: precondition)
         let (outcome, status) = attempt { try stores[step.store].save(request, until: deadline) }
-        note(step, "\(status) \(value) \(outcome?.owedTo ?? [])")
+        note(step, "\(status) \(value) \(outcome?.pendingModules ?? [])")
         if let outcome {
             items[step.account].acknowledge(value)
             learn(step.account, outcome.version, value)
@@ -323,7 +324,7 @@ final class HistoryPlayer: @unchecked Sendable {
     private func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
         let first = step.store == 1 ? second ?? world : world
         let isThere = first.items[try name(step.account)]?.secret.utf8String == value
-        if outcome.owedTo.isEmpty {
+        if outcome.pendingModules.isEmpty {
             try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
         } else {
             try require(governing(step.account) != nil, step, "said to be owed")

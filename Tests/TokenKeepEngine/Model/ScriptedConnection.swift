@@ -3,8 +3,8 @@ import TokenKeepCore
 /// A store's own connection to the scripted service, which behaves as the module `secret-service` does.
 final class ScriptedConnection: Module, @unchecked Sendable {
     let name: String
-    let acceptsDebts = true
-    var datesItems: Bool { service.datesItems }
+    let supportsPendingWrites = true
+    var reportsModificationTime: Bool { service.reportsModificationTime }
     private let service: ScriptedService
     private let isConnected: Bool
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey

@@ -1,5 +1,5 @@
 import TokenKeepCore
-import TokenKeepStack
+import TokenKeepEngine
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
 /// call. All connections to it see the same items. Used by one thread at a time.
@@ -29,7 +29,7 @@ final class ScriptedService: @unchecked Sendable {
     /// The name of the module that reaches it.
     let name: String
     /// Whether it says since when it has an item.
-    var datesItems = true
+    var reportsModificationTime = true
     /// Cancels the calls of the store whose turn it is.
     var cancel: () -> Void = {}
     /// Whether a call was cancelled since this was last forgotten.
@@ -73,7 +73,7 @@ final class ScriptedService: @unchecked Sendable {
     /// Saves an item now.
     func put(_ details: ItemDetails, _ secret: SecretBytes) {
         var details = details
-        details.modifiedAt = datesItems ? now : nil
+        details.modifiedAt = reportsModificationTime ? now : nil
         kept.put(TokenItem(details: details, secret: secret), now)
     }
 

@@ -1,0 +1,34 @@
+import TokenKeepCore
+import TokenKeepEngine
+
+/// What is owed to modules, for people: a line each module, for this machine and for others.
+enum PendingText {
+    static func lines(_ report: PendingReport) -> [String] {
+        var lines: [String] = []
+        for isHere in [true, false] {
+            let entries = report.entries.filter { $0.isOfThisMachine == isHere }
+            for module in Set(entries.map(\.debt.module)).sorted() {
+                let owed = entries.map(\.debt).filter { $0.module == module }
+                lines.append(line(owed, to: module + (isHere ? "" : " on another machine")))
+                if !isHere {
+                    lines.append("  hint: if that machine is gone: tokenkeep forget \(module) --every-machine")
+                }
+            }
+        }
+        return lines
+    }
+
+    private static func line(_ owed: [PendingWrite], to whom: String) -> String {
+        let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
+        return "owed to \(whom): \(counts(owed)), since \(since)"
+    }
+
+    /// `2 items, 1 removal`.
+    static func counts(_ owed: [PendingWrite]) -> String {
+        let items = owed.count { $0.kind == .put }
+        let removals = owed.count { $0.kind == .delete }
+        return [
+            items > 0 ? Counts.items(items) : nil, removals > 0 ? Counts.removals(removals) : nil,
+        ].compactMap { $0 }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,45 @@
+import TokenKeepCore
+
+/// Which places of a stack give an item what its level and flags ask for.
+struct ProtectionRequirements {
+    let dispatcher: Dispatcher
+
+    /// Whether an item may be kept in a module: see ``Protection/isEnough(for:_:beside:)``.
+    func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
+        let given = module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
+        return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
+    }
+
+    /// Refuses a module that cannot keep an item as it demands.
+    ///
+    /// - Throws: ``Status/policy``.
+    func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
+        let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
+        guard !request.flags.isDisjoint(with: .requirements), !areMet(by: module, level, request.flags) else { return }
+        throw TokenKeepError(
+            .policy, "\(module.name) cannot keep \(request.name) as it demands", module: module.name,
+            hint: "use a stack whose vault takes such items: any required vault")
+    }
+
+    private var vaultPlace: (any Module)? {
+        dispatcher.places(for: .save).map(\.module).first(where: \.holdsRecords)
+    }
+
+    /// Whether the vault is a place of the stack.
+    var hasVault: Bool { vaultPlace != nil }
+
+    /// What is achieved for a level: the least of the places where a save may end.
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
+        let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
+        let given = modules.map { $0.protection(of: level, flags) ?? ProtectionRequirements.unknown($0) }
+        guard let first = given.first else {
+            return Protection(none: "no module of the stack keeps such an item")
+        }
+        return given.dropFirst().reduce(first) { $0.weaker($1) }
+    }
+
+    private static func unknown(_ module: any Module) -> Protection {
+        Protection(none: "\(module.name) states nothing")
+    }
+}

@@ -1,0 +1,188 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// A module that may be out of reach, as the rest of the stack sees it.
+///
+/// It is noted, before the first write, that the module is used on this machine. Until then a module that is absent has
+/// no items; afterwards, or where it was there and did not answer, it may have some, and its absence is an outage.
+/// Whatever it does, it leaves the places behind it their share of the call's time.
+struct DeferrableModule: RememberingModule {
+    private static let reserveMilliseconds: UInt32 = 500
+
+    let base: any Module
+    let vault: Vault
+    let machine: MachineID
+    private let seen = KnownValues()
+    /// Whether this store has looked for the note that the module is used.
+    private let hasLooked = Guarded(false)
+
+    init(base: any Module, vault: Vault, machine: MachineID) {
+        self.base = base
+        self.vault = vault
+        self.machine = machine
+    }
+
+    var name: String { base.name }
+    var supportsPendingWrites: Bool { true }
+    var reportsModificationTime: Bool { base.reportsModificationTime }
+    var mayAnswer: Bool { base.mayAnswer }
+
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
+
+    func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
+
+    func lastSeen(_ name: ItemName) -> KnownValue? { seen[name] }
+
+    private func remember(_ name: ItemName, _ secret: SecretBytes, _ details: ItemDetails?) {
+        seen[name] = vault.fingerprint(of: secret).map { KnownValue(fingerprint: $0, details: details) }
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        let item = try unlessUnused(answer: nil, or: "no item \(name)", call) { () throws(TokenKeepError) in
+            do throws(TokenKeepError) {
+                return try base.load(name, share(of: call))
+            } catch {
+                if error.status == .notFound { seen[name] = nil }
+                throw error
+            }
+        }
+        remember(name, item.secret, item.details)
+        let isFirst = hasLooked.withLock { hasLooked in
+            defer { hasLooked = true }
+            return !hasLooked
+        }
+        if isFirst { noteThere(call) }
+        return item
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        try noteUse(of: request.name, call)
+        // After a failure too: what was sent may arrive.
+        defer { vault.announceChange() }
+        let version = try holding(request, call) { () throws(TokenKeepError) in
+            try base.save(request, share(of: call))
+        }
+        rememberSaved(request)
+        return version
+    }
+
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try noteUse(of: request.name, call)
+        defer { vault.announceChange() }
+        let saved = try holding(request, call) { () throws(TokenKeepError) in
+            try base.saveAtOnce(request, share(of: call))
+        }
+        guard let version = saved else { return nil }
+        rememberSaved(request)
+        return version
+    }
+
+    /// Where a secret may be sealed, nobody must replace the vault's keys before the module has it.
+    private func holding<Result>(
+        _ request: SaveRequest, _ call: CallContext, _ body: () throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        let level = request.accessLevel ?? request.inherited?.accessLevel
+        let mayBeSealed = level.map { Protection.isAsked(by: $0, request.flags) } ?? true
+        guard mayBeSealed, !vault.holds(request.name), (try? vault.exists()) == true else { return try body() }
+        var hold: ItemHold?
+        do throws(TokenKeepError) {
+            hold = try vault.hold(request.name, call)
+        } catch {
+            // What is not sealed needs no lock, and no vault that can be written.
+            guard error.status != .busy, error.status != .cancelled else { throw error }
+        }
+        defer { hold?.end() }
+        return try body()
+    }
+
+    private func rememberSaved(_ request: SaveRequest) {
+        // A save that leaves the level open does not tell which one it kept.
+        let before = seen[request.name]?.details
+        let isKnown = before != nil || request.accessLevel != nil
+        remember(request.name, request.secret, isKnown ? request.details(replacing: before, module: name) : nil)
+    }
+
+    /// A module that is absent is not used by being asked for: its items would be missed for ever.
+    private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard (try? vault.hasUsed(self.name, machine: machine)) != true else { return }
+        do throws(TokenKeepError) {
+            _ = try base.load(name, share(of: call))
+        } catch {
+            guard !error.isAbsence, error.status != .cancelled else {
+                var error = error
+                error.changedNothing = true
+                throw error
+            }
+        }
+        // A vault that cannot be written keeps no marker; the item is saved all the same.
+        try? vault.markUsed(self.name, machine: machine, call)
+    }
+
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        defer { vault.announceChange() }
+        return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)", call) {
+            () throws(TokenKeepError) in
+            let wasThere = try base.clear(name, ifVersion: version, share(of: call))
+            seen[name] = nil
+            return wasThere
+        }
+    }
+
+    func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        defer { vault.announceChange() }
+        try base.clearOwn(name, share(of: call))
+        seen[name] = nil
+    }
+
+    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
+        try unlessUnused(answer: [], or: "no items", call) { () throws(TokenKeepError) in
+            try base.foreignItems(name, share(of: call))
+        }
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try unlessUnused(answer: ItemListing(), or: "no items", call) { () throws(TokenKeepError) in
+            try base.list(namespace: namespace, service: service, share(of: call))
+        }
+    }
+
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
+        base.protection(of: level, flags)
+    }
+
+    func sealedItems(_ call: CallContext) -> [ItemName] { base.sealedItems(share(of: call)) }
+
+    func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
+
+    /// A module that is absent and was never used here has nothing; the error says that it was not asked.
+    private func unlessUnused<Answer>(
+        answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
+    ) throws(TokenKeepError) -> Answer {
+        do throws(TokenKeepError) {
+            return try body()
+        } catch {
+            guard error.isAbsence else {
+                noteThere(call)
+                throw error
+            }
+            guard try !vault.hasUsed(name, machine: machine) else { throw error }
+            if let answer { return answer }
+            throw TokenKeepError(.notFound, words, module: name, isAbsence: true)
+        }
+    }
+
+    /// A module that has an item, or is there and does not answer, may have some later: its absence, to whoever has no bus, pays no debt.
+    private func noteThere(_ call: CallContext) {
+        guard (try? vault.exists()) == true else { return }
+        try? vault.markUsed(name, machine: machine, call)
+    }
+
+    /// What remains less 500 ms, or less half of it.
+    private func share(of call: CallContext) -> CallContext {
+        let left = call.deadline.remainingMilliseconds
+        return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))
+    }
+}

@@ -1,0 +1,100 @@
+package import TokenKeepCore
+
+/// The protection that a vault really achieves on this machine, as it is now.
+package struct VaultProtection {
+    private enum Key {
+        /// The keyfile beside the records opens it.
+        case keyfile
+        /// The password alone opens it.
+        case password
+    }
+
+    private let key: Key
+    /// Why keys cannot be in the kernel's keyring.
+    private let keyringObstacle: String?
+    private let isMemoryLocked: Bool
+
+    /// - Parameter vault: nil if none was made.
+    package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
+        key = vault?.keys.header.hasPassword == true ? .password : .keyfile
+        keyringObstacle = residentKeys.knownObstacle
+        isMemoryLocked = (try? SecretArena().isLockedInMemory()) ?? false
+    }
+
+    /// The protection for a level. Whether the kernel keeps keys is as ``ClassKeyStore/probe()`` last found it.
+    package func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
+        Protection { axis($0, level, flags) }
+    }
+
+    private static let setPassword = "give the vault a password: tokenkeep password set"
+
+    private func axis(_ axis: ProtectionAxis, _ level: AccessLevel, _ flags: ItemFlags) -> Protection.Axis {
+        switch axis {
+        case .otherUser: otherUser
+        case .diskTheft: diskTheft
+        case .otherMachine: otherMachine
+        case .screenLock: screenLock(level)
+        case .presence: presence(flags)
+        }
+    }
+
+    private var otherUser: Protection.Axis {
+        switch (key, keyringObstacle) {
+        case (.keyfile, _): Protection.Axis(.enforced, "files that the user alone may open")
+        case (_, nil):
+            Protection.Axis(.enforced, "files of the user alone, and a key in the kernel that only the user may read")
+        case (_, _?): Protection.Axis(.enforced, "files of the user alone, and a key in this process's memory")
+        }
+    }
+
+    private var diskTheft: Protection.Axis {
+        switch key {
+        case .keyfile:
+            return Protection.Axis(.none, "the keyfile lies beside the records", remedy: VaultProtection.setPassword)
+        case .password:
+            guard isMemoryLocked else {
+                return Protection.Axis(
+                    .advisory, "the password opens the key, but this process's memory may leave it in the swap space",
+                    remedy: "raise the limit that ulimit -l shows")
+            }
+            return Protection.Axis(.enforced, "only the password opens the key, and no backup holds it in the clear")
+        }
+    }
+
+    private var otherMachine: Protection.Axis {
+        switch key {
+        case .keyfile: Protection.Axis(.none, "a copy of the home opens anywhere")
+        case .password: Protection.Axis(.none, "a copy of the home opens anywhere with the password")
+        }
+    }
+
+    private func screenLock(_ level: AccessLevel) -> Protection.Axis {
+        guard level == .whenUnlocked else {
+            return Protection.Axis(.none, "the level stays readable while the screen is locked")
+        }
+        guard key != .keyfile else {
+            return Protection.Axis(.none, "the keyfile opens the key at any time", remedy: VaultProtection.setPassword)
+        }
+        if let keyringObstacle {
+            return Protection.Axis(
+                .none, "the key is in this process's memory alone: \(keyringObstacle)",
+                remedy: "let the user keep keys in the kernel's keyring")
+        }
+        return Protection.Axis(
+            .advisory,
+            "the kernel ends the key \(ClassKeyStore.whenUnlockedSeconds) seconds after each unlock; nothing here sees the screen",
+            remedy:
+                "an agent that watches the screen, which this version has not; until then let the locker run: tokenkeep lock --screen"
+        )
+    }
+
+    private func presence(_ flags: ItemFlags) -> Protection.Axis {
+        guard key != .keyfile else {
+            return Protection.Axis(.none, "the vault has no password to ask for", remedy: VaultProtection.setPassword)
+        }
+        guard flags.contains(.userPresence) else {
+            return Protection.Axis(.none, "the item does not ask", remedy: "save it with user presence")
+        }
+        return Protection.Axis(.enforced, "each use asks for the password, from which half of the key is derived anew")
+    }
+}

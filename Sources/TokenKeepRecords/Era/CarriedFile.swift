@@ -1,0 +1,60 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// A file that no key of an earlier era opened, sealed whole (docs/format.md, "Carried over").
+struct CarriedFile {
+    /// The item whose record it was; nil if its names could not be read.
+    let name: ItemName?
+    let bytes: [UInt8]
+
+    private static let maximumLength = RecordPrefix.maximumFile + 2048
+
+    /// Takes over a file of an era: one that was carried over before is opened first.
+    init(_ bytes: [UInt8], of name: ItemName?, keys: KeyRing) {
+        guard let earlier = try? CarriedFile(sealed: bytes, keys: keys) else {
+            (self.name, self.bytes) = (name, bytes)
+            return
+        }
+        self = earlier
+    }
+
+    private init(sealed file: [UInt8], keys: KeyRing) throws(FormatFault) {
+        let (prefix, box) = try file.lent { bytes throws(FormatFault) -> (RecordPrefix, [UInt8]) in
+            var reader = ByteReader(bytes)
+            let prefix = try RecordPrefix.parse(&reader, allowing: .carriedOver)
+            return (prefix, try reader.array(prefix.secretLength, "box"))
+        }
+        guard prefix.kind == .carriedOver else { throw .malformed("it was not carried over") }
+        let key = try keys.key(prefix.classKeyID, for: .level(.afterFirstUnlock))
+        let plaintext = try box.lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: prefix.secretAdditionalData(metadataBox: []), "box")
+        }
+        (name, bytes) = try plaintext.withUnsafeBytes { bytes throws(FormatFault) -> (ItemName?, [UInt8]) in
+            var reader = ByteReader(bytes)
+            let length = Int(try reader.integer(UInt32.self, "length of the name"))
+            let parts = try reader.take(length, "name")
+            var name = ByteReader(parts)
+            return (length == 0 ? nil : try NameFormat.parse(&name), try reader.array(reader.remaining, "file"))
+        }
+    }
+
+    /// The file's bytes under the keys of an era.
+    ///
+    /// - Parameter fileName: the binary name under which it is kept.
+    func sealed(as fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
+        let classKey = try keys.currentKey(for: .level(.afterFirstUnlock))
+        let parts = name.map(NameFormat.serialized) ?? []
+        var plaintext = ByteWriter(capacity: bytes.count + parts.count + 4)
+        plaintext.append(integer: UInt32(parts.count))
+        plaintext.append(parts)
+        plaintext.append(bytes)
+        let prefix = RecordPrefix(
+            kind: .carriedOver, level: .afterFirstUnlock, vaultID: keys.vaultID, name: fileName, flags: [],
+            era: keys.era, metadataKeyID: 0, classKeyID: classKey.id, stateLength: 0, metadataLength: 0,
+            secretLength: plaintext.bytes.count + AuthenticatedBox.overhead)
+        let box = plaintext.bytes.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: classKey.bytes, data: prefix.secretAdditionalData(metadataBox: []))
+        }
+        return prefix.serialized() + box
+    }
+}

@@ -1,0 +1,195 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+package import TokenKeepKeys
+
+/// Writes the records of an era anew under the keys of the next one, while readers and writers go on in the first.
+///
+/// Nothing is synced record by record: the switch syncs the file system once, before the new era is in force.
+package struct EraCopy {
+    /// A file of the old era as it was when it was copied.
+    private struct Copied {
+        let identity: FileStatus.Identity
+        let newFile: String
+        let hasPending: Bool
+        let isUnreadable: Bool
+    }
+
+    private let before: OpenVault
+    private let after: OpenVault
+    private let oldPresence: PresenceGrant?
+    private let newPresence: PresenceGrant?
+    private var copied: [String: Copied] = [:]
+
+    /// - Parameters:
+    ///   - before: the era in force, with every key open that the password opens.
+    ///   - after: the new era, with all of its keys open.
+    package init(
+        from before: OpenVault, _ oldPresence: PresenceGrant?, to after: OpenVault, _ newPresence: PresenceGrant?
+    ) {
+        self.before = before
+        self.after = after
+        self.oldPresence = oldPresence
+        self.newPresence = newPresence
+    }
+
+    /// How many records no key opens: they were carried over whole.
+    package var unreadable: Int { copied.values.count { $0.isUnreadable } }
+
+    /// Copies every file that is new or has changed since it was copied, and removes copies of those that are gone.
+    ///
+    /// Called once while others write, and once under the lock of the whole vault.
+    package mutating func copyChanges(
+        _ call: CallContext, progress: ((_ done: Int, _ total: Int) -> Void)? = nil
+    ) throws(TokenKeepError) {
+        let files = try VaultFiles.names(in: before.records).filter { !$0.hasSuffix(".tmp") }
+        var gone = copied
+        for (index, file) in files.enumerated() {
+            try EraCopy.checkDeadline(call)
+            if index % 64 == 0 { progress?(index, files.count) }
+            if let known = gone.removeValue(forKey: file), known.identity == identity(of: file) { continue }
+            try copy(file)
+        }
+        for (file, known) in gone {
+            try remove(known)
+            copied[file] = nil
+        }
+        progress?(files.count, files.count)
+    }
+
+    private static func checkDeadline(_ call: CallContext) throws(TokenKeepError) {
+        try call.deadline.checkCancellation()
+        guard call.deadline.hasPassed else { return }
+        throw TokenKeepError(
+            .timedOut, "the deadline passed before every item was written under the new keys", module: "vault",
+            hint: "nothing was changed: allow more time")
+    }
+
+    private func identity(of file: String) -> FileStatus.Identity? {
+        ((try? SystemCall.status(of: file, in: before.records.number)) ?? nil)?.identity
+    }
+
+    private mutating func copy(_ file: String) throws(TokenKeepError) {
+        if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
+        // The identity first: a file that is replaced meanwhile is copied again.
+        guard let identity = identity(of: file),
+            let bytes = try VaultFiles.readVersioned(file, in: before.records, atMost: RecordPrefix.maximumFile * 2)
+        else { return }
+        let new = try newFile(for: file, bytes)
+        try write(new.bytes, to: new.name)
+        copied[file] = Copied(
+            identity: identity, newFile: new.name, hasPending: new.hasPending, isUnreadable: new.isUnreadable)
+    }
+
+    private struct NewFile {
+        var name: String
+        var bytes: [UInt8]
+        var hasPending = false
+        var isUnreadable = false
+    }
+
+    private func newFile(for file: String, _ bytes: [UInt8]) throws(TokenKeepError) -> NewFile {
+        guard let name = Hexadecimal.bytes(file, count: 16) else { return try carried(file, bytes, of: nil) }
+        do throws(FormatFault) {
+            let record = try RecordFile(bytes, name: name, keys: before.keys)
+            return try newRecord(record, try record.openState())
+        } catch {
+            switch error {
+            case .malformed, .unknownKey: break
+            case .newerVersion, .lockedKey, .presenceNeeded, .resources: throw error.error(in: "records/\(file)")
+            }
+            return try carried(file, bytes, of: itemName(name, bytes))
+        }
+    }
+
+    private func newRecord(_ record: RecordFile, _ state: StateFields) throws(FormatFault) -> NewFile {
+        let bytes: [UInt8]
+        let name: ItemName
+        if state.state == .tombstone {
+            guard let cleared = state.name else { throw .malformed("it does not say which item was cleared") }
+            name = cleared
+            bytes = try RecordWriter.tombstone(
+                name: after.keys.fileName(of: name), state: state, keys: after.keys)
+        } else {
+            let metadata = try record.openMetadata()
+            name = metadata.details.name
+            bytes = try RecordWriter.value(
+                metadata, secret: try record.openItem(oldPresence).secret, state: state, keys: after.keys,
+                presence: newPresence)
+        }
+        return NewFile(
+            name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty)
+    }
+
+    /// The names of a record whose secret or state is damaged.
+    private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
+        guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
+        return (try? file.openMetadata())?.details.name
+    }
+
+    /// A file that no key opens, sealed whole: under the new name of its item if that is known, so that the item stays
+    /// damaged, else as a file that was set aside.
+    private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
+        let carried = CarriedFile(bytes, of: name, keys: before.keys)
+        let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
+        let isRecord = Hexadecimal.bytes(file, count: 16) != nil
+        let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
+        do throws(FormatFault) {
+            let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
+            let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? file + ".corrupt-1" : file)
+            return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
+        } catch {
+            throw error.error(in: "records/\(file)")
+        }
+    }
+
+    private func write(_ bytes: [UInt8], to file: String) throws(TokenKeepError) {
+        do throws(Errno) {
+            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK
+            guard let opened = try SystemCall.open(file, in: after.records.number, flags, mode: 0o600) else {
+                throw Errno.noSuchFileOrDirectory
+            }
+            try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: opened) }
+        } catch {
+            throw error.error("cannot write records/\(file)")
+        }
+    }
+
+    private func remove(_ copied: Copied) throws(TokenKeepError) {
+        do throws(Errno) {
+            _ = try SystemCall.remove(copied.newFile, in: after.records)
+        } catch {
+            throw error.error("cannot remove records/\(copied.newFile)")
+        }
+    }
+
+    /// Writes the hints of the new records, and carries over what stands beside the records. Called last, under the lock of the
+    /// whole vault.
+    package func copyCompanions() throws(TokenKeepError) {
+        let hints = EraFolder(name: PendingHints.folder, era: after.era)
+        for record in copied.values where record.hasPending {
+            let folder = try hints.openOrMake(isDurable: false)
+            do throws(Errno) {
+                _ = try SystemCall.open(record.newFile, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+            } catch {
+                throw error.error("cannot write \(PendingHints.folder)/\(record.newFile)")
+            }
+        }
+        for folder in [Records.usedFolder, SentValues.folder] { try link(folder) }
+        let notes = SealedNotes(after)
+        for note in try SealedNotes(before).all() { try notes.write(note) }
+    }
+
+    /// Gives the files of a directory a second name in the new era: they are under no key of the old one.
+    private func link(_ folder: String) throws(TokenKeepError) {
+        guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
+        let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)
+        for file in try VaultFiles.names(in: from) where !file.hasSuffix(".tmp") {
+            do throws(Errno) {
+                try SystemCall.link(file, from: from, to: to)
+            } catch {
+                throw error.error("cannot carry \(folder)/\(file) over")
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// What kind of thing a record seals. The numbers are those of the files.
+enum RecordKind: UInt8 {
+    /// An item of a vault.
+    case value = 1
+    /// A secret sealed for another module.
+    case sealed = 2
+    /// An item of an export.
+    case export = 3
+    /// A damaged file that a change of keys carried over.
+    case carriedOver = 4
+}
+
+/// The clear part of a record: what a reader must know before it opens a box.
+package struct RecordPrefix: Equatable {
+    static let length = 96
+    static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
+    static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
+    /// The box of a file that was carried over, with its item's names.
+    static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
+    static let maximumFile = length + 2 * maximumSmallBox + maximumSecretBox
+    private static let signature = "TKRECORD"
+
+    var kind: RecordKind
+    /// nil in a tombstone.
+    package var level: AccessLevel?
+    var vaultID: [UInt8]
+    package var name: [UInt8]
+    package var flags: ItemFlags
+    var era: UInt64
+    var metadataKeyID: UInt64
+    var classKeyID: UInt64
+    var stateLength: Int
+    var metadataLength: Int
+    var secretLength: Int
+
+    static func parse(
+        _ reader: inout ByteReader, allowing kind: RecordKind? = nil
+    ) throws(FormatFault) -> RecordPrefix {
+        let allowed = kind
+        try reader.signature(signature, version: 1)
+        guard let kind = RecordKind(rawValue: try reader.integer(UInt8.self, "kind")) else {
+            throw .malformed("its kind is unknown")
+        }
+        try reader.zeros(1, "prefix")
+        let levelNumber = try reader.integer(UInt8.self, "level")
+        guard levelNumber <= 5 else { throw .malformed("its level is unknown") }
+        try reader.zeros(3, "prefix")
+        let vaultID = try reader.array(16, "vault id")
+        let name = try reader.array(16, "name")
+        let flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))
+        guard ItemFlags.known.isSuperset(of: flags) else { throw .malformed("it has unknown flags") }
+        try reader.zeros(4, "prefix")
+        let era = try reader.integer(UInt64.self, "era")
+        let metadataKeyID = try reader.integer(UInt64.self, "metadata key id")
+        let classKeyID = try reader.integer(UInt64.self, "class key id")
+        let stateLength = try reader.integer(UInt32.self, "length of the state")
+        let metadataLength = try reader.integer(UInt32.self, "length of the metadata")
+        let secretLength = try reader.integer(UInt32.self, "length of the secret")
+        try reader.zeros(4, "prefix")
+        let prefix = RecordPrefix(
+            kind: kind, level: AccessLevel(rawValue: UInt32(levelNumber)), vaultID: vaultID, name: name, flags: flags,
+            era: era, metadataKeyID: metadataKeyID, classKeyID: classKeyID, stateLength: Int(stateLength),
+            metadataLength: Int(metadataLength), secretLength: Int(secretLength))
+        guard kind != .carriedOver || allowed == .carriedOver else {
+            throw .malformed("no key opened it when the vault's keys were replaced")
+        }
+        try prefix.checkLengths()
+        return prefix
+    }
+
+    func checkLengths() throws(FormatFault) {
+        let least = AuthenticatedBox.overhead
+        guard kind != .sealed else {
+            guard level != nil, stateLength == 0, metadataLength == 0, metadataKeyID == 0 else {
+                throw .malformed("a sealed secret has a secret alone")
+            }
+            return try checkSecretLength()
+        }
+        guard kind != .carriedOver else {
+            guard stateLength == 0, metadataLength == 0, metadataKeyID == 0, secretLength >= least,
+                secretLength <= RecordPrefix.maximumCarriedBox
+            else { throw .malformed("a file that was carried over has a box alone") }
+            return
+        }
+        guard (least...RecordPrefix.maximumSmallBox).contains(stateLength) else {
+            throw .malformed("the length of its state is outside the limits")
+        }
+        if level == nil {
+            guard metadataLength == 0, secretLength == 0, metadataKeyID == 0, classKeyID == 0, flags.isEmpty else {
+                throw .malformed("it is a tombstone with a value")
+            }
+            return
+        }
+        guard (least...RecordPrefix.maximumSmallBox).contains(metadataLength) else {
+            throw .malformed("the length of its metadata is outside the limits")
+        }
+        try checkSecretLength()
+    }
+
+    private func checkSecretLength() throws(FormatFault) {
+        guard (AuthenticatedBox.overhead...RecordPrefix.maximumSecretBox).contains(secretLength) else {
+            throw .malformed("the length of its secret is outside the limits")
+        }
+    }
+
+    func serialized() -> [UInt8] {
+        var writer = ByteWriter(capacity: RecordPrefix.length)
+        writer.append(RecordPrefix.signature.utf8)
+        writer.append(integer: UInt16(1))
+        writer.append(integer: kind.rawValue)
+        writer.zeros(1)
+        writer.append(integer: UInt8(level?.rawValue ?? 0))
+        writer.zeros(3)
+        writer.append(vaultID)
+        writer.append(name)
+        writer.append(integer: flags.rawValue)
+        writer.zeros(4)
+        writer.append(integer: era)
+        writer.append(integer: metadataKeyID)
+        writer.append(integer: classKeyID)
+        writer.append(integer: UInt32(stateLength))
+        writer.append(integer: UInt32(metadataLength))
+        writer.append(integer: UInt32(secretLength))
+        writer.zeros(4)
+        return writer.bytes
+    }
+
+    // MARK: What binds the boxes to their place
+
+    func metadataAdditionalData() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append("TKmetada".utf8)
+        writer.append(serialized()[8..<52])
+        writer.append(integer: era)
+        writer.append(integer: metadataKeyID)
+        return writer.bytes
+    }
+
+    func secretAdditionalData(metadataBox: some Collection<UInt8>) -> [UInt8] {
+        var writer = ByteWriter(capacity: 64 + metadataBox.count)
+        writer.append("TKsecret".utf8)
+        writer.append(serialized()[8..<52])
+        writer.append(integer: era)
+        writer.append(integer: classKeyID)
+        writer.append(metadataBox)
+        return writer.bytes
+    }
+
+    func stateAdditionalData(boxes: UnsafeRawBufferPointer) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append("TKstate_".utf8)
+        writer.append(serialized())
+        writer.append(KeyedHash.digest(of: boxes, count: 32))
+        return writer.bytes
+    }
+}
+
+extension RecordPrefix {
+    /// The prefix of a record's file; nil if there is no such file or it begins with no prefix.
+    static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
+        do throws(Errno) {
+            guard
+                let file = try SystemCall.open(Hexadecimal.text(name), in: records.number, O_RDONLY | O_NONBLOCK),
+                try SystemCall.status(of: file).isRegularFile
+            else { return nil }
+            let bytes = try SystemCall.bytes(of: file, atMost: length)
+            return try? bytes.lent { bytes throws(FormatFault) in
+                var reader = ByteReader(bytes)
+                return try parse(&reader)
+            }
+        } catch {
+            guard error == .tooManySymbolicLinkLevels else { throw error.error("cannot read a record") }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The fields of a state box.
+struct StateFields: Equatable {
+    private enum Tag {
+        static let state: UInt16 = 1
+        static let changedAt: UInt16 = 2
+        static let pendingWrite: UInt16 = 3
+        static let name: UInt16 = 4
+        static let pendingRefresh: UInt16 = 16
+        static let outbox: UInt16 = 17
+    }
+    fileprivate static let maximumPending = 64
+    private static let maximumPendingRefresh = 32_768
+
+    var state: RecordState
+    var changedAt: UnixTime
+    var pending: [PendingWrite] = []
+    /// The item's name, in a tombstone: what is cleared must be found in other modules.
+    var name: ItemName?
+    /// A session's own fields, 16 and 17, and optional ones: kept as they are.
+    var kept: [KeptField] = []
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
+        var fields = Fields(bytes, repeating: [Tag.pendingWrite])
+        var state: RecordState?
+        var changedAt: UnixTime?
+        var pending: [PendingWrite] = []
+        var name: ItemName?
+        var kept: [KeptField] = []
+        while let (tag, value) = try fields.next() {
+            var reader = ByteReader(value)
+            switch tag {
+            case Tag.name:
+                name = try NameFormat.parse(&reader)
+                try reader.end()
+            case Tag.state:
+                state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))
+                try reader.end()
+            case Tag.changedAt:
+                changedAt = UnixTime(try reader.integer(Int64.self, "date of change"))
+                try reader.end()
+            case Tag.pendingWrite:
+                pending.append(try PendingWriteFormat.parse(value))
+            case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
+                Fields.firstOptional...:
+                kept.append(try KeptField(tag: tag, copying: value))
+            default: throw .malformed("it has an unknown field \(tag)")
+            }
+        }
+        guard let state, let changedAt else { throw .malformed("its state is missing or unknown") }
+        guard pending.count <= maximumPending, state != .home || pending.isEmpty else {
+            throw .malformed("its pending do not fit its state")
+        }
+        guard state == .tombstone || name == nil else { throw .malformed("only a tombstone repeats its name") }
+        return StateFields(state: state, changedAt: changedAt, pending: pending, name: name, kept: kept)
+    }
+
+    /// The fields' bytes, in memory that was made once and is the caller's to wipe.
+    func serialized() -> [UInt8] {
+        let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
+        var writer = ByteWriter(capacity: 640 + pendingLength + kept.reduce(0) { $0 + $1.value.count + 6 })
+        writer.append(field: Tag.state, integer: state.rawValue)
+        writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
+        for part in pending { writer.append(field: Tag.pendingWrite, PendingWriteFormat.serialized(part)) }
+        if let name { writer.append(field: Tag.name, NameFormat.serialized(name)) }
+        for field in kept { field.write(to: &writer) }
+        return writer.bytes
+    }
+
+    /// Whether a reader would take these fields.
+    func check() throws(FormatFault) {
+        guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid),
+            state != .home || pending.isEmpty
+        else { throw .malformed("its pending do not fit the format") }
+    }
+}

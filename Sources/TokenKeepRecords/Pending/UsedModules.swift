@@ -1,0 +1,54 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The directory `used`: a marker for each module to which items were ever written, per machine. A module that was used and
+/// is absent is unavailable, not empty.
+extension Records {
+    static let usedFolder = "used"
+
+    /// Notes, durably, that items are about to be written to a module on this machine.
+    package func markUsed(_ module: String, _ call: CallContext) throws(TokenKeepError) {
+        guard try !hasUsed(module) else { return }
+        let vault = try openOrMake(call)
+        let folder = try EraFolder(name: Records.usedFolder, era: vault.era).openOrMake(isDurable: true)
+        do throws(Errno) {
+            _ = try SystemCall.open(marker(module, vault), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+            try SystemCall.sync(folder)
+        } catch {
+            throw error.error("cannot note that \(module) is used")
+        }
+    }
+
+    /// Whether items were ever written to a module on this machine.
+    package func hasUsed(_ module: String) throws(TokenKeepError) -> Bool {
+        guard let vault = try open() else { return false }
+        return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
+    }
+
+    /// Removes, durably, the marker of a module on this machine, or on every machine.
+    ///
+    /// - Returns: whether there was one.
+    package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
+        guard let vault = try open(), let folder = try EraFolder(name: Records.usedFolder, era: vault.era).open() else {
+            return false
+        }
+        // No module's name has an @.
+        let markers =
+            onEveryMachine
+            ? try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") } : [marker(module, vault)]
+        do throws(Errno) {
+            var wasThere = false
+            for marker in markers where try SystemCall.remove(marker, in: folder) { wasThere = true }
+            try SystemCall.sync(folder)
+            return wasThere
+        } catch {
+            throw error.error("cannot forget that \(module) is used")
+        }
+    }
+
+    private func marker(_ module: String, _ vault: OpenVault) -> String {
+        module + "@" + Hexadecimal.text(vault.keys.journal.machine(machine.bytes))
+    }
+}

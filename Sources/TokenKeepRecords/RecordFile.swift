@@ -1,0 +1,121 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// A record's bytes, taken apart and opened as far as it is asked for.
+struct RecordFile: Sendable {
+    let prefix: RecordPrefix
+    private let bytes: [UInt8]
+    private let keys: KeyRing
+
+    /// Takes a file apart.
+    ///
+    /// - Parameter name: the file's name in binary, which the record must repeat.
+    init(_ bytes: [UInt8], name: [UInt8], keys: KeyRing) throws(FormatFault) {
+        prefix = try bytes.lent { file throws(FormatFault) in
+            var reader = ByteReader(file)
+            let prefix = try RecordPrefix.parse(&reader)
+            guard reader.remaining == prefix.stateLength + prefix.metadataLength + prefix.secretLength else {
+                throw .malformed("its length is not what its prefix says")
+            }
+            return prefix
+        }
+        guard prefix.vaultID == keys.vaultID else { throw .malformed("it belongs to another vault") }
+        guard prefix.kind == .value else { throw .malformed("it is of another kind than the items of a vault") }
+        guard prefix.name == name else { throw .malformed("it belongs to another item") }
+        guard prefix.era == keys.era else { throw .unknownKey }
+        self.bytes = bytes
+        self.keys = keys
+    }
+
+    /// Opens the state, which also proves that the three boxes belong together.
+    func openState() throws(FormatFault) -> StateFields {
+        let boxes = bytes[(RecordPrefix.length + prefix.stateLength)...]
+        let data = Array(boxes).withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
+        let plaintext = try Array(stateBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: keys.states, data: data, "state")
+        }
+        let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
+        guard (state.state == .tombstone) == (prefix.level == nil) else {
+            throw .malformed("its state does not fit its boxes")
+        }
+        if let name = state.name, keys.fileName(of: name) != prefix.name {
+            throw .malformed("its state names another item")
+        }
+        return state
+    }
+
+    /// Opens the metadata of a record that is no tombstone.
+    func openMetadata() throws(FormatFault) -> MetadataFields {
+        guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
+        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
+        let data = prefix.metadataAdditionalData()
+        let plaintext = try Array(metadataBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
+        }
+        let metadata = try plaintext.lent { bytes throws(FormatFault) in
+            try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
+        }
+        guard keys.fileName(of: metadata.details.name) == prefix.name else {
+            throw .malformed("its metadata belongs to another item")
+        }
+        return metadata
+    }
+
+    /// Opens metadata and secret of a record that is no tombstone.
+    ///
+    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
+    func openItem(_ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
+        let details = try openMetadata().details
+        let secret = try openSecret(presence)
+        guard keys.journal.versions.version(of: details, secret: secret) == details.version else {
+            throw .malformed("its version is not that of its content")
+        }
+        return TokenItem(details: details, secret: secret)
+    }
+
+    /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
+    private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
+        let data = prefix.secretAdditionalData(metadataBox: metadataBox)
+        return try keys.openSecret(of: prefix, presence) { key throws(FormatFault) in
+            try bytes.lent { file throws(FormatFault) in
+                let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
+                return try AuthenticatedBox.open(box, key: key, data: data, "secret")
+            }
+        }
+    }
+
+    private var stateBox: ArraySlice<UInt8> {
+        bytes[RecordPrefix.length..<RecordPrefix.length + prefix.stateLength]
+    }
+
+    private var metadataBox: ArraySlice<UInt8> {
+        let start = RecordPrefix.length + prefix.stateLength
+        return bytes[start..<start + prefix.metadataLength]
+    }
+
+    /// The record as the journal sees it. Its pending writes, and that it is there, need no key that a lock ends.
+    func journalRecord(
+        _ state: StateFields, _ presence: PresenceGrant? = nil
+    ) throws(FormatFault) -> JournalRecord {
+        let isTombstone = state.state == .tombstone
+        let shown = "records/\(Hexadecimal.text(prefix.name))"
+        var details: ItemDetails?
+        var locked: TokenKeepError?
+        do throws(FormatFault) {
+            if !isTombstone { details = try openMetadata().details }
+        } catch {
+            guard case .lockedKey = error else { throw error }
+            locked = error.error(in: shown)
+        }
+        return JournalRecord(
+            state: state.state, pending: state.pending, details: details, name: state.name, locked: locked
+        ) { () throws(TokenKeepError) in
+            guard !isTombstone else { return nil }
+            do throws(FormatFault) {
+                return try openItem(presence)
+            } catch {
+                throw error.error(in: shown)
+            }
+        }
+    }
+}

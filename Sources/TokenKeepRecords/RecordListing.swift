@@ -1,0 +1,80 @@
+package import TokenKeepCore
+package import TokenKeepKeys
+
+extension Records {
+    /// The vault's items of every namespace, those on their way to modules too; and how many cannot be listed because they are
+    /// locked.
+    package func everyItem(
+        _ call: CallContext
+    ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problems: [TokenKeepError]) {
+        let listing = try allItems(call)
+        var locked = 0
+        if listing.problems.contains(where: { $0.status == .locked }), let vault = try open() {
+            try forEachPrefix(in: vault) { if $0.level != nil { locked += 1 } }
+            locked -= listing.items.count
+        }
+        return (listing.items, locked, listing.problems)
+    }
+
+    /// Every item of the vault, without its secret, and the problems of those that could not be read.
+    ///
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, ``Status/cancelled``.
+    func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        while true {
+            guard let vault = try open() else { return ItemListing() }
+            let listing = try allItems(of: vault, call)
+            // The names of records are others in another era.
+            guard try open()?.era.number != vault.era.number else { return listing }
+        }
+    }
+
+    /// Every item of a vault, some of whose keys may be open for this call alone.
+    func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        var vault = vault
+        var listing = ItemListing()
+        var unreadable = 0
+        for name in try RecordNames.all(in: vault.records) {
+            guard !call.deadline.hasPassed else {
+                throw call.deadline.failure(
+                    "the deadline passed after \(listing.items.count) items were read", module: "vault",
+                    hint: "allow more time")
+            }
+            let reader = RecordReader(records: self, fileName: name)
+            let found = try reader.read(&vault) { file, state throws(FormatFault) in
+                state.state == .tombstone ? nil : try file.openMetadata().details
+            }
+            switch found {
+            case nil, .success(nil): continue  // cleared, perhaps only just
+            case .success(let details?): listing.items.append(details)
+            case .failure(let fault):
+                unreadable += 1
+                listing.count(reader.error(fault))
+            }
+        }
+        return listing.counting(unreadable)
+    }
+
+    /// The prefixes of all records that have one. Needs no key.
+    package func forEachPrefix(
+        in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) {
+        for name in try RecordNames.all(in: vault.records) {
+            guard let prefix = try RecordPrefix.read(name, in: vault.records) else { continue }
+            try body(prefix)
+        }
+    }
+}
+
+extension ItemListing {
+    /// The same, with the number of unreadable records in the first problem's message.
+    fileprivate func counting(_ unreadable: Int) -> ItemListing {
+        guard let problem, unreadable > 1 else { return self }
+        var whole = ItemListing(
+            items: items,
+            problem: TokenKeepError(
+                problem.status, "\(problem.message) (and \(unreadable - 1) more)", module: problem.module,
+                hint: problem.hint))
+        for problem in problems { whole.count(problem) }
+        return whole
+    }
+}

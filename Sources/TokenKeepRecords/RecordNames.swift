@@ -1,0 +1,20 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The file names of records: 32 lower-case hexadecimal digits.
+enum RecordNames {
+    /// The binary names of all records of a directory, in the order of the directory.
+    static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
+        try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
+    }
+
+    /// Whether the directory has a record. Looks no further than the first.
+    static func hasAny(in records: OwnedDescriptor) throws(TokenKeepError) -> Bool {
+        var isFound = false
+        try VaultFiles.forEachName(in: records) { file in
+            isFound = Hexadecimal.bytes(file, count: 16) != nil
+            return !isFound
+        }
+        return isFound
+    }
+}

@@ -1,0 +1,61 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// Reads one record of an open vault.
+struct RecordReader {
+    let records: Records
+    let fileName: [UInt8]
+
+    /// Reads the record and opens the parts that `body` asks for; nil if there is none.
+    ///
+    /// If the record names an unknown key, or one that is locked, header and record are read again, once: the keys may have
+    /// changed. If another era is in force then, `vault` is that era and the answer is nil: its names are others.
+    ///
+    /// - Returns: what `body` returns, or why the record cannot be read.
+    /// - Throws: if the vault itself cannot be read.
+    func read<Value>(
+        _ vault: inout OpenVault, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
+    ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
+        guard let first = try attempt(vault, body) else { return nil }
+        guard let present = try changedVault(after: first, vault) else { return first }
+        let isSameEra = present.era.number == vault.era.number
+        vault = present
+        return isSameEra ? try attempt(vault, body) : nil
+    }
+
+    /// The vault after its keys changed; nil if they did not, or need not have.
+    private func changedVault<Value>(
+        after result: Result<Value, FormatFault>, _ vault: OpenVault
+    ) throws(TokenKeepError) -> OpenVault? {
+        switch result {
+        case .failure(.unknownKey): return try records.opener.open(fresh: true)
+        case .failure(.lockedKey):
+            guard let present = try records.opener.open(), present.headerFile != vault.headerFile else { return nil }
+            return present
+        default: return nil
+        }
+    }
+
+    /// The error of a record that cannot be read.
+    func error(_ fault: FormatFault) -> TokenKeepError { fault.error(in: "records/\(Hexadecimal.text(fileName))") }
+
+    private func attempt<Value>(
+        _ vault: OpenVault, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
+    ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
+        let bytes: [UInt8]?
+        do throws(TokenKeepError) {
+            bytes = try VaultFiles.readVersioned(
+                Hexadecimal.text(fileName), in: vault.records, atMost: RecordPrefix.maximumFile)
+        } catch {
+            guard error.status == .corrupt else { throw error }
+            return .failure(.malformed("it is not a regular file"))
+        }
+        guard let bytes else { return nil }
+        do throws(FormatFault) {
+            let file = try RecordFile(bytes, name: fileName, keys: vault.keys)
+            return .success(try body(file, try file.openState()))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

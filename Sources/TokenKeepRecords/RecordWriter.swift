@@ -1,0 +1,81 @@
+import CSodium
+import TokenKeepCore
+import TokenKeepKeys
+
+/// Makes the bytes of records.
+enum RecordWriter {
+    /// A record with a value.
+    ///
+    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
+    /// - Throws: what a reader would not take: it must not be acknowledged.
+    static func value(
+        _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
+        presence: PresenceGrant?
+    ) throws(FormatFault) -> [UInt8] {
+        let details = metadata.details
+        let metadataKey = try keys.currentKey(for: .metadata)
+        let classKey = try keys.currentKey(for: .level(details.accessLevel))
+        let sealingKey = try sealingKey(classKey.bytes, details.flags, presence)
+        let metadataPlaintext = metadata.serialized()
+        var statePlaintext = try plaintext(of: state)
+        defer { wipe(&statePlaintext) }
+        let prefix = RecordPrefix(
+            kind: .value, level: details.accessLevel, vaultID: keys.vaultID, name: keys.fileName(of: details.name),
+            flags: details.flags, era: keys.era, metadataKeyID: metadataKey.id, classKeyID: classKey.id,
+            stateLength: statePlaintext.count + AuthenticatedBox.overhead,
+            metadataLength: metadataPlaintext.count + AuthenticatedBox.overhead,
+            secretLength: secret.count + AuthenticatedBox.overhead)
+        try prefix.checkLengths()
+        let metadataBox = metadataPlaintext.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: metadataKey.bytes, data: prefix.metadataAdditionalData())
+        }
+        let secretBox = secret.withUnsafeBytes {
+            AuthenticatedBox.seal(
+                $0, key: sealingKey, data: prefix.secretAdditionalData(metadataBox: metadataBox))
+        }
+        return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
+    }
+
+    /// The key that seals an item's secret.
+    static func sealingKey(
+        _ classKey: SecretBytes, _ flags: ItemFlags, _ presence: PresenceGrant?
+    ) throws(FormatFault) -> SecretBytes {
+        guard flags.contains(.userPresence) else { return classKey }
+        guard let presenceKey = presence?.keys.first else { throw .presenceNeeded }
+        return try FormatFault.needing { () throws(TokenKeepError) in
+            try Subkey.joining(classKey, presenceKey)
+        }
+    }
+
+    /// A record that says that an item was cleared.
+    static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
+        var statePlaintext = try plaintext(of: state)
+        defer { wipe(&statePlaintext) }
+        let prefix = RecordPrefix(
+            kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], era: keys.era,
+            metadataKeyID: 0, classKeyID: 0, stateLength: statePlaintext.count + AuthenticatedBox.overhead,
+            metadataLength: 0, secretLength: 0)
+        try prefix.checkLengths()
+        return assemble(prefix, statePlaintext, boxes: [], keys: keys)
+    }
+
+    private static func plaintext(of state: StateFields) throws(FormatFault) -> [UInt8] {
+        try state.check()
+        return state.serialized()
+    }
+
+    /// A session's fields in a state may hold a token.
+    private static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { bytes in
+            if let start = bytes.baseAddress { sodium_memzero(start, bytes.count) }
+        }
+    }
+
+    private static func assemble(
+        _ prefix: RecordPrefix, _ statePlaintext: [UInt8], boxes: [UInt8], keys: KeyRing
+    ) -> [UInt8] {
+        let data = boxes.withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
+        let stateBox = statePlaintext.withUnsafeBytes { AuthenticatedBox.seal($0, key: keys.states, data: data) }
+        return prefix.serialized() + stateBox + boxes
+    }
+}

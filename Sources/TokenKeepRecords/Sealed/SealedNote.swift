@@ -1,0 +1,43 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The note about an item that the vault sealed for other modules.
+package struct SealedNote: Equatable, Sendable {
+    /// A module on one machine that may hold the item.
+    package struct Holder: Equatable, Sendable {
+        package let module: String
+        /// The machine's hash.
+        package let machine: [UInt8]
+        /// The class keys under which the module may hold it.
+        package var keyIDs: [UInt64]
+        /// The fingerprints of the sealed secrets that the module may hold, the latest last.
+        var fingerprints: [[UInt8]]
+    }
+
+    package let name: ItemName
+    package var level: AccessLevel
+    package var flags: ItemFlags
+    package var holders: [Holder]
+    /// Optional fields: kept as they are.
+    var kept: [KeptField] = []
+
+    static let maximumFingerprints = 16
+
+    /// Notes that a module is about to get a sealed secret under a key.
+    mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
+        guard let index = index(of: module, machine) else {
+            return holders.append(
+                Holder(module: module, machine: machine, keyIDs: [keyID], fingerprints: [fingerprint]))
+        }
+        if !holders[index].keyIDs.contains(keyID) { holders[index].keyIDs.append(keyID) }
+        let known = holders[index].fingerprints.filter { $0 != fingerprint }
+        holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
+    }
+
+    /// The holder for a module on a machine.
+    func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
+
+    private func index(of module: String, _ machine: [UInt8]) -> Int? {
+        holders.firstIndex { $0.module == module && $0.machine == machine }
+    }
+}

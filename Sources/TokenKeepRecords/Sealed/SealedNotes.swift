@@ -1,0 +1,138 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+package import TokenKeepKeys
+
+/// The notes about items that the vault sealed for other modules, one file per item. An item's note is changed under its lock.
+///
+/// A note is durable before a module gets the secret, and is removed after the module lost it: the note says which keys are
+/// still needed, and what the item asks for while the module is unavailable.
+package struct SealedNotes {
+    static let folder = "sealed"
+    private let directory: EraFolder
+    private let keys: KeyRing
+
+    package init(_ vault: OpenVault) {
+        directory = EraFolder(name: SealedNotes.folder, era: vault.era)
+        keys = vault.keys
+    }
+
+    /// Whether there is a note, readable or not.
+    package func has(_ name: ItemName) throws(TokenKeepError) -> Bool {
+        try VaultFiles.exists(SealedNotes.folder + "/" + file(of: name), in: directory.era.descriptor)
+    }
+
+    /// An item's note; nil if there is none.
+    ///
+    /// - Throws: if the note cannot be read: its content must not be taken for nothing.
+    package func note(of name: ItemName) throws(TokenKeepError) -> SealedNote? {
+        guard let folder = try directory.open() else { return nil }
+        return try read(keys.fileName(of: name), in: folder)
+    }
+
+    /// Every note.
+    ///
+    /// - Throws: if one of them cannot be read.
+    package func all() throws(TokenKeepError) -> [SealedNote] {
+        guard let folder = try directory.open() else { return [] }
+        var found: [SealedNote] = []
+        for name in try RecordNames.all(in: folder) {
+            if let note = try read(name, in: folder) { found.append(note) }
+        }
+        return found
+    }
+
+    private func read(_ name: [UInt8], in folder: OwnedDescriptor) throws(TokenKeepError) -> SealedNote? {
+        let shown = Hexadecimal.text(name)
+        guard let bytes = try VaultFiles.readVersioned(shown, in: folder, atMost: SealedNoteFormat.maximumFile) else {
+            return nil
+        }
+        do throws(FormatFault) {
+            return try bytes.lent { bytes throws(FormatFault) in
+                try SealedNoteFormat.parse(bytes, name: name, keys: keys)
+            }
+        } catch {
+            throw error.error(in: "\(SealedNotes.folder)/\(shown)")
+        }
+    }
+
+    /// Replaces an item's note, durably.
+    func write(_ note: SealedNote) throws(TokenKeepError) {
+        let bytes: [UInt8]
+        do throws(FormatFault) {
+            bytes = try SealedNoteFormat.serialized(note, keys: keys)
+        } catch {
+            throw error.error(in: "\(SealedNotes.folder)/\(file(of: note.name))")
+        }
+        let folder = try directory.openOrMake(isDurable: true)
+        try bytes.lent { bytes throws(TokenKeepError) in
+            try VaultFiles.replace(file(of: note.name), in: folder, with: bytes)
+        }
+    }
+
+    /// Takes modules out of an item's note. A note that names none any more is removed, durably: if it reappeared, it would
+    /// keep old keys.
+    func removeHolders(
+        of name: ItemName, if isRemoved: (SealedNote.Holder) -> Bool
+    ) throws(TokenKeepError) {
+        guard let folder = try directory.open(), var note = try note(of: name) else { return }
+        let before = note.holders.count
+        note.holders.removeAll(where: isRemoved)
+        guard note.holders.count != before || note.holders.isEmpty else { return }
+        if note.holders.isEmpty { try VaultFiles.remove(file(of: name), in: folder) } else { try write(note) }
+    }
+
+    private func file(of name: ItemName) -> String { Hexadecimal.text(keys.fileName(of: name)) }
+}
+
+extension SealedNotes {
+    /// Notes that a module is about to get an item sealed.
+    func noteSealed(
+        _ details: ItemDetails, in module: String, _ machine: MachineID, _ sealed: SecretBytes
+    ) throws(TokenKeepError) {
+        let present = try note(of: details.name)
+        var note =
+            present ?? SealedNote(name: details.name, level: details.accessLevel, flags: details.flags, holders: [])
+        note.level = details.accessLevel
+        note.flags = details.flags
+        let keyID = keys.currentKeyID(for: .level(details.accessLevel)) ?? 0
+        let journal = keys.journal
+        note.add(module, journal.machine(machine.bytes), keyID: keyID, journal.fingerprint(of: sealed))
+        if note != present { try write(note) }
+    }
+}
+
+extension ItemTransaction {
+    /// Notes that a module holds the item under the current key alone, whichever machine it was noted for.
+    package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
+        let notes = SealedNotes(vault)
+        guard var note = try notes.note(of: name) else { return }
+        let present = keys.machine(records.machine.bytes)
+        let latest = note.holder(module, present)?.fingerprints.last
+        note.holders.removeAll { $0.module == module && ($0.machine == machine || $0.machine == present) }
+        let keyID = vault.keys.currentKeyID(for: .level(note.level)) ?? 0
+        note.holders.append(
+            SealedNote.Holder(
+                module: module, machine: present, keyIDs: [keyID], fingerprints: latest.map { [$0] } ?? []))
+        try notes.write(note)
+    }
+
+    /// Notes that a module does not hold the item sealed any more, on this machine or on any.
+    package func forgetSealed(in module: String, onEveryMachine: Bool) throws(TokenKeepError) {
+        let machine = keys.machine(records.machine.bytes)
+        try SealedNotes(vault).removeHolders(of: name) {
+            $0.module == module && (onEveryMachine || $0.machine == machine)
+        }
+    }
+}
+
+extension Records {
+    /// What is noted of an item that other modules may hold sealed: its level and flags; nil if it is not noted.
+    ///
+    /// - Throws: if its note cannot be read.
+    package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
+        guard let vault = try open(), let note = try SealedNotes(vault).note(of: name) else { return nil }
+        return ItemDetails(
+            name: name, label: name.defaultLabel, accessLevel: note.level, flags: note.flags, module: "vault")
+    }
+}

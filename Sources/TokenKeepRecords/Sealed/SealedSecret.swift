@@ -1,0 +1,75 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// A secret sealed for another module: the prefix of a record of the kind ``RecordKind/sealed``, and one box.
+enum SealedSecret {
+    static func seal(
+        _ secret: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
+    ) throws(FormatFault) -> [UInt8] {
+        let classKey = try keys.currentKey(for: .level(details.accessLevel))
+        let sealingKey = try RecordWriter.sealingKey(classKey.bytes, details.flags, presence)
+        let prefix = RecordPrefix(
+            kind: .sealed, level: details.accessLevel, vaultID: keys.vaultID, name: keys.journal.id(of: details.name),
+            flags: details.flags, era: keys.era, metadataKeyID: 0, classKeyID: classKey.id, stateLength: 0,
+            metadataLength: 0, secretLength: secret.count + AuthenticatedBox.overhead)
+        try prefix.checkLengths()
+        let box = secret.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: sealingKey, data: prefix.secretAdditionalData(metadataBox: []))
+        }
+        return prefix.serialized() + box
+    }
+
+    /// - Parameter details: whose secret it must be, of which level, with which flags.
+    static func open(
+        _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
+    ) throws(FormatFault) -> SecretBytes {
+        try sealed.withUnsafeBytes { bytes throws(FormatFault) in
+            try open(bytes, of: details, keys: keys, presence)
+        }
+    }
+
+    private static func open(
+        _ bytes: UnsafeRawBufferPointer, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
+    ) throws(FormatFault) -> SecretBytes {
+        var reader = ByteReader(bytes)
+        let prefix = try RecordPrefix.parse(&reader)
+        guard prefix.kind == .sealed else { throw .malformed("it is of another kind") }
+        guard reader.remaining == prefix.secretLength else {
+            throw .malformed("its length is not what its prefix says")
+        }
+        guard prefix.vaultID == keys.vaultID else { throw .malformed("another vault sealed it") }
+        guard prefix.name == keys.journal.id(of: details.name) else { throw .malformed("it is another item's") }
+        guard prefix.level == details.accessLevel, prefix.flags == details.flags else {
+            throw .malformed("it was sealed for another level or other flags")
+        }
+        let box = UnsafeRawBufferPointer(rebasing: bytes.suffix(prefix.secretLength))
+        let data = prefix.secretAdditionalData(metadataBox: [])
+        return try keys.openSecret(of: prefix, presence) { key throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: data, "secret")
+        }
+    }
+}
+
+extension KeyRing {
+    /// Opens a secret with the key that its prefix asks for.
+    ///
+    /// - Parameters:
+    ///   - presence: what the user's answer opened, which an item that asks at each use needs.
+    ///   - open: opens it with one key.
+    func openSecret(
+        of prefix: RecordPrefix, _ presence: PresenceGrant?,
+        _ open: (SecretBytes) throws(FormatFault) -> SecretBytes
+    ) throws(FormatFault) -> SecretBytes {
+        guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
+        let classKey = try key(prefix.classKeyID, for: .level(level))
+        guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
+        guard let presence else { throw .presenceNeeded }
+        for presenceKey in presence.keys {
+            let joined = try FormatFault.needing { () throws(TokenKeepError) in
+                try Subkey.joining(classKey, presenceKey)
+            }
+            if let secret = try? open(joined) { return secret }
+        }
+        throw .malformed("no key that the password opens fits its secret; where the password was recovered, none will")
+    }
+}

@@ -1,0 +1,150 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// Seals under the class keys of a vault.
+package struct VaultSealer: SecretSealer {
+    private let records: Records
+    /// The item whose lock the caller holds; nil if it holds none.
+    private let held: HeldItem?
+
+    private struct HeldItem {
+        let vault: OpenVault
+        let name: ItemName
+    }
+
+    /// Opens sealed secrets, and seals none.
+    package init(_ records: Records) {
+        self.records = records
+        held = nil
+    }
+
+    fileprivate init(_ item: borrowing ItemTransaction) {
+        records = item.records
+        held = HeldItem(vault: item.vault, name: item.name)
+    }
+
+    /// See ``SecretSealer``.
+    package func vaultID() throws(TokenKeepError) -> String? {
+        try vault().map { Hexadecimal.text($0.keys.vaultID) }
+    }
+
+    /// See ``SecretSealer``.
+    package func sealsItems() throws(TokenKeepError) -> Bool { try vault()?.keys.header.hasPassword ?? false }
+
+    /// See ``SecretSealer``. Retiring keys seal what other modules have not got anew yet.
+    package var mayHaveSealed: Bool {
+        do throws(TokenKeepError) {
+            guard let header = try vault()?.keys.header else { return false }
+            return header.hasPassword || header.hasRetiringKeys
+        } catch {
+            return true
+        }
+    }
+
+    /// See ``SecretSealer``; false if it cannot be seen.
+    package func hasNote(of name: ItemName) -> Bool {
+        guard let vault = try? vault() else { return false }
+        return (try? SealedNotes(vault).has(name)) ?? false
+    }
+
+    /// See ``SecretSealer``.
+    package func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool {
+        guard let vault = try vault() else { return false }
+        return try holder(name, module, vault) != nil
+    }
+
+    private func holder(
+        _ name: ItemName, _ module: String, _ vault: OpenVault
+    ) throws(TokenKeepError) -> SealedNote.Holder? {
+        try SealedNotes(vault).note(of: name)?.holder(module, vault.keys.journal.machine(records.machine.bytes))
+    }
+
+    /// See ``SecretSealer``.
+    package func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection {
+        let given = VaultProtection(try vault(), records.opener.residentKeys).protection(of: level, flags)
+        return Protection {
+            Protection.Axis(given[$0].strength, "sealed by the vault: \(given[$0].mechanism)", remedy: given[$0].remedy)
+        }
+    }
+
+    /// See ``SecretSealer``.
+    package func seal(
+        _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard let held, held.name == details.name else {
+            throw TokenKeepError(
+                .unavailable, "the vault cannot be locked while it seals \(details.name)", module: "vault",
+                hint: "let the vault be written")
+        }
+        do throws(FormatFault) {
+            let bytes = try SealedSecret.seal(secret, of: details, keys: held.vault.keys, call.presence)
+            return try FormatFault.needing { () throws(TokenKeepError) in
+                let sealed = try bytes.lent { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
+                try SealedNotes(held.vault).noteSealed(details, in: module, records.machine, sealed)
+                return sealed
+            }
+        } catch {
+            throw VaultSealer.error(error, details)
+        }
+    }
+
+    /// See ``SecretSealer``. If the secret names an unknown key, the header is read again, once: the keys may have changed.
+    package func open(
+        _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard let vault = try vault() else { throw VaultSealer.noVault }
+        if let holder = try holder(details.name, details.module, vault), !holder.fingerprints.isEmpty {
+            guard holder.fingerprints.contains(vault.keys.journal.fingerprint(of: sealed)) else {
+                throw VaultSealer.error(.malformed("it is not the one that the module was given"), details)
+            }
+        }
+        do throws(FormatFault) {
+            return try SealedSecret.open(sealed, of: details, keys: vault.keys, call.presence)
+        } catch {
+            guard error == .unknownKey || error == .lockedKey, let present = try records.opener.open(fresh: true) else {
+                throw VaultSealer.error(error, details)
+            }
+            do throws(FormatFault) {
+                return try SealedSecret.open(sealed, of: details, keys: present.keys, call.presence)
+            } catch {
+                throw VaultSealer.error(error, details)
+            }
+        }
+    }
+
+    /// See ``SecretSealer``.
+    package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
+        guard let held, held.name == name else { return }
+        let machine = held.vault.keys.journal.machine(records.machine.bytes)
+        try SealedNotes(held.vault).removeHolders(of: name) {
+            $0.module == module && (everywhere || $0.machine == machine)
+        }
+    }
+
+    private func vault() throws(TokenKeepError) -> OpenVault? {
+        if let held { return held.vault }
+        return try records.open()
+    }
+
+    private static let noVault = TokenKeepError(
+        .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
+
+    /// A fault of a sealed secret is no damage of the vault's files.
+    private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
+        let subject = "the sealed secret of \(details.name) in \(details.module)"
+        let hint = "nothing was deleted; save the item anew, or clear it"
+        switch fault {
+        case .malformed(let reason):
+            return TokenKeepError(.corrupt, "\(subject) is damaged: \(reason)", module: "vault", hint: hint)
+        case .unknownKey:
+            return TokenKeepError(
+                .corrupt, "\(subject) names a key that the vault does not have any more", module: "vault", hint: hint)
+        default: return fault.error(in: subject)
+        }
+    }
+}
+
+extension ItemTransaction {
+    /// Seals the item's secret for modules, for as long as the transaction lasts.
+    package var sealer: VaultSealer { VaultSealer(self) }
+}

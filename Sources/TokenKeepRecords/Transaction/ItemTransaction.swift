@@ -1,0 +1,185 @@
+package import TokenKeepCore
+package import TokenKeepKeys
+
+/// An item's lock as a value: while it lives, no other process or thread changes the item.
+///
+/// Whoever needs the lock takes the transaction as a parameter. It ends with its scope, whether it changed anything or not.
+package struct ItemTransaction: ~Copyable {
+    package let name: ItemName
+    /// The record as it was found.
+    package private(set) var entry: JournalEntry
+    let vault: OpenVault
+    let records: Records
+    private let fileName: [UInt8]
+    private let lock: VaultLock
+    private let generation: Generation
+    private let presence: PresenceGrant?
+    private var kept: KeptFields
+    /// The pending writes of the record as it is now.
+    private var pending: [PendingWrite]
+
+    /// Makes versions and fingerprints.
+    package var keys: JournalKeys { vault.keys.journal }
+
+    /// Locks an item and reads its record. The vault is made if there is none.
+    fileprivate init(_ name: ItemName, _ records: Records, _ call: CallContext) throws(TokenKeepError) {
+        let before = try records.openOrMake(call)
+        let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
+        do throws(TokenKeepError) {
+            // Keys may have been replaced while the lock was waited for.
+            var vault = try records.openOrMake(call)
+            let fileName = vault.keys.fileName(of: name)
+            let present = try Present(RecordReader(records: records, fileName: fileName), &vault, call.presence)
+            let generation = try Generation(vault.directory)
+            try generation.renew()
+            self.name = name
+            self.entry = present.entry
+            self.kept = present.kept
+            pending = present.entry.record?.pending ?? []
+            self.vault = vault
+            self.records = records
+            self.fileName = fileName
+            self.lock = lock
+            self.generation = generation
+            self.presence = call.presence
+        } catch {
+            lock.release()
+            throw error
+        }
+    }
+
+    deinit {
+        // It cannot fail if the first renewal has not, unless the disk breaks.
+        try? generation.renew()
+        lock.release()
+    }
+
+    /// Changes the record. A record that cannot be read is never lost: it first gets a second name.
+    ///
+    /// - Throws: ``Status/locked`` if the class key of the value is not open, ``Status/policy``, ``Status/io``. Then the
+    ///   record is what it was.
+    package mutating func apply(_ change: JournalChange) throws(TokenKeepError) {
+        if case .keep = change { return }
+        defer { ChangeSignal.send(in: vault.directory) }
+        if case .unreadable = entry {
+            try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
+        }
+        // A hint stands before its record, and is removed after it: without one nobody looks.
+        let hints = PendingHints(vault.era)
+        let before = pending
+        if change.hasPending { try hints.add(fileName, hadPending: !before.isEmpty) }
+        try write(change)
+        pending = change.pending
+        guard !change.hasPending else { return }
+        try hints.remove(fileName)
+        // Values that were sent before a drain have arrived by now. The sender of a value notes what is left.
+        let sent = SentValues(vault)
+        for part in before where !change.isRemoval || part.kind == .remove { try sent.remove(name, module: part.module) }
+    }
+
+    /// Reads the record again, after changes.
+    package mutating func reread() throws(TokenKeepError) {
+        var vault = vault
+        let present = try Present(RecordReader(records: records, fileName: fileName), &vault, presence)
+        entry = present.entry
+        kept = present.kept
+    }
+
+    private func write(_ change: JournalChange) throws(TokenKeepError) {
+        let bytes: [UInt8]
+        let shown = Hexadecimal.text(fileName)
+        do throws(FormatFault) {
+            switch change {
+            case .keep: return
+            case .remove: bytes = []
+            case .tombstone(let pending):
+                let state = StateFields(
+                    state: .tombstone, changedAt: .now, pending: pending, name: name, kept: kept.state)
+                bytes = try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
+            case .value(let state, let details, let secret, let pending):
+                try FormatFault.needing { () throws(TokenKeepError) in try check(details) }
+                let fields = StateFields(state: state, changedAt: .now, pending: pending, kept: kept.state)
+                bytes = try RecordWriter.value(
+                    MetadataFields(details: details, kept: kept.metadata), secret: secret, state: fields,
+                    keys: vault.keys, presence: presence)
+            }
+        } catch {
+            throw ItemTransaction.refusal(of: shown, error)
+        }
+        guard !bytes.isEmpty else { return try VaultFiles.remove(shown, in: vault.records) }
+        try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
+    }
+
+    /// Refuses to lower the protection of the present item. Level and flags that cannot be read cannot be kept.
+    private func check(_ details: ItemDetails) throws(TokenKeepError) {
+        if let locked = entry.record?.locked { throw locked }
+        try details.checkLowersNothing(of: entry.record?.details, module: "vault")
+        guard !details.flags.isDisjoint(with: .requirements) else { return }
+        try VaultProtection(vault, records.opener.residentKeys).protection(of: details.accessLevel, details.flags)
+            .checkRequirements(of: details)
+    }
+
+    /// A value that cannot be written is no damage of the present record.
+    private static func refusal(of file: String, _ fault: FormatFault) -> TokenKeepError {
+        guard case .malformed(let reason) = fault else { return fault.error(in: "records/\(file)") }
+        return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
+    }
+}
+
+/// Fields that this version keeps without knowing them.
+private struct KeptFields {
+    var state: [KeptField] = []
+    var metadata: [KeptField] = []
+}
+
+/// A record's place, with the fields that this version keeps without knowing them.
+private struct Present {
+    var entry = JournalEntry.none
+    var kept = KeptFields()
+
+    /// Only the record's own damage makes it unreadable. A record of a later version is never replaced.
+    init(_ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?) throws(TokenKeepError) {
+        let found = try reader.read(&vault) { file, state throws(FormatFault) -> (JournalRecord, KeptFields) in
+            let record = try file.journalRecord(state, presence)
+            let isReadable = record.holdsValue && record.locked == nil
+            let metadata = isReadable ? try file.openMetadata() : nil
+            return (record, KeptFields(state: state.kept, metadata: metadata?.kept ?? []))
+        }
+        switch found {
+        case nil: return
+        case .success(let (record, kept)):
+            entry = .record(record)
+            self.kept = kept
+        case .failure(let fault):
+            let error = reader.error(fault)
+            guard error.status == .corrupt else { throw error }
+            entry = .unreadable(error)
+        }
+    }
+}
+
+extension Records {
+    /// Locks an item: the lock lasts as long as the transaction.
+    ///
+    /// - Throws: ``Status/busy`` if another process holds the item past the deadline; why the vault cannot be written.
+    package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
+        try ItemTransaction(name, self, call)
+    }
+}
+
+extension JournalChange {
+    fileprivate var isRemoval: Bool {
+        if case .remove = self { return true }
+        return false
+    }
+
+    /// The pending writes afterwards.
+    fileprivate var pending: [PendingWrite] {
+        switch self {
+        case .value(_, _, _, let pending), .tombstone(let pending): pending
+        case .keep, .remove: []
+        }
+    }
+
+    fileprivate var hasPending: Bool { !pending.isEmpty }
+}

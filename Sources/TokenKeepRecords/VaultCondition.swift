@@ -1,0 +1,38 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+extension Records {
+    /// What a person should know of the vault, one line each.
+    ///
+    /// - Throws: why it cannot be used.
+    func condition() throws(TokenKeepError) -> [String] {
+        opener.residentKeys.dropKeysOfLostVaults()
+        guard let vault = try open() else { return ["not made yet: the first save makes it"] }
+        try testify(vault)
+        var notes = lockNotes(vault.keys)
+        for name in try HeaderFiles.missing(in: vault.era) {
+            notes.append("\(name), one of two copies of the keys, is missing")
+        }
+        let setAside = try VaultFiles.names(in: vault.records).count {
+            $0.split(separator: ".").last?.hasPrefix("corrupt-") == true
+        }
+        if setAside > 0 { notes.append("unreadable records that were set aside: \(setAside)") }
+        return notes
+    }
+
+    /// Whether the vault has a password, and is locked.
+    private func lockNotes(_ keys: KeyRing) -> [String] {
+        var notes: [String] = []
+        if keys.header.hasPassword {
+            let isOpen = keys.isOpen(.level(.afterFirstUnlock))
+            let all = keys.isOpen(.level(.whenUnlocked)) ? "" : " but for items of the level when-unlocked"
+            notes.append("protected by a password; \(isOpen ? "unlocked\(all)" : "locked")")
+        } else {
+            notes.append("protected from other users; not from who has the disk (no password)")
+        }
+        if keys.header.hasRetiringKeys {
+            notes.append("other modules hold items under older keys: tokenkeep unlock seals them anew")
+        }
+        return notes
+    }
+}
