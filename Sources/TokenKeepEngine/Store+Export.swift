@@ -72,7 +72,7 @@ extension Store {
     private func namesToExport(
         isPartial: Bool, _ outcome: inout ExportOutcome, _ call: CallContext
     ) throws(TokenKeepError) -> [ItemName] {
-        let inVault = try vault.everyItem(call)
+        let inVault = try records.everyItem(call)
         let inNamespace = try list(nil, inTime(call))
         let problems = inVault.problems + inNamespace.problems
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }

@@ -23,12 +23,12 @@ extension Store {
     /// What the journal owes, on this machine and on others.
     public func owed() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
-        return PendingReport(vault)
+        return PendingReport(records)
     }
 
     /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
-        try owed().entries.filter { $0.isOfThisMachine && reconciler?.debts.isOurs($0.debt) != true }
+        try owed().entries.filter { $0.isOfThisMachine && reconciler?.pending.isOurs($0.part) != true }
     }
 
     /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
@@ -45,7 +45,7 @@ extension Store {
         guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
             throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
         }
-        return try Forgetting(vault: vault, module: module, machine: onEveryMachine ? nil : .current)
+        return try Forgetting(records: records, module: module, machine: onEveryMachine ? nil : .current)
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
@@ -56,7 +56,7 @@ extension Store {
     /// - Throws: ``Status/policy`` where that is so.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
         let call = try begin(.any).withoutPrompts
-        let owed = PendingReport(vault).entries.count { $0.debt.module == name && $0.isOfThisMachine }
+        let owed = PendingReport(records).entries.count { $0.part.module == name && $0.isOfThisMachine }
         guard owed > 0, let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
             module.report(call).problem == nil
         else { return }

@@ -27,12 +27,12 @@ extension Store: SealedPlaces {
         guard let reconciler else { return .absent }
         let call = call.withoutPrompts
         let lock = call.until(Deadline(milliseconds: Store.patience))
-        let outcome = try vault.change(name, lock) {
+        let outcome = try records.change(name, lock) {
             entry, keys throws(TokenKeepError) -> (JournalChange, SealedAnew) in
             if case .unreadable(let error) = entry {
                 throw TokenKeepError(.unavailable, "\(name): \(error.message)", module: "vault", hint: error.hint)
             }
-            if let record = entry.record, reconciler.debts.owes(record, to: module) { return (.keep, .recorded) }
+            if let record = entry.record, reconciler.pending.owes(record, to: module) { return (.keep, .recorded) }
             let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try place.load(name, call) }
             guard let item, !item.details.isForeign else { return (.keep, .absent) }
             guard entry.record == nil else {

@@ -22,11 +22,11 @@ extension Store {
         _ password: SecretBytes, until deadline: Deadline? = nil, progress: RekeyingProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
-        let unlocking = try vault.unlock(password)
+        let unlocking = try records.unlock(password)
         var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
         guard unlocking.isRekeying else { return outcome }
         do throws(TokenKeepError) {
-            outcome.unreadable = try vault.finishRekeying(unlocking, call, progress: progress)
+            outcome.unreadable = try records.finishRekeying(unlocking, call, progress: progress)
         } catch {
             outcome.problem = error
         }
@@ -41,7 +41,7 @@ extension Store {
     @discardableResult
     public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) -> String? {
         _ = try begin(.any)
-        return try vault.lock(locking)
+        return try records.lock(locking)
     }
 
     /// Lets `body` change the vault's passwords; every call may take as long as it needs. What the vault sealed for modules of
@@ -51,7 +51,7 @@ extension Store {
     ) throws(TokenKeepError) -> Result {
         let call = try begin(.any, until: Deadline(milliseconds: .max))
         // It may unlock the vault, or take its lock away: who watches sees items then that were hidden.
-        defer { vault.announceChange() }
+        defer { records.announceChange() }
         return try body(vault, call.withoutPrompts)
     }
 
@@ -62,8 +62,8 @@ extension Store {
         _ = try begin(.save)
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
-        vault.probeKeyring()
-        _ = try vault.exists()  // what is wrong with it is no protection
+        records.probeKeyring()
+        _ = try records.exists()  // what is wrong with it is no protection
         return ProtectionRequirements(dispatcher: dispatcher).protection(of: level, flags)
     }
 
@@ -93,7 +93,7 @@ extension Store {
             let message = "password of the vault, for \(name)"
             let answer = try prompt(Prompt(kind: .password, attempt: attempt, message: message, item: name))
             do throws(TokenKeepError) {
-                return try vault.unlock(answer).presence
+                return try records.unlock(answer).presence
             } catch {
                 guard error.status == .denied, attempt < Store.attempts else { throw error }
                 attempt += 1

@@ -15,7 +15,7 @@ public final class Store: Sendable {
     /// nil where nothing can be owed to any module of the stack.
     let reconciler: Reconciler?
     /// Keeps the journal; watched for changes.
-    let vault: Vault
+    let records: Records
     let arena = SecretArena()
     /// What ends the calls that are in flight; each `cancel()` leaves another for those to come.
     private let present = Guarded(Cancellation())
@@ -37,7 +37,7 @@ public final class Store: Sendable {
         prompt = configuration.prompt
         vault = Vault(arena: arena, path: configuration.vaultPath)
         let factory = ModuleFactory(
-            vault: vault, arena: arena, versionKeys: VersionKeys(vault: vault, arena: arena),
+            records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
             busAddress: configuration.busAddress, standIns: configuration.standIns,
             directories: configuration.stackDirectories)
         let written = Set(stack.lines.filter { $0.applies(to: .save) || $0.applies(to: .clear) }.map(\.module))
@@ -46,9 +46,9 @@ public final class Store: Sendable {
         }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
-        reconciler = Reconciler(dispatcher, vault: vault, clock: configuration.clock)
+        reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock)
         if reconciler != nil { try programs[.save].checkEndsWhereItSaves() }
-        vault.reachSealedItems { [weak self] in self }
+        records.reachSealedItems { [weak self] in self }
     }
 
     /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
@@ -180,7 +180,7 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
-            owed: PendingReport(vault))
+            owed: PendingReport(records))
     }
 
     /// Calls `observer` when a module tells that items may have changed, until it answers false.

@@ -57,7 +57,7 @@ extension Dispatcher {
 
     func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let places = places(for: .save)
-        let request = places.count > 1 ? try settled(request, for: places, call) : request
+        let request = places.count > 1 ? try completed(request, for: places, call) : request
         var taken: Set<String> = []
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
@@ -87,10 +87,10 @@ extension Dispatcher {
         }
     }
 
-    /// Settles what one module alone cannot know: whether the item is in another, with which version and level.
+    /// Completes what one module alone cannot know: whether the item is in another, with which version and level.
     ///
     /// An item that another module may hold but cannot be asked for fails a precondition rather than passing it.
-    func settled(
+    func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
         var request = request

@@ -2,31 +2,31 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What forgetting a module came to.
+/// The outcome of forgetting a module.
 public struct ForgetOutcome: Sendable {
     /// Whether it was noted that the module was used on the machine, or on any.
     public internal(set) var wasUsed = false
     /// How many items the vault keeps that the module was to get.
     public internal(set) var kept = 0
-    /// How many removals are given up: where the module comes back with such an item, it is there again.
+    /// How many removals are given up: if the module returns with such an item, it is there again.
     public internal(set) var givenUp = 0
-    /// The first failure met; what it is about is still owed.
+    /// The first failure met; its item has the pending write still.
     public internal(set) var problem: TokenKeepError?
 }
 
-/// Forgets that a module was ever used on a machine, and everything that is owed to it there.
+/// Forgets that a module was ever used, and its pending writes.
 struct Forgetting {
-    let vault: Vault
+    let records: Records
     let module: String
-    /// nil: every machine.
-    var machine: MachineID? = .current
+    let isOnEveryMachine: Bool
 
     /// - Parameter milliseconds: how long one item may take at most.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
         var outcome = ForgetOutcome()
-        let owing = try vault.pendingRecords()
-        outcome.problem = owing.problem
-        for record in owing.records.values where record.debts.contains(where: isForgotten) {
+        let found = try records.pendingRecords()
+        outcome.problem = found.problem
+        let machine = records.hash(of: records.machine)
+        for record in found.records.values where record.pending.contains(where: { isForgotten($0, machine) }) {
             do throws(TokenKeepError) {
                 try forget(record, call.until(Deadline(milliseconds: milliseconds)), &outcome)
             } catch {
@@ -34,18 +34,18 @@ struct Forgetting {
             }
         }
         do throws(TokenKeepError) {
-            try vault.forgetSealed(in: module, machine: machine, call)
+            try forgetSealed(machine, call)
         } catch {
             outcome.problem = outcome.problem ?? error
         }
         try call.deadline.checkCancellation()
-        // Last: a module that is still owed something was used.
-        outcome.wasUsed = try vault.unmarkUsed(module, machine: machine)
+        // Last: a module with pending writes was used.
+        outcome.wasUsed = try records.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
         return outcome
     }
 
-    private func isForgotten(_ debt: PendingWrite) -> Bool {
-        debt.module == module && (machine == nil || debt.machine == machine?.bytes)
+    private func isForgotten(_ part: PendingWrite, _ machine: [UInt8]) -> Bool {
+        part.module == module && (isOnEveryMachine || part.machine == machine)
     }
 
     private func forget(
@@ -56,20 +56,25 @@ struct Forgetting {
                 .corrupt, "the record of a cleared item does not say which", module: "vault",
                 hint: "clear the item again, and then forget the module")
         }
-        let before = try vault.change(name, call) { entry, _ throws(TokenKeepError) -> (JournalChange, RecordState?) in
-            guard let record = entry.record, record.debts.contains(where: isForgotten) else { return (.keep, nil) }
-            return (try withoutPending(record), record.state)
-        }
-        switch before {
-        case .tombstone: outcome.givenUp += 1
-        case .owed, .home: outcome.kept += 1
-        case nil: break
-        }
+        var item = try records.begin(name, call)
+        let machine = item.machineHash
+        guard let record = item.entry.record, record.pending.contains(where: { isForgotten($0, machine) }) else { return }
+        try item.apply(try without(record, machine))
+        if record.state == .tombstone { outcome.givenUp += 1 } else { outcome.kept += 1 }
     }
 
-    private func withoutPending(_ record: JournalRecord) throws(TokenKeepError) -> JournalChange {
-        let rest = record.debts.filter { !isForgotten($0) }
-        guard let item = try record.item() else { return rest.isEmpty ? .remove : .tombstone(debts: rest) }
-        return .value(rest.isEmpty ? .home : .owed, details: item.details, secret: item.secret, debts: rest)
+    private func without(_ record: JournalRecord, _ machine: [UInt8]) throws(TokenKeepError) -> JournalChange {
+        let rest = record.pending.filter { !isForgotten($0, machine) }
+        guard let item = try record.item() else { return rest.isEmpty ? .remove : .tombstone(pending: rest) }
+        return .value(rest.isEmpty ? .home : .pending, details: item.details, secret: item.secret, pending: rest)
+    }
+
+    /// Notes that the module holds nothing sealed any more.
+    private func forgetSealed(_ machine: [UInt8], _ call: CallContext) throws(TokenKeepError) {
+        guard let vault = try records.open() else { return }
+        for note in try SealedNotes(vault).all()
+        where note.holders.contains(where: { $0.module == module && (isOnEveryMachine || $0.machine == machine) }) {
+            try records.begin(note.name, call).forgetSealed(in: module, onEveryMachine: isOnEveryMachine)
+        }
     }
 }

@@ -12,8 +12,8 @@ struct Migration {
     let target: any Module
 
     var dispatcher: Dispatcher { reconciler.dispatcher }
-    var debts: PendingWrites { reconciler.debts }
-    private var vault: Vault { reconciler.vault }
+    var pending: PendingWrites { reconciler.pending }
+    private var records: Records { reconciler.records }
 
     /// - Throws: ``Status/invalid`` where the stack lacks a module, ``Status/unsupported`` where it cannot take part.
     init(_ reconciler: Reconciler, from source: String, to target: String) throws(TokenKeepError) {
@@ -73,81 +73,92 @@ struct Migration {
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
         let listing = try source.list(namespace: namespace, service: service, call)
-        let owing = try vault.pendingRecords()
-        for problem in [listing.problem, source.holdsRecords ? nil : owing.problem].compactMap({ $0 }) {
+        let found = try records.pendingRecords()
+        for problem in [listing.problem, source.holdsRecords ? nil : found.problem].compactMap({ $0 }) {
             outcome.failures.append(MigrationOutcome.Failure(item: nil, error: problem))
         }
-        let moving = owing.records.values.filter { record in
+        let moving = found.records.values.filter { record in
             record.details != nil
-                && record.debts.contains { debts.isOurs($0) && [source.name, target.name].contains($0.module) }
+                && record.pending.contains { pending.isOurs($0) && [source.name, target.name].contains($0.module) }
         }
-        let owed = moving.compactMap(\.name).filter { $0.isIn(namespace: namespace, service: service) }
-        return Set(listing.items.map(\.name) + owed).sorted()
+        let onTheirWay = moving.compactMap(\.name).filter { $0.isIn(namespace: namespace, service: service) }
+        return Set(listing.items.map(\.name) + onTheirWay).sorted()
     }
 
     /// Whether a move would be tried. Changes nothing.
     private func canMove(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let record = try vault.record(of: name, call)
+        let record = try records.record(of: name, call)
         return try plan(name, record.map(JournalEntry.record) ?? .none, call) != nil
     }
 
     /// - Returns: false where the source does not have it any more.
     private func move(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let secret = try vault.change(name, call) {
-            entry, keys throws(TokenKeepError) -> (JournalChange, SecretBytes?) in
-            guard let plan = try plan(name, entry, call) else { return (.keep, nil) }
-            let owed = debts(after: plan, reconciler.item(name), keys)
-            if plan.isGoverned, owed == plan.debts { return (.keep, plan.item.secret) }
-            var details = plan.item.details
-            details.version = keys.versions.version(of: details, secret: plan.item.secret)
-            return (.value(.owed, details: details, secret: plan.item.secret, debts: owed), plan.item.secret)
-        }
-        guard let secret else { return false }
-        try settle(name, secret, call)
+        guard let secret = try writeAhead(name, call) else { return false }
+        try drain(name, secret, call)
         return true
+    }
+
+    /// Takes the item into its record, with the target's write and the source's removal pending.
+    ///
+    /// - Returns: nil if the source does not have it any more.
+    private func writeAhead(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> SecretBytes? {
+        var item = try records.begin(name, call)
+        guard let plan = try plan(name, item.entry, call.sealing(with: item.sealer)) else { return nil }
+        let parts = pending(after: plan, item)
+        if plan.isGoverned, parts == plan.pending { return plan.item.secret }
+        var details = plan.item.details
+        details.version = item.keys.versions.version(of: details, secret: plan.item.secret)
+        try item.apply(.value(.pending, details: details, secret: plan.item.secret, pending: parts))
+        return plan.item.secret
     }
 
     private enum End {
         case moved
-        case unpaid
-        /// Another program changed what a module has.
+        case notApplied
+        /// Another program changed a module's item.
         case superseded
     }
 
-    private func settle(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
+    private func drain(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
         let arrival = MigrationArrival(hasArrived: target.holdsRecords)
-        let modules = debts.deferrable.map {
-            MigrationModule(
-                base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
-        }
-        let moving = PendingWrites(machine: debts.machine, deferrable: modules, clock: debts.clock)
-        let end = try vault.change(name, call) { entry, keys throws(TokenKeepError) -> (JournalChange, End) in
-            // Settled meanwhile by somebody else, who obeyed the same record.
-            guard let record = entry.record, moving.govern(record) else { return (.keep, .moved) }
-            // The record as it was read back: what is removed elsewhere is here.
-            guard try record.item()?.secret == secret else { return (.keep, .superseded) }
-            let settlement = Drain(
-                vault: vault, debts: moving, name: name, record: record, keys: keys, call: call,
-                isHeld: vault.isAsking(name), isMove: true)
-            let outcome = try settlement.settle()
-            if let alteration = arrival.alteration, let item = try record.item() {
-                let owed = pendingBack(record, reconciler.item(name), after: alteration, keys)
-                let state = owed.isEmpty ? RecordState.home : .owed
-                return (.value(state, details: item.details, secret: item.secret, debts: owed), .unpaid)
-            }
-            guard !outcome.left.contains(where: moving.isOurs) else { return (outcome.change, .unpaid) }
-            let isThere = arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change))
-            return (outcome.change, isThere ? .moved : .superseded)
-        }
-        switch end {
+        switch try drain(name, secret, arrival, call) {
         case .moved: return
-        case .unpaid:
-            if arrival.alteration != nil { _ = try? reconciler.settle(name, call) }
+        case .notApplied:
+            if arrival.alteration != nil { _ = try? reconciler.drain(name, call) }
             throw arrival.problem ?? unreachable(name)
         case .superseded:
             throw TokenKeepError(
                 .conflict, "\(name) was changed by another program meanwhile", hint: "its change stays; run this again")
         }
+    }
+
+    /// Drains the item under its lock: the target gets it and gives it back, then the source loses it.
+    private func drain(
+        _ name: ItemName, _ secret: SecretBytes, _ arrival: MigrationArrival, _ call: CallContext
+    ) throws(TokenKeepError) -> End {
+        let modules = pending.deferrable.map {
+            MigrationModule(
+                base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
+        }
+        let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock)
+        var item = try records.begin(name, call)
+        // Drained meanwhile by another process, which obeyed the same record.
+        guard let record = item.entry.record, moving.govern(record) else { return .moved }
+        // The record as it was read back: the copies that are removed elsewhere are here.
+        guard try record.item()?.secret == secret else { return .superseded }
+        let drain = Drain(
+            pending: moving, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked, isMove: true)
+        let outcome = try drain.run(item)
+        if let alteration = arrival.alteration, let value = try record.item() {
+            let parts = pendingBack(record, item, after: alteration)
+            try item.apply(
+                .value(
+                    parts.isEmpty ? .home : .pending, details: value.details, secret: value.secret, pending: parts))
+            return .notApplied
+        }
+        try item.apply(outcome.change)
+        guard !outcome.left.contains(where: moving.isOurs) else { return .notApplied }
+        return arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change)) ? .moved : .superseded
     }
 
     private func hasValue(_ change: JournalChange) -> Bool {

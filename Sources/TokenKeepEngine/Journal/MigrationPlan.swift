@@ -7,7 +7,7 @@ extension Migration {
     struct Plan {
         let item: TokenItem
         /// What its record owes now.
-        let debts: [PendingWrite]
+        let pending: [PendingWrite]
         /// Whether its record holds it and governs: what its debts say of modules is true.
         let isGoverned: Bool
     }
@@ -17,13 +17,13 @@ extension Migration {
     /// - Throws: why it must stay: it cannot be read, or a load would find another value once it is moved.
     func plan(_ name: ItemName, _ entry: JournalEntry, _ call: CallContext) throws(TokenKeepError) -> Plan? {
         if case .unreadable(let error) = entry { throw error }
-        if let record = entry.record, debts.govern(record) {
+        if let record = entry.record, pending.govern(record) {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
             // Not where the move was begun: what another program saved since is newer, and ends it.
             if home(of: record) == source.name { try checkSource(name, call) }
-            return Plan(item: item, debts: record.debts, isGoverned: true)
+            return Plan(item: item, pending: record.pending, isGoverned: true)
         }
         let found =
             source.holdsRecords
@@ -38,12 +38,12 @@ extension Migration {
         try checkSource(name, call)
         try checkTarget(name, against: found, call)
         try checkOthers(name, call)
-        return Plan(item: found, debts: entry.record?.debts ?? [], isGoverned: false)
+        return Plan(item: found, pending: entry.record?.pending ?? [], isGoverned: false)
     }
 
     /// Where the value of a record that governs belongs: to the module that must get it, else to the vault.
     private func home(of record: JournalRecord) -> String {
-        record.debts.first { debts.isOurs($0) && $0.kind == .put }?.module ?? "vault"
+        record.pending.first { pending.isOurs($0) && $0.kind == .write }?.module ?? "vault"
     }
 
     /// What is moved replaces what the target has. That must be the same, or older and behind it, and nobody else's.
@@ -111,39 +111,41 @@ extension Migration {
     private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
     /// What the record owes from now on: the target its value, everybody else who has it the removal.
-    func debts(after plan: Plan, _ item: PendingWrites.Item, _ keys: JournalKeys) -> [PendingWrite] {
-        let holders = debts.deferrable.filter { module in
-            module.name == source.name || plan.isGoverned && plan.debts.contains { $0.module == module.name }
+    func pending(after plan: Plan, _ item: borrowing ItemTransaction) -> [PendingWrite] {
+        let keys = item.keys
+        let holders = pending.deferrable.filter { module in
+            module.name == source.name || plan.isGoverned && plan.pending.contains { $0.module == module.name }
         }
-        let owed = debts.afterSave(
-            plan.debts, of: item, to: target.supportsPendingWrites ? target : nil, holders: holders, isNewValue: false)
-        return owed.map { debt in
-            guard debts.isOurs(debt) else { return debt }
-            var debt = debt
-            if let known = plan.debts.first(where: { $0.module == debt.module && $0.machine == debt.machine }) {
-                debt.since = known.since
+        let parts = pending.afterSave(
+            plan.pending, of: item, to: target.supportsPendingWrites ? target : nil, holders: holders, isNewValue: false)
+        return parts.map { part in
+            guard pending.isOurs(part) else { return part }
+            var part = part
+            if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
+                part.since = known.since
             } else {
                 // What another program changes from this second on is newer than what was read.
-                debt.since = UnixTime(UnixTime.now.rawValue - 1)
-                if debt.module == source.name { debt.base = keys.fingerprint(of: plan.item.secret) }
+                part.since = UnixTime(UnixTime.now.rawValue - 1)
+                if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
-            return debt
+            return part
         }
     }
 
     /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
     /// made of the secret, or a load would find that. The secret itself it keeps: it may be another program's as well.
     func pendingBack(
-        _ record: JournalRecord, _ item: PendingWrites.Item, after alteration: MigrationArrival.Alteration, _ keys: JournalKeys
+        _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: MigrationArrival.Alteration
     ) -> [PendingWrite] {
+        let keys = item.keys
         var garbled: [UInt8]?
         if case .secret(let secret) = alteration { garbled = keys.fingerprint(of: secret) }
-        let holders = debts.deferrable.filter { garbled != nil && $0.name == target.name }
-        let owed = debts.afterSave(
-            record.debts, of: item, to: source.supportsPendingWrites ? source : nil, holders: holders, isNewValue: false)
-        return owed.map { debt in
-            guard let garbled, debts.isOurs(debt), debt.module == target.name else { return debt }
-            return debt.sending(garbled)
+        let holders = pending.deferrable.filter { garbled != nil && $0.name == target.name }
+        let parts = pending.afterSave(
+            record.pending, of: item, to: source.supportsPendingWrites ? source : nil, holders: holders, isNewValue: false)
+        return parts.map { part in
+            guard let garbled, pending.isOurs(part), part.module == target.name else { return part }
+            return part.sending(garbled)
         }
     }
 }

@@ -9,7 +9,7 @@ public struct PendingReport: Sendable {
         /// The item; nil where its record does not say.
         public let item: ItemName?
         /// What is owed, to which module, since when.
-        public let debt: PendingWrite
+        public let part: PendingWrite
         /// Whether it is owed on this machine.
         public let isOfThisMachine: Bool
     }
@@ -20,16 +20,17 @@ public struct PendingReport: Sendable {
     public let problem: TokenKeepError?
 
     /// Reads what a vault's journal owes. Changes nothing.
-    init(_ vault: Vault, machine: MachineID = .current) {
+    init(_ records: Records) {
         do throws(TokenKeepError) {
-            let owing = try vault.pendingRecords()
-            let all = owing.records.values.flatMap { record in
-                record.debts.map {
-                    Entry(item: record.name, debt: $0, isOfThisMachine: $0.machine == machine.bytes)
+            let found = try records.pendingRecords()
+            let machine = records.hash(of: records.machine)
+            let all = found.records.values.flatMap { record in
+                record.pending.map {
+                    Entry(item: record.name, part: $0, isOfThisMachine: $0.machine == machine)
                 }
             }
             entries = all.sorted(by: PendingReport.precedes)
-            problem = owing.problem
+            problem = found.problem
         } catch {
             entries = []
             problem = error
@@ -37,7 +38,7 @@ public struct PendingReport: Sendable {
     }
 
     private static func precedes(_ left: Entry, _ right: Entry) -> Bool {
-        if left.debt.module != right.debt.module { return left.debt.module < right.debt.module }
+        if left.part.module != right.part.module { return left.part.module < right.part.module }
         if left.isOfThisMachine != right.isOfThisMachine { return left.isOfThisMachine }
         guard let one = left.item, let other = right.item else { return right.item == nil && left.item != nil }
         return one < other

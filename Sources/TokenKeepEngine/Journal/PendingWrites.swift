@@ -2,66 +2,76 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What a record's debts become when its item changes.
+/// The pending writes of a record after its item changed.
 struct PendingWrites {
-    /// What is known of an item in modules, besides what its record says.
-    struct Item {
-        let name: ItemName
-        /// Fingerprints of values that processes sent to a module which may have ended before that could be recorded.
-        let sent: (_ module: String) -> [[UInt8]]
-    }
-
-    let machine: MachineID
-    /// The modules of this stack to which something can be owed.
+    /// Tells the hash of this machine, as pending writes hold it.
+    let records: Records
+    /// The modules of this stack that may miss a change.
     let deferrable: [any Module]
-    /// Tells since when something is owed.
+    /// Tells the time of a change.
     let clock: @Sendable () -> UnixTime
 
-    /// Whether a debt is for a module of this stack on this machine; others stay as they are.
-    func isOurs(_ debt: PendingWrite) -> Bool { module(of: debt) != nil }
+    /// Whether a pending write is for a module of this stack on this machine; others stay as they are.
+    func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 
-    /// Whether a record is the truth for this stack, and not only for others.
-    func govern(_ record: JournalRecord) -> Bool { record.debts.contains(where: isOurs) }
+    /// Whether a record governs for this stack, and not only for others.
+    func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
-    /// Whether any module that a record owes something to may answer now.
-    func mayBeDrained(_ record: JournalRecord) -> Bool { record.debts.contains { module(of: $0)?.mayAnswer == true } }
+    /// Whether any module that has pending writes in a record may answer now.
+    func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Whether a record owes something to a module of this stack on this machine.
-    func owes(_ record: JournalRecord, to name: String) -> Bool { owe(record.debts, to: name) }
+    /// Whether a record has a pending write for a module of this stack on this machine.
+    func has(_ record: JournalRecord, for module: String) -> Bool { has(record.pending, for: module) }
 
     /// Whether any of these is for a module of this stack on this machine.
-    func owe(_ debts: [PendingWrite], to name: String) -> Bool { debts.contains { $0.module == name && isOurs($0) } }
-
-    /// The module that a debt of ours is for.
-    func module(of debt: PendingWrite) -> (any Module)? {
-        guard debt.machine == machine.bytes else { return nil }
-        return deferrable.first { $0.name == debt.module }
+    func has(_ pending: [PendingWrite], for module: String) -> Bool {
+        pending.contains { $0.module == module && isOurs($0) }
     }
 
-    /// The debts after a save whose value belongs to `top`; the other debtors in `holders` may hold an older one.
+    /// The module of a pending write of ours.
+    func module(of part: PendingWrite) -> (any Module)? {
+        guard let module = deferrable.first(where: { $0.name == part.module }),
+            part.machine == records.hash(of: records.machine)
+        else { return nil }
+        return module
+    }
+
+    /// The pending writes after a save whose value belongs to `top`; the other modules in `holders` may hold an older one.
     ///
-    /// - Parameter isNewValue: whether what other programs changed until now is older, also in modules of other stacks.
+    /// - Parameter isNewValue: whether everything that other programs changed until now is older, also in modules of other
+    ///   stacks.
     func afterSave(
-        _ debts: [PendingWrite], of item: Item, to top: (any Module)?, holders: [any Module], isNewValue: Bool = true
+        _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
+        isNewValue: Bool = true
     ) -> [PendingWrite] {
-        let deletions = holders.filter { $0.name != top?.name }.map { owed(.delete, of: item, to: $0, after: debts) }
-        let foreign = debts.filter { !isOurs($0) }.map { isNewValue ? $0.renewed(at: clock()) : $0 }
-        return foreign + (top.map { [owed(.put, of: item, to: $0, after: debts)] } ?? []) + deletions
+        var after = pending.filter { !isOurs($0) }.map { isNewValue ? $0.renewed(at: clock()) : $0 }
+        if let top { after.append(part(.write, of: item, for: top, after: pending)) }
+        for module in holders where module.name != top?.name {
+            after.append(part(.remove, of: item, for: module, after: pending))
+        }
+        return after
     }
 
-    /// The debts after a clear: every holder must lose the item, those on other machines too.
-    func afterClear(_ debts: [PendingWrite], of item: Item, holders: [any Module]) -> [PendingWrite] {
-        debts.filter { !isOurs($0) }.map { $0.ofDeletion.renewed(at: clock()) }
-            + holders.map { owed(.delete, of: item, to: $0, after: debts) }
+    /// The pending writes after a clear: every holder must lose the item, those on other machines too.
+    func afterClear(
+        _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module]
+    ) -> [PendingWrite] {
+        var after = pending.filter { !isOurs($0) }.map { $0.ofRemoval.renewed(at: clock()) }
+        for module in holders { after.append(part(.remove, of: item, for: module, after: pending)) }
+        return after
     }
 
-    /// What is owed to a module now; what is known of its value stays known.
-    private func owed(_ kind: PendingWrite.Kind, of item: Item, to module: any Module, after debts: [PendingWrite]) -> PendingWrite {
-        let known = debts.first { $0.module == module.name && $0.machine == machine.bytes }
-        let debt = PendingWrite(
-            module: module.name, machine: machine.bytes, kind: kind, since: clock(),
+    /// The pending write for a module now; what is known of its value stays known.
+    private func part(
+        _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
+        after pending: [PendingWrite]
+    ) -> PendingWrite {
+        let machine = item.machineHash
+        let known = pending.first { $0.module == module.name && $0.machine == machine }
+        let part = PendingWrite(
+            module: module.name, machine: machine, kind: kind, since: clock(),
             base: known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint,
             inFlight: known?.inFlight ?? [])
-        return item.sent(module.name).reduce(debt) { $0.sending($1) }
+        return item.sent(to: module.name).reduce(part) { $0.sending($1) }
     }
 }

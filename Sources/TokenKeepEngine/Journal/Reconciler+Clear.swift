@@ -18,21 +18,23 @@ extension Reconciler {
         var isVisited = false
         let cleared: Cleared
         do throws(TokenKeepError) {
-            if try !vault.exists() {
+            if try !records.exists() {
                 isVisited = true
                 if let wasThere = try clearWithoutRecords(name, ifVersion: version, call) { return wasThere }
             }
-            cleared = try vault.change(name, call.withoutPrompts) { entry, keys throws(TokenKeepError) in
-                isVisited = true
-                return try change(entry, clearing: name, ifVersion: version, keys, call.withoutPrompts)
-            }
+            var item = try records.begin(name, call.withoutPrompts)
+            isVisited = true
+            let change: JournalChange
+            (change, cleared) = try clearing(
+                item, ifVersion: version, call.withoutPrompts.sealing(with: item.sealer))
+            try item.apply(change)
         } catch {
             guard !isVisited, version == nil, error.status != .busy, error.status != .cancelled else { throw error }
             return try clearWithoutJournal(name, because: error, call)
         }
         if let problem = cleared.problem { throw problem }
-        if cleared.owes {
-            let left = try? settle(name, call.withoutPrompts)
+        if cleared.hasPending {
+            let left = try? drain(name, call.withoutPrompts)
             if left?.isEmpty != true, call.promptsAllowed { try? prepareAndDrain(name, call) }
         }
         return cleared.wasThere
@@ -56,14 +58,14 @@ extension Reconciler {
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
         // A record that governs still answers.
-        guard (try? vault.mayHavePending()) == false else { throw problem }
+        guard (try? records.mayHavePending()) == false else { throw problem }
         return wasThere
     }
 
     /// What a clear came to, when what it says of the record is durable.
     private struct Cleared {
         var wasThere: Bool
-        var owes = false
+        var hasPending = false
         /// What is thrown all the same.
         var problem: TokenKeepError?
     }
@@ -74,35 +76,34 @@ extension Reconciler {
     }
 
     private func prepareAndDrain(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        for module in debts.deferrable { try? module.prepare(call) }
+        for module in pending.deferrable { try? module.prepare(call) }
         _ = try drainAsking(name, call)
     }
 
-    private func change(
-        _ entry: JournalEntry, clearing name: ItemName, ifVersion version: UInt64?, _ keys: JournalKeys,
-        _ call: CallContext
+    private func clearing(
+        _ item: borrowing ItemTransaction, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, Cleared) {
-        switch entry {
+        switch item.entry {
         case .unreadable(let error):
             if version != nil { throw error }
-            let owed = debts.afterClear([], of: item(name), holders: clearable(after: []))
-            return (owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: true, owes: true))
-        case .record(let record) where debts.govern(record) || record.holdsValue && clearsRecords:
-            if let version { try SaveRequest.check(version: version, of: name, present: record.openDetails()) }
-            let known = record.pendingBeforeChange(keys)
-            let owed = debts.afterClear(known, of: item(name), holders: clearable(after: known))
+            let parts = pending.afterClear([], of: item, holders: clearable(after: []))
+            return (parts.isEmpty ? .remove : .tombstone(pending: parts), Cleared(wasThere: true, hasPending: true))
+        case .record(let record) where pending.govern(record) || record.holdsValue && clearsRecords:
+            if let version { try SaveRequest.check(version: version, of: item.name, present: record.openDetails()) }
+            let known = record.pendingBeforeChange(item.keys)
+            let parts = pending.afterClear(known, of: item, holders: clearable(after: known))
             return (
-                owed.isEmpty ? .remove : .tombstone(debts: owed), Cleared(wasThere: record.holdsValue, owes: true)
+                parts.isEmpty ? .remove : .tombstone(pending: parts), Cleared(wasThere: record.holdsValue, hasPending: true)
             )
         case .none, .record:
-            return try visit(name, ifVersion: version, over: entry.record, call)
+            return try visit(item, ifVersion: version, call)
         }
     }
 
     /// No module that dates nothing has the item any more.
-    private func forgetArrivals(of name: ItemName) {
+    private func forgetArrivals(of item: borrowing ItemTransaction) {
         for module in clearable(after: []) where !module.reportsModificationTime {
-            vault.forgetSendings(of: name, to: module.name)
+            item.forgetSent(to: module.name)
         }
     }
 
@@ -112,22 +113,24 @@ extension Reconciler {
     /// The debtors that lose a cleared item: those that a line clears, and those that were to get or lose it anyway.
     func clearable(after known: [PendingWrite]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
-        return debts.deferrable.filter { module in
-            cleared.contains(module.name) || debts.owe(known, to: module.name)
+        return pending.deferrable.filter { module in
+            cleared.contains(module.name) || pending.has(known, for: module.name)
         }
     }
 
     /// Asks the modules, as the stack's lines for `clear` say, where no record is the truth. One that cannot be reached is
     /// owed the removal, whatever its line says of that: it counts as cleared.
     private func visit(
-        _ name: ItemName, ifVersion version: UInt64?, over record: JournalRecord?, _ call: CallContext
+        _ item: borrowing ItemTransaction, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, Cleared) {
+        let name = item.name
+        let record = item.entry.record
         let present = try version.map { (version) throws(TokenKeepError) in
             let present = try dispatcher.loadIfThere(name, call)?.details
             try SaveRequest.check(version: version, of: name, present: present)
             return present
         }
-        var visit = ClearVisit(debts: debts, holder: present??.module, isRecorded: record?.details != nil)
+        var visit = ClearVisit(pending: pending, holder: present??.module, isRecorded: record?.details != nil)
         let walk = dispatcher.walk(.clear, name.description) { place throws(TokenKeepError) in
             // Another program may change it since it was judged.
             let version = place.module.name == visit.holder ? version : nil
@@ -135,22 +138,22 @@ extension Reconciler {
             return Answered(value: ())
         }
         var cleared = Cleared(wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
-        let known = record?.debts ?? []
+        let known = record?.pending ?? []
         guard !visit.missed.isEmpty else {
             // Removing nothing is made durable too: an earlier removal may have been cut short.
             let isNothing = record == nil && cleared.problem == nil
-            if isNothing { forgetArrivals(of: name) }
+            if isNothing { forgetArrivals(of: item) }
             return (isNothing ? .remove : .keep, cleared)
         }
-        cleared.owes = true
-        let foreign = known.filter { !debts.isOurs($0) }
-        return (.tombstone(debts: debts.afterClear(foreign, of: item(name), holders: visit.missed)), cleared)
+        cleared.hasPending = true
+        let foreign = known.filter { !pending.isOurs($0) }
+        return (.tombstone(pending: pending.afterClear(foreign, of: item, holders: visit.missed)), cleared)
     }
 }
 
 /// A clear's way through the modules.
 private struct ClearVisit {
-    let debts: PendingWrites
+    let pending: PendingWrites
     /// The module that has the version that the clear was asked for.
     let holder: String?
     /// Whether the record holds an item of the vault's that stays: then nothing can be owed.
@@ -160,8 +163,8 @@ private struct ClearVisit {
     /// The caller's cancellation, where something may be gone.
     private(set) var cut: TokenKeepError?
 
-    init(debts: PendingWrites, holder: String?, isRecorded: Bool) {
-        self.debts = debts
+    init(pending: PendingWrites, holder: String?, isRecorded: Bool) {
+        self.pending = pending
         self.holder = holder
         self.isRecorded = isRecorded
     }

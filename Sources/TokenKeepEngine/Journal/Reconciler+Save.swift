@@ -35,9 +35,9 @@ extension Reconciler {
         /// The module has it, and no record was needed.
         case sent(version: UInt64)
         /// The record has it first; it may owe.
-        case recorded(version: UInt64, owing: [PendingWrite], home: String)
+        case recorded(version: UInt64, pending: [PendingWrite], home: String)
         /// The record has it while a module that can be reached takes it in several steps.
-        case ahead(version: UInt64, owing: [PendingWrite], home: String)
+        case ahead(version: UInt64, pending: [PendingWrite], home: String)
         /// The call was cancelled when the module may have had it: the record has it now.
         case cut(TokenKeepError)
     }
@@ -45,42 +45,60 @@ extension Reconciler {
     private func save(
         _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool = false
     ) throws(TokenKeepError) -> SaveOutcome {
-        var hasJournal = false
-        var isBare = false
-        var isAhead = false
+        var attempt = Attempt()
         let step: Step
         do throws(TokenKeepError) {
-            step = try vault.change(request.name, call) { entry, keys throws(TokenKeepError) in
-                hasJournal = true
-                isBare = isHidingNothing(entry)
-                let change = try change(entry, by: request, first: top, keys, call, mayAsk: mayAsk)
-                if case .ahead = change.1 { isAhead = true }
-                return change
-            }
+            step = try save(request, first: top, call, mayAsk: mayAsk, &attempt)
         } catch {
             // The journal takes nothing, and the module is there: the steps are taken all the same.
-            if isAhead { return try dispatcher.saveInPlaces(request, call) }
-            // Without a journal nothing can be owed: the modules alone, and none is passed but a vault that has nothing.
-            let isPassed = hasJournal && isBare && top.holdsRecords && mayPass(top, error)
-            guard !hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else { throw error }
-            // A record that governs would hide what the modules get.
-            guard hasJournal || (try? vault.mayHavePending()) == false else { throw error }
+            if attempt.isAhead { return try dispatcher.saveInPlaces(request, call) }
+            // Without a journal nothing can be pending: the modules alone, and none is passed but a vault that has nothing.
+            let isPassed = attempt.hasJournal && attempt.isBare && top.holdsRecords && mayPass(top, error)
+            guard !attempt.hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else {
+                throw error
+            }
+            // A record that governs would hide the modules' items.
+            guard attempt.hasJournal || (try? records.mayHavePending()) == false else { throw error }
             return try saveWithoutJournal(request, because: isPassed ? nil : error, call)
         }
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
-        case .recorded(let version, let owing, let home), .ahead(let version, let owing, let home):
-            let settled = try? settling(request.name, call)
-            let left = settled?.left ?? owing
+        case .recorded(let version, let parts, let home), .ahead(let version, let parts, let home):
+            let drained = try? draining(request.name, call)
+            let left = drained?.left ?? parts
             // One that has it is still in the record while another must lose it.
-            let unpaid = settled?.version == nil ? left.filter { $0.kind == .put }.map(\.module) : []
-            let holder = unpaid.isEmpty ? home : "vault"
-            return SaveOutcome(version: settled?.version ?? version, module: holder, pendingModules: unpaid)
+            let missed = drained?.version == nil ? left.filter { $0.kind == .write }.map(\.module) : []
+            let holder = missed.isEmpty ? home : "vault"
+            return SaveOutcome(version: drained?.version ?? version, module: holder, pendingModules: missed)
         case .cut(let error): throw error
         }
     }
 
-    /// Whether nothing stands in the way of what the modules hold.
+    /// How far a save came.
+    private struct Attempt {
+        /// Whether the item was locked.
+        var hasJournal = false
+        /// Whether its record hides nothing.
+        var isBare = false
+        /// Whether the value is written ahead of a module that takes it in several steps.
+        var isAhead = false
+    }
+
+    /// Saves under the item's lock.
+    private func save(
+        _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool, _ attempt: inout Attempt
+    ) throws(TokenKeepError) -> Step {
+        var item = try records.begin(request.name, call)
+        attempt.hasJournal = true
+        attempt.isBare = isHidingNothing(item.entry)
+        let (change, step) = try change(
+            item, by: request, first: top, call.sealing(with: item.sealer), mayAsk: mayAsk)
+        if case .ahead = step { attempt.isAhead = true }
+        try item.apply(change)
+        return step
+    }
+
+    /// Whether nothing stands in the way of the modules' items.
     private func isHidingNothing(_ entry: JournalEntry) -> Bool {
         switch entry {
         case .none: true
@@ -90,7 +108,7 @@ extension Reconciler {
     }
 
     /// Whether a record stands in the way of what the modules hold.
-    private func hides(_ record: JournalRecord) -> Bool { debts.govern(record) || record.holdsValue }
+    private func hides(_ record: JournalRecord) -> Bool { pending.govern(record) || record.holdsValue }
 
     /// Where the modules cannot take it either, what is wrong with the journal is what the user can mend.
     private func saveWithoutJournal(
@@ -111,41 +129,41 @@ extension Reconciler {
     }
 
     private func change(
-        _ entry: JournalEntry, by request: SaveRequest, first top: any Module, _ keys: JournalKeys, _ call: CallContext,
+        _ item: borrowing ItemTransaction, by request: SaveRequest, first top: any Module, _ call: CallContext,
         mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
-        if case .unreadable(let error) = entry, request.precondition != .none { throw error }
-        let record = entry.record
+        if case .unreadable(let error) = item.entry, request.precondition != .none { throw error }
+        let record = item.entry.record
         if let record, hides(record) {
-            return try recording(request, over: record, record.openDetails(), first: top, keys)
+            return try recording(request, over: record, record.openDetails(), first: top, item)
         }
-        if case .unreadable = entry {
-            return try recording(inheriting(request, from: top), over: nil, nil, first: top, keys)
+        if case .unreadable = item.entry {
+            return try recording(inheriting(request, from: top), over: nil, nil, first: top, item)
         }
         // From here on the condition holds: where the module is lost after this, the item is saved in the record.
-        let request = try dispatcher.settled(request, for: dispatcher.places(for: .save), call)
+        let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         if top.holdsRecords || !canStore(top, level, request.flags) {
-            return try recording(request, over: record, nil, first: top, keys)
+            return try recording(request, over: record, nil, first: top, item)
         }
-        return try sendNoted(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+        return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
     }
 
     /// Sends the value, or writes it into the record where it may be on its way when this call ends.
     private func sendNoted(
-        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ keys: JournalKeys,
+        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
-        let before = vault.sendings(of: request.name, to: top.name)
-        vault.noteSending(keys.fingerprint(of: request.secret), of: request.name, to: top.name)
+        let before = item.sent(to: top.name)
+        item.noteSending(item.keys.fingerprint(of: request.secret), to: top.name)
         do throws(TokenKeepError) {
-            let (change, step) = try send(request, over: record, first: top, keys, call, mayAsk: mayAsk)
+            let (change, step) = try send(request, over: record, first: top, item, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
             // What was sent before has arrived before.
-            vault.noteArrival(keys.fingerprint(of: request.secret), of: request.name, in: top)
+            item.noteArrival(item.keys.fingerprint(of: request.secret), in: top)
             guard try removeCopies(of: request.name, except: top, call) else {
-                return try recording(request, over: record, nil, first: top, keys, wasSent: true)
+                return try recording(request, over: record, nil, first: top, item, wasSent: true)
             }
             return (change, step)
         } catch {
@@ -154,12 +172,12 @@ extension Reconciler {
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
                 if error.changedNothing {
-                    vault.takeBackSending(of: request.name, to: top.name, leaving: before)
+                    item.takeBackSending(to: top.name, leaving: before)
                 }
                 throw error
             }
             let request = try inheriting(request, from: top)
-            let (change, step) = try recording(request, over: record, nil, first: top, keys, wasSent: true)
+            let (change, step) = try recording(request, over: record, nil, first: top, item, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
     }
@@ -190,8 +208,8 @@ extension Reconciler {
     private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
         var modulesToClear: [any Module] = []
         for module in clearable(after: known) where module.name != top?.name {
-            let isUsed = try vault.hasUsed(module.name, machine: debts.machine)
-            if isUsed || debts.owe(known, to: module.name) { modulesToClear.append(module) }
+            let isUsed = try records.hasUsed(module.name)
+            if isUsed || pending.has(known, for: module.name) { modulesToClear.append(module) }
         }
         return modulesToClear
     }
@@ -211,7 +229,7 @@ extension Reconciler {
     private func inheriting(_ request: SaveRequest, from top: any Module) throws(TokenKeepError) -> SaveRequest {
         guard request.inherited == nil else { return request }
         var request = request
-        request.inherited = try vault.sealedDetails(of: request.name)
+        request.inherited = try records.sealedDetails(of: request.name)
         if request.inherited == nil {
             request.inherited = (top as? any RememberingModule)?.lastSeen(request.name)?.details
         }
@@ -220,7 +238,7 @@ extension Reconciler {
 
     /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.
     private func send(
-        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ keys: JournalKeys,
+        _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         let reason = "it is the first that takes items"
@@ -232,10 +250,11 @@ extension Reconciler {
             var request = request
             let present = try present(&request, in: top, call)
             try request.check(present: present?.details)
+            let keys = item.keys
             let base = present.map { keys.fingerprint(of: $0.secret) }
-            let (record, step) = try recording(request, over: record, present?.details, first: top, keys, base: base)
-            guard case .recorded(let version, let owing, let home) = step else { return (record, step) }
-            return (record, .ahead(version: version, owing: owing, home: home))
+            let (record, step) = try recording(request, over: record, present?.details, first: top, item, base: base)
+            guard case .recorded(let version, let parts, let home) = step else { return (record, step) }
+            return (record, .ahead(version: version, pending: parts, home: home))
         } catch {
             // What cannot be read cannot be compared when the record is settled: it is written over.
             guard error.status == .corrupt else {
@@ -265,14 +284,16 @@ extension Reconciler {
     }
 
     /// Takes an item that a module holds into the record, as owed to that module.
-    func writingAhead(_ item: TokenItem, to module: any Module, _ keys: JournalKeys) -> JournalChange {
-        let fingerprint = keys.fingerprint(of: item.secret)
-        let debts = debts.afterSave([], of: self.item(item.details.name), to: module, holders: []).map {
-            var debt = $0.sending(fingerprint)
-            debt.base = fingerprint
-            return debt
+    func writingAhead(
+        _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
+    ) -> JournalChange {
+        let fingerprint = item.keys.fingerprint(of: value.secret)
+        let pending = pending.afterSave([], of: item, to: module, holders: []).map {
+            var part = $0.sending(fingerprint)
+            part.base = fingerprint
+            return part
         }
-        return .value(.owed, details: item.details, secret: item.secret, debts: debts)
+        return .value(.pending, details: value.details, secret: value.secret, pending: pending)
     }
 
     /// A place that takes nothing, and that the stack's own line passes, is owed the value: its older one would come back.
@@ -283,40 +304,40 @@ extension Reconciler {
     /// Writes the value into the record, with what it owes from now on.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
-        _ keys: JournalKeys, wasSent: Bool = false, base: [UInt8]? = nil
+        _ item: borrowing ItemTransaction, wasSent: Bool = false, base: [UInt8]? = nil
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try request.check(present: present) }
         var details = request.details(replacing: present, module: "vault")
-        if top.supportsPendingWrites, record.map(debts.govern) != true {
+        if top.supportsPendingWrites, record.map(pending.govern) != true {
             try details.checkLowersNothing(of: request.inherited, module: top.name)
-            try details.checkLowersNothing(of: vault.sealedDetails(of: request.name), module: top.name)
+            try details.checkLowersNothing(of: records.sealedDetails(of: request.name), module: top.name)
         }
-        details.version = keys.versions.version(of: details, secret: request.secret)
+        details.version = item.keys.versions.version(of: details, secret: request.secret)
         let isKept = canStore(top, details.accessLevel, details.flags)
         guard isKept || ProtectionRequirements(dispatcher: dispatcher).hasVault else {
             throw TokenKeepError(
                 .policy, "\(top.name) cannot keep \(request.name) as it demands", module: top.name,
                 hint: "use a stack that ends with the vault: any required vault")
         }
-        let debtor = top.supportsPendingWrites && isKept ? top : nil
-        let owing = record?.pendingBeforeChange(keys) ?? []
-        var owed = debts.afterSave(
-            owing, of: item(request.name), to: debtor, holders: try modulesToClear(after: owing, to: debtor))
+        let target = top.supportsPendingWrites && isKept ? top : nil
+        let known = record?.pendingBeforeChange(item.keys) ?? []
+        var parts = pending.afterSave(
+            known, of: item, to: target, holders: try modulesToClear(after: known, to: target))
         if wasSent {
-            let fingerprint = keys.fingerprint(of: request.secret)
-            owed = owed.map { debts.isOurs($0) && $0.kind == .put ? $0.sending(fingerprint) : $0 }
+            let fingerprint = item.keys.fingerprint(of: request.secret)
+            parts = parts.map { pending.isOurs($0) && $0.kind == .write ? $0.sending(fingerprint) : $0 }
         }
         if let base {
-            for index in owed.indices where debts.isOurs(owed[index]) && owed[index].kind == .put {
-                owed[index].base = base
+            for index in parts.indices where pending.isOurs(parts[index]) && parts[index].kind == .write {
+                parts[index].base = base
             }
         }
-        let state: RecordState = owed.isEmpty ? .home : .owed
-        note(.save, request.name, .ok, owed.isEmpty ? "the vault keeps it" : "the vault keeps it, and owes it")
+        let state: RecordState = parts.isEmpty ? .home : .pending
+        note(.save, request.name, .ok, parts.isEmpty ? "the vault keeps it" : "the vault keeps it, with pending writes")
         return (
-            .value(state, details: details, secret: request.secret, debts: owed),
+            .value(state, details: details, secret: request.secret, pending: parts),
             .recorded(
-                version: details.version, owing: owed.filter(debts.isOurs), home: debtor?.name ?? "vault")
+                version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")
         )
     }
 }

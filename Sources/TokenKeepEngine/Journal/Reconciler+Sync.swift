@@ -12,27 +12,27 @@ extension Reconciler {
     func sync(
         _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
     ) throws(TokenKeepError) -> SyncOutcome {
-        guard try vault.mayHavePending() else { return SyncOutcome() }
-        let owing = try vault.pendingRecords()
-        let records = owing.records.values.filter(debts.govern)
-        prepareDeferrable(of: records, call)
-        var outcome = SyncOutcome(left: owing.unreadable, problem: owing.problem)
+        guard try records.mayHavePending() else { return SyncOutcome() }
+        let found = try records.pendingRecords()
+        let governing = found.records.values.filter(pending.govern)
+        prepareDeferrable(of: governing, call)
+        var outcome = SyncOutcome(left: found.unreadable, problem: found.problem)
         var pendingModules: Set<String> = []
-        let nameless = records.filter { $0.name == nil }
+        let nameless = governing.filter { $0.name == nil }
         outcome.left += nameless.count
-        for record in nameless { pendingModules.formUnion(record.debts.filter(debts.isOurs).map(\.module)) }
-        let names = records.compactMap(\.name).sorted()
+        for record in nameless { pendingModules.formUnion(record.pending.filter(pending.isOurs).map(\.module)) }
+        let names = governing.compactMap(\.name).sorted()
         for (index, name) in names.enumerated() {
             try call.deadline.checkCancellation()
             progress?(index, names.count)
             do throws(TokenKeepError) {
-                let settled = try drainInTime(name, call.until(Deadline(milliseconds: milliseconds)))
-                pendingModules.formUnion(settled.left.map(\.module))
-                if settled.left.isEmpty {
+                let drained = try drainInTime(name, call.until(Deadline(milliseconds: milliseconds)))
+                pendingModules.formUnion(drained.left.map(\.module))
+                if drained.left.isEmpty {
                     outcome.drained += 1
                 } else {
                     outcome.left += 1
-                    outcome.obstacle = outcome.obstacle ?? settled.obstacle
+                    outcome.obstacle = outcome.obstacle ?? drained.obstacle
                 }
             } catch {
                 outcome.left += 1
@@ -41,14 +41,14 @@ extension Reconciler {
         }
         try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
-        try? vault.removeStaleHints(call.withoutPrompts)
+        try? records.removeStaleHints()
         outcome.pendingModules = pendingModules.sorted()
         return outcome
     }
 
     private func drainInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         guard !call.deadline.hasPassed else {
-            throw call.deadline.failure("the deadline passed before every item was settled")
+            throw call.deadline.failure("the deadline passed before every item was drained")
         }
         return try drainAsking(name, call)
     }
@@ -56,7 +56,7 @@ extension Reconciler {
     /// Asks the user what modules need of him, once and with no lock held.
     private func prepareDeferrable(of records: [JournalRecord], _ call: CallContext) {
         guard call.promptsAllowed else { return }
-        let owed = Set(records.flatMap(\.debts).map(\.module))
-        for module in debts.deferrable where owed.contains(module.name) { try? module.prepare(call) }
+        let modules = Set(records.flatMap(\.pending).map(\.module))
+        for module in pending.deferrable where modules.contains(module.name) { try? module.prepare(call) }
     }
 }

@@ -13,36 +13,33 @@ struct Reconciler: Sendable {
     private static let attempts = 3
 
     let dispatcher: Dispatcher
-    let vault: Vault
-    let debts: PendingWrites
+    let records: Records
+    let pending: PendingWrites
 
-    /// nil where nothing can be owed to any module of the stack.
-    init?(
-        _ dispatcher: Dispatcher, vault: Vault, machine: MachineID = .current,
-        clock: @escaping @Sendable () -> UnixTime = { .now }
-    ) {
+    /// nil if no module of the stack may miss a change.
+    init?(_ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now }) {
         var seen: Set<String> = []
         let deferrable = dispatcher.programs.places.map(\.module).filter {
             $0.supportsPendingWrites && seen.insert($0.name).inserted
         }
         guard !deferrable.isEmpty else { return nil }
         self.dispatcher = dispatcher
-        self.vault = vault
-        debts = PendingWrites(machine: machine, deferrable: deferrable, clock: clock)
+        self.records = records
+        pending = PendingWrites(records: records, deferrable: deferrable, clock: clock)
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try vault.snapshot()
+            let before = try records.snapshot()
             if before.mayHavePending, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
-                note(.load, name, item == nil ? .notFound : .ok, "its record owes something, so it answers alone")
-                if debts.mayBeDrained(record) {
+                note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
+                if pending.mayBeDrained(record) {
                     let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
-                    let settled = try? settling(name, call.until(soon).withoutPrompts)
-                    if item != nil, let newer = settled?.newer { return newer }
+                    let drained = try? draining(name, call.until(soon).withoutPrompts)
+                    if item != nil, let newer = drained?.newer { return newer }
                 }
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
@@ -51,7 +48,7 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call)
             } catch {
                 // The item may have moved from a module not asked yet to one that was.
-                guard error.status == .notFound, try vault.generation() != before.generation else { throw error }
+                guard error.status == .notFound, try records.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }
@@ -69,26 +66,25 @@ struct Reconciler: Sendable {
         do throws(TokenKeepError) {
             return try record.item()
         } catch {
-            guard error.status == .locked, let again = try vault.record(of: name, call) else { throw error }
+            guard error.status == .locked, let again = try records.record(of: name, call) else { throw error }
             return try again.item()
         }
     }
 
     /// Loads while no other process can move the item.
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
-        try vault.change(name, call) { entry, _ throws(TokenKeepError) in
-            if let record = entry.record, debts.govern(record) { return (.keep, try record.item()) }
-            return (.keep, try dispatcher.loadIfThere(name, call))
-        }
+        let item = try records.begin(name, call)
+        if let record = item.entry.record, pending.govern(record) { return try record.item() }
+        return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer))
     }
 
     /// The modules' items, with what the journal knows better; once more where an item may have moved meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         var attempt = 1
         while true {
-            let before = try vault.generation()
+            let before = try records.generation()
             let listing = try listOnce(namespace: namespace, service: service, call)
-            guard attempt < Reconciler.attempts, try vault.generation() != before else { return listing }
+            guard attempt < Reconciler.attempts, try records.generation() != before else { return listing }
             attempt += 1
         }
     }
@@ -97,82 +93,72 @@ struct Reconciler: Sendable {
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
         var listing = try dispatcher.list(namespace: namespace, service: service, call)
-        guard try vault.mayHavePending() else { return listing }
-        let owing = try vault.pendingRecords()
+        guard try records.mayHavePending() else { return listing }
+        let found = try records.pendingRecords()
         // A memory-only item is what a load finds, whatever is owed below it.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
-        let governing = owing.records.values.filter(debts.govern).compactMap(\.details)
-        listing.items.removeAll { !isHidden($0.name) && owing.record(of: $0.name).map(debts.govern) ?? false }
+        let governing = found.records.values.filter(pending.govern).compactMap(\.details)
+        listing.items.removeAll { !isHidden($0.name) && found.record(of: $0.name).map(pending.govern) ?? false }
         listing.items += governing.filter { $0.name.isIn(namespace: namespace, service: service) && !isHidden($0.name) }
         listing.items.sort { $0.name < $1.name }
-        if let problem = owing.problem { listing.count(problem) }
+        if let problem = found.problem { listing.count(problem) }
         return listing
     }
 
-    /// Pays what an item's record owes.
+    /// Drains an item.
     ///
-    /// - Returns: what is still owed to modules of this stack.
+    /// - Returns: what is still pending for modules of this stack.
     @discardableResult
-    func settle(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [PendingWrite] {
-        try settling(name, call).left
+    func drain(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [PendingWrite] {
+        try draining(name, call).left
     }
 
-    /// The same, with what else came of it.
-    func settling(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
-        try vault.change(name, call) { entry, keys throws(TokenKeepError) in
-            guard let record = entry.record, debts.govern(record) else {
-                return (.keep, Drain.Outcome())
-            }
-            let settlement = Drain(
-                vault: vault, debts: debts, name: name, record: record, keys: keys, call: call,
-                isHeld: vault.isAsking(name),
-                trace: dispatcher.trace)
-            var outcome = try settlement.settle()
-            outcome.left.removeAll { !debts.isOurs($0) }
-            return (outcome.change, outcome)
-        }
+    /// Drains an item, and says what else came of it.
+    func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
+        var item = try records.begin(name, call)
+        guard let record = item.entry.record, pending.govern(record) else { return Drain.Outcome() }
+        let drain = Drain(
+            pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
+            trace: dispatcher.trace)
+        var outcome = try drain.run(item)
+        outcome.left.removeAll { !pending.isOurs($0) }
+        try item.apply(outcome.change)
+        return outcome
     }
 
-    /// Pays what an item's record owes. A module that asks its user before it lets an older item go asks now, where prompts
-    /// are allowed. The item is not locked meanwhile: others save it into its record, and nobody pays, so that the module
-    /// holds what the user is asked about.
+    /// Drains an item. A module that asks its user before it lets an older item go asks now, if prompts are allowed. The item is
+    /// not locked meanwhile: others save it into its record, and nobody drains it, so that the module holds the item that the
+    /// user is asked about.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         let silent = call.withoutPrompts
-        let settled = try settling(name, silent)
-        guard !settled.asking.isEmpty, call.promptsAllowed else { return settled }
-        guard let question = try question(name, settled.asking, silent) else { return settled }
+        let drained = try draining(name, silent)
+        guard !drained.asking.isEmpty, call.promptsAllowed else { return drained }
+        guard let question = try question(name, drained.asking, silent) else { return drained }
         for item in question.outdated { _ = try? item.module.clear(name, ifVersion: item.version, call) }
         question.right.end()
-        return try settling(name, silent)
+        return try draining(name, silent)
     }
 
-    /// What the user is to be asked about, and the right to; nil where there is nothing, or somebody else asks.
+    /// The items that the user is to be asked about, and the right to; nil if there is none, or somebody else asks.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [Drain.Outdated], right: AskingRight)? {
-        try vault.change(name, call) { entry, keys throws(TokenKeepError) in
-            guard let record = entry.record, debts.govern(record), let right = try vault.beginAsking(name) else {
-                return (.keep, nil)
-            }
-            let settlement = Drain(
-                vault: vault, debts: debts, name: name, record: record, keys: keys, call: call)
-            let outdated = settlement.outdated(in: modules)
-            guard !outdated.isEmpty else {
-                right.end()
-                return (.keep, nil)
-            }
-            return (.keep, (outdated, right))
+        let item = try records.begin(name, call)
+        guard let record = item.entry.record, pending.govern(record), let right = try item.beginAsking() else {
+            return nil
         }
+        let drain = Drain(pending: pending, record: record, call: call.sealing(with: item.sealer))
+        let outdated = drain.outdated(in: modules, item)
+        guard outdated.isEmpty else { return (outdated, right) }
+        right.end()
+        return nil
     }
 
-    /// The item's record, where it is the truth for this stack. To be asked only where something may be owed.
+    /// The item's record, if it governs. Asked only if something may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        guard let record = try vault.record(of: name, call), debts.govern(record) else {
+        guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil
         }
         return record
     }
-
-    /// What is known of the item's values on their way to modules.
-    func item(_ name: ItemName) -> PendingWrites.Item { PendingWrites.Item(name: name) { vault.sendings(of: name, to: $0) } }
 }

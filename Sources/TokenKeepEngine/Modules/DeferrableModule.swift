@@ -11,15 +11,15 @@ struct DeferrableModule: RememberingModule {
     private static let reserveMilliseconds: UInt32 = 500
 
     let base: any Module
-    let vault: Vault
+    let records: Records
     let machine: MachineID
     private let seen = KnownValues()
     /// Whether this store has looked for the note that the module is used.
     private let hasLooked = Guarded(false)
 
-    init(base: any Module, vault: Vault, machine: MachineID) {
+    init(base: any Module, records: Records, machine: MachineID) {
         self.base = base
-        self.vault = vault
+        self.records = vault
         self.machine = machine
     }
 
@@ -35,7 +35,7 @@ struct DeferrableModule: RememberingModule {
     func lastSeen(_ name: ItemName) -> KnownValue? { seen[name] }
 
     private func remember(_ name: ItemName, _ secret: SecretBytes, _ details: ItemDetails?) {
-        seen[name] = vault.fingerprint(of: secret).map { KnownValue(fingerprint: $0, details: details) }
+        seen[name] = records.fingerprint(of: secret).map { KnownValue(fingerprint: $0, details: details) }
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -59,7 +59,7 @@ struct DeferrableModule: RememberingModule {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
         // After a failure too: what was sent may arrive.
-        defer { vault.announceChange() }
+        defer { records.announceChange() }
         let version = try holding(request, call) { () throws(TokenKeepError) in
             try base.save(request, share(of: call))
         }
@@ -69,7 +69,7 @@ struct DeferrableModule: RememberingModule {
 
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try noteUse(of: request.name, call)
-        defer { vault.announceChange() }
+        defer { records.announceChange() }
         let saved = try holding(request, call) { () throws(TokenKeepError) in
             try base.saveAtOnce(request, share(of: call))
         }
@@ -84,10 +84,10 @@ struct DeferrableModule: RememberingModule {
     ) throws(TokenKeepError) -> Result {
         let level = request.accessLevel ?? request.inherited?.accessLevel
         let mayBeSealed = level.map { Protection.isAsked(by: $0, request.flags) } ?? true
-        guard mayBeSealed, !vault.holds(request.name), (try? vault.exists()) == true else { return try body() }
+        guard mayBeSealed, !records.holds(request.name), (try? records.exists()) == true else { return try body() }
         var hold: ItemHold?
         do throws(TokenKeepError) {
-            hold = try vault.hold(request.name, call)
+            hold = try records.hold(request.name, call)
         } catch {
             // What is not sealed needs no lock, and no vault that can be written.
             guard error.status != .busy, error.status != .cancelled else { throw error }
@@ -105,7 +105,7 @@ struct DeferrableModule: RememberingModule {
 
     /// A module that is absent is not used by being asked for: its items would be missed for ever.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard (try? vault.hasUsed(self.name, machine: machine)) != true else { return }
+        guard (try? records.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
             _ = try base.load(name, share(of: call))
         } catch {
@@ -116,13 +116,13 @@ struct DeferrableModule: RememberingModule {
             }
         }
         // A vault that cannot be written keeps no marker; the item is saved all the same.
-        try? vault.markUsed(self.name, machine: machine, call)
+        try? records.markUsed(self.name, call)
     }
 
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        defer { vault.announceChange() }
+        defer { records.announceChange() }
         return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)", call) {
             () throws(TokenKeepError) in
             let wasThere = try base.clear(name, ifVersion: version, share(of: call))
@@ -132,7 +132,7 @@ struct DeferrableModule: RememberingModule {
     }
 
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        defer { vault.announceChange() }
+        defer { records.announceChange() }
         try base.clearOwn(name, share(of: call))
         seen[name] = nil
     }
@@ -168,7 +168,7 @@ struct DeferrableModule: RememberingModule {
                 noteThere(call)
                 throw error
             }
-            guard try !vault.hasUsed(name, machine: machine) else { throw error }
+            guard try !records.hasUsed(name) else { throw error }
             if let answer { return answer }
             throw TokenKeepError(.notFound, words, module: name, isAbsence: true)
         }
@@ -176,8 +176,8 @@ struct DeferrableModule: RememberingModule {
 
     /// A module that has an item, or is there and does not answer, may have some later: its absence, to whoever has no bus, pays no debt.
     private func noteThere(_ call: CallContext) {
-        guard (try? vault.exists()) == true else { return }
-        try? vault.markUsed(name, machine: machine, call)
+        guard (try? records.exists()) == true else { return }
+        try? records.markUsed(name, call)
     }
 
     /// What remains less 500 ms, or less half of it.

@@ -12,7 +12,7 @@ struct ModuleFactory {
     /// Makes one of our own modules and takes its arguments.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
-    let vault: Vault
+    let records: Records
     let arena: SecretArena
     let versionKeys: VersionKeys
     /// The message bus instead of the session's, for tests.
@@ -33,7 +33,7 @@ struct ModuleFactory {
                         sealer: VaultSealer(factory.vault), versionKey: factory.versionKey))
             }
         ),
-        ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(vault: factory.vault) }),
+        ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(factory.records) }),
         ("memory", { (factory, _) throws(TokenKeepError) in MemoryModule(arena: factory.arena) }),
     ]
 
@@ -96,7 +96,7 @@ struct ModuleFactory {
 
     /// The module, with what it misses owed to it where it accepts that.
     private func owing(_ module: any Module) -> any Module {
-        module.supportsPendingWrites ? DeferrableModule(base: module, vault: vault, machine: .current) : module
+        module.supportsPendingWrites ? DeferrableModule(base: module, records: records, machine: .current) : module
     }
 
     private var versionKey: VersionKeyProvider {

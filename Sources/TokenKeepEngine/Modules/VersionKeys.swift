@@ -5,17 +5,17 @@ import TokenKeepRecords
 /// The key of item versions for modules that have none of their own: the vault's, so that a version survives a move
 /// between modules; one of the store's own where no vault can be read.
 final class VersionKeys: Sendable {
-    private let vault: Vault
+    private let records: Records
     private let arena: SecretArena
     private let own = Guarded<ItemVersionKey?>(nil)
 
-    init(vault: Vault, arena: SecretArena) {
-        self.vault = vault
+    init(records: Records, arena: SecretArena) {
+        self.records = vault
         self.arena = arena
     }
 
     func current() throws(TokenKeepError) -> ItemVersionKey {
-        if let key = vault.versionKey() { return key }
+        if let key = records.versionKey() { return key }
         return try own.withLock { own throws(TokenKeepError) in
             if let own { return own }
             let key = try ItemVersionKey.random(in: arena)

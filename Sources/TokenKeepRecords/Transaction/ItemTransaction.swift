@@ -183,3 +183,8 @@ extension JournalChange {
 
     fileprivate var hasPending: Bool { !pending.isEmpty }
 }
+
+extension ItemTransaction {
+    /// The hash of this machine, as pending writes hold it.
+    package var machineHash: [UInt8] { keys.machine(records.machine.bytes) }
+}
