@@ -21,14 +21,14 @@ extension Store {
     }
 
     /// What the journal owes, on this machine and on others.
-    public func owed() throws(TokenKeepError) -> PendingReport {
+    public func pendingReport() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
         return PendingReport(records)
     }
 
     /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
-        try owed().entries.filter { $0.isOfThisMachine && reconciler?.pending.isOurs($0.part) != true }
+        try pendingReport().entries.filter { $0.isOfThisMachine && reconciler?.pending.isOurs($0.part) != true }
     }
 
     /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
@@ -45,7 +45,7 @@ extension Store {
         guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
             throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
         }
-        return try Forgetting(records: records, module: module, machine: onEveryMachine ? nil : .current)
+        return try Forgetting(records: records, module: module, isOnEveryMachine: onEveryMachine)
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 

@@ -35,7 +35,7 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         prompt = configuration.prompt
-        vault = Vault(arena: arena, path: configuration.vaultPath)
+        records = Records(VaultOpener(path: configuration.vaultPath, residentKeys: ClassKeyStore()))
         let factory = ModuleFactory(
             records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
             busAddress: configuration.busAddress, standIns: configuration.standIns,
@@ -48,7 +48,6 @@ public final class Store: Sendable {
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock)
         if reconciler != nil { try programs[.save].checkEndsWhereItSaves() }
-        records.reachSealedItems { [weak self] in self }
     }
 
     /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
@@ -180,7 +179,7 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
-            owed: PendingReport(records))
+            pending: PendingReport(records))
     }
 
     /// Calls `observer` when a module tells that items may have changed, until it answers false.
@@ -247,7 +246,7 @@ public final class Store: Sendable {
         var deadline = deadline ?? self.deadline
         if deadline.cancellation == nil { deadline = deadline.cancelled(by: cancellation) }
         try deadline.checkCancellation()
-        return CallContext(deadline: deadline, promptsAllowed: promptsAllowed)
+        return CallContext(deadline: deadline, promptsAllowed: promptsAllowed).sealing(with: VaultSealer(records))
     }
 }
 
@@ -257,6 +256,6 @@ public struct StoreStatus: Sendable {
     public let modules: [ModuleReport]
     /// Whether the memory of its secrets could be locked, so that it is never swapped out.
     public let isMemoryLocked: Bool
-    /// What the journal owes.
-    public let owed: PendingReport
+    /// The pending writes and removals.
+    public let pending: PendingReport
 }

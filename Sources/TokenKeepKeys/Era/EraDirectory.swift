@@ -10,6 +10,8 @@ package struct EraDirectory: Sendable {
     package let descriptor: OwnedDescriptor
 
     private static let prefix = "era-"
+    /// The highest number of 19 digits.
+    private static let maximum: UInt64 = 9_999_999_999_999_999_999
     package static let link = "current"
     static let recordsFolder = "records"
 
@@ -18,7 +20,7 @@ package struct EraDirectory: Sendable {
     /// The number in an era's name; nil for any other name.
     static func number(of name: String) -> UInt64? {
         guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)), number > 0,
-            number <= UInt64(Int64.max), EraDirectory.name(number) == name
+            number <= maximum, EraDirectory.name(number) == name
         else { return nil }
         return number
     }

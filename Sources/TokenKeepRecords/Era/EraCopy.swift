@@ -96,7 +96,7 @@ package struct EraCopy {
         } catch {
             switch error {
             case .malformed, .unknownKey: break
-            case .newerVersion, .lockedKey, .presenceNeeded, .resources: throw error.error(in: "records/\(file)")
+            case .newerVersion, .lockedKey, .presenceNeeded, .resources, .refusedHeader: throw error.error(in: "records/\(file)")
             }
             return try carried(file, bytes, of: itemName(name, bytes))
         }

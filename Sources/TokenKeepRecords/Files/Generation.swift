@@ -1,18 +1,18 @@
 import Glibc
 import SystemPackage
-import TokenKeepCore
-import TokenKeepKeys
+package import TokenKeepCore
+package import TokenKeepKeys
 
 /// The file `generation`: another value before and after every change of a record.
 ///
 /// An item that moves between modules may be missed by a reader that looks at one before and at the other after. A value
 /// that is no longer the same tells the reader to look again.
-struct Generation {
+package struct Generation {
     fileprivate static let file = "generation"
     private let opened: OwnedDescriptor
 
     /// Opens the file, which is made if it is missing.
-    init(_ directory: VaultDirectory) throws(TokenKeepError) {
+    package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         do throws(Errno) {
             // O_NONBLOCK: opening a pipe that somebody put here must not wait for its reader.
             let flags = O_WRONLY | O_CREAT | O_NONBLOCK
@@ -26,7 +26,7 @@ struct Generation {
 
     /// Sets another value. It is random: several writers need not wait for each other, and no value returns. A mapped
     /// counter would do too, but costs a save 30 µs.
-    func renew() throws(TokenKeepError) {
+    package func renew() throws(TokenKeepError) {
         var value = UInt64.random(in: .min ... .max)
         do throws(Errno) {
             try SystemCall.overwrite(opened, with: &value, count: MemoryLayout<UInt64>.size)
