@@ -6,7 +6,10 @@ final class GuardedRegion: @unchecked Sendable {
     /// The index in the region's ``RegionList``.
     var position = 0
 
+    private let slotSize: Int
     private let slotCount: Int
+    /// The last slot ends at the guard page.
+    private let slots: UnsafeMutableRawBufferPointer
     /// Indices of the free slots. The slot that was freed last is the next one used.
     private var freeSlots: [UInt16]
 
@@ -18,7 +21,9 @@ final class GuardedRegion: @unchecked Sendable {
         self.sizeClass = sizeClass
         self.pages = pages
         isLocked = pages.lock()
-        slotCount = sizeClass.slotSize.map { pages.bytes.count / $0 } ?? 1
+        slotSize = sizeClass.slotSize ?? pages.bytes.count
+        slotCount = pages.bytes.count / slotSize
+        slots = UnsafeMutableRawBufferPointer(rebasing: pages.bytes.suffix(slotCount * slotSize))
         freeSlots = (0..<UInt16(clamping: slotCount)).reversed()
     }
 
@@ -28,14 +33,14 @@ final class GuardedRegion: @unchecked Sendable {
     /// Marks a slot as used and returns its bytes. nil if the region is full.
     func takeSlot() -> UnsafeMutableRawBufferPointer? {
         guard let index = freeSlots.popLast() else { return nil }
-        let size = pages.bytes.count / slotCount
-        return UnsafeMutableRawBufferPointer(rebasing: pages.bytes[Int(index) * size..<(Int(index) + 1) * size])
+        let start = Int(index) * slotSize
+        return UnsafeMutableRawBufferPointer(rebasing: slots[start..<start + slotSize])
     }
 
     /// Marks the slot that contains `address` as free.
     func returnSlot(at address: UnsafeMutableRawPointer) {
-        guard let base = pages.bytes.baseAddress else { return }
-        freeSlots.append(UInt16(clamping: (address - base) / (pages.bytes.count / slotCount)))
+        guard let base = slots.baseAddress else { return }
+        freeSlots.append(UInt16(clamping: (address - base) / slotSize))
     }
 
     /// Locks the pages again: in a child of fork(), or after other locked memory was released.
@@ -80,30 +85,5 @@ struct RegionList: Sendable {
         let other = regions[position]
         regions.swapAt(region.position, position)
         (other.position, region.position) = (region.position, position)
-    }
-}
-
-/// How large a slot is. A slot holds the secret's bytes and a canary on each side.
-enum SizeClass: Int, CaseIterable, Sendable {
-    case bytes64
-    case bytes256
-    case bytes1024
-    case bytes4096
-    case bytes16384
-    /// A region with one slot, as large as its secret needs.
-    case ownPages
-
-    /// nil if each slot has pages of its own.
-    var slotSize: Int? { self == .ownPages ? nil : 64 << (2 * rawValue) }
-
-    /// The smallest class for a secret of `count` bytes.
-    init(for count: Int) {
-        self = SizeClass.allCases.first { $0.slotSize.map { $0 - 2 * SlotCanary.count >= count } ?? true } ?? .ownPages
-    }
-
-    /// 16 KiB at least, and 16 slots at least.
-    func regionSize(for count: Int) -> Int {
-        guard let slotSize else { return count + 2 * SlotCanary.count }
-        return max(16384, 16 * slotSize)
     }
 }
