@@ -83,7 +83,7 @@ import TokenKeepCore
 
     @Test(arguments: [40, 300, 20000]) func isLeftOutOfCoreDumps(count: Int) throws {
         let slot = try pool.allocate(count)
-        let flags = try #require(flagsOfMapping(at: slot.address))
+        let flags = try #require(flagsOfMapping(at: UnsafeRawPointer(slot.address)))
         #expect(flags.contains("dd"))
         if try pool.isLocked(), !sanitizerIgnoresLocks { #expect(flags.contains("lo")) }
         pool.free(slot)
@@ -117,7 +117,7 @@ extension GuardedSlot {
 }
 
 /// The flags that the kernel shows for the mapping of an address (VmFlags of /proc/self/smaps).
-private func flagsOfMapping(at address: UnsafeMutableRawPointer) -> [Substring]? {
+func flagsOfMapping(at address: UnsafeRawPointer) -> [Substring]? {
     guard let file = fopen("/proc/self/smaps", "r") else { return nil }
     defer { fclose(file) }
     var line = [CChar](repeating: 0, count: 4096)
