@@ -122,7 +122,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
 
     /// A program's own words may hold anything: they are seen only by who asks for them.
     private static var showsErrors: Bool {
-        guard !ModuleFile.isPrivileged, let value = getenv("TOKENKEEP_DEBUG") else { return false }
+        guard !Privileges.areRaised, let value = getenv("TOKENKEEP_DEBUG") else { return false }
         return strcmp(value, "1") == 0
     }
 }

@@ -104,7 +104,7 @@ enum SealedNoteFormat {
     }
 
     private static func isValid(_ holder: SealedNote.Holder) -> Bool {
-        DebtFormat.isModule(holder.module) && holder.machine.count == DebtFormat.machineLength
+        ModuleName.isValid(holder.module) && holder.machine.count == DebtFormat.machineLength
             && holder.keyIDs.count <= maximumKeys
     }
 

@@ -97,7 +97,6 @@ struct KeptField: Equatable {
 enum DebtFormat {
     static let fingerprintLength = 16
     static let machineLength = 16
-    private static let maximumModule = 64
     private static let maximumInFlight = 16
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Debt {
@@ -121,9 +120,9 @@ enum DebtFormat {
 
     static func parseModule(_ reader: inout ByteReader) throws(FormatFault) -> String {
         let length = Int(try reader.integer(UInt8.self, "length of a module's name"))
-        guard (1...maximumModule).contains(length) else { throw .malformed("it names no module") }
+        guard (1...ModuleName.maximumLength).contains(length) else { throw .malformed("it names no module") }
         let module = try reader.text(length, "module's name")
-        guard module.utf8.allSatisfy(ItemAttributes.isNameByte) else {
+        guard ModuleName.isValid(module) else {
             throw .malformed("it names a module that cannot be one")
         }
         return module
@@ -147,14 +146,9 @@ enum DebtFormat {
         64 + debt.module.utf8.count + (debt.inFlight.count + 1) * fingerprintLength
     }
 
-    /// Whether a module may have this name.
-    static func isModule(_ name: String) -> Bool {
-        (1...maximumModule).contains(name.utf8.count) && name.utf8.allSatisfy(ItemAttributes.isNameByte)
-    }
-
     /// Whether a debt fits the format.
     static func isValid(_ debt: Debt) -> Bool {
-        isModule(debt.module) && debt.machine.count == machineLength
+        ModuleName.isValid(debt.module) && debt.machine.count == machineLength
             && (debt.base?.count ?? fingerprintLength) == fingerprintLength && debt.inFlight.count <= maximumInFlight
             && debt.inFlight.allSatisfy { $0.count == fingerprintLength }
     }
