@@ -28,7 +28,7 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
  * Takes a write lock of the open file description (F_OFD_SETLK) on length bytes at offset of the file path in
  * directory, which is made if it is missing; length 0 is the whole file. Waits at most timeout_ms, and no
  * longer than is_cancelled, unless it is NULL, says no. Returns 0 and the locked descriptor, EBUSY where the
- * wait ended before, or another errno.
+ * wait ended before, EBADFD if path is no regular file, or another errno.
  *
  * Each lock has a descriptor of its own: two threads that shared one would both succeed. The file is looked
  * up again after locking, so that a lock on a removed file is not taken for one on its successor. In a child

@@ -32,7 +32,7 @@ struct OwedHints {
         do throws(Errno) {
             let isThere = try SystemCall.status(of: file, in: folder.number) != nil
             guard !isThere || !owed else { return }
-            if !isThere { _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600) }
+            if !isThere { _ = try SystemCall.openRegular(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600) }
         } catch {
             throw error.error("cannot write \(OwedHints.folder)/\(file)")
         }

@@ -69,7 +69,7 @@ extension Vault {
             }
             guard let folder = try SystemCall.open("used", in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
             else { throw Errno.noSuchFileOrDirectory }
-            _ = try SystemCall.open(
+            _ = try SystemCall.openRegular(
                 Vault.marker(module, machine), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
             try SystemCall.sync(folder)
         } catch {
