@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 
 int tokenkeep_is_secure_execution(void) {
     return getauxval(AT_SECURE) != 0;
@@ -23,4 +24,16 @@ int tokenkeep_fstat(int descriptor, struct stat *status) {
 
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags) {
     return fstatat(directory, path, status, flags);
+}
+
+int tokenkeep_socket_peer(int socket, uid_t *user) {
+    int family = 0;
+    struct ucred peer;
+    socklen_t family_size = sizeof family, peer_size = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &family_size) != 0 || family != AF_UNIX)
+        return -1;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 || peer.uid == (uid_t)-1)
+        return -1;
+    *user = peer.uid;
+    return 0;
 }

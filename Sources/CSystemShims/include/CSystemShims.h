@@ -18,6 +18,10 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 int tokenkeep_fstat(int descriptor, struct stat *status);
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
 
+/* The user at the other end of a connected unix socket, as it was when that end began to listen. 0, or -1 for
+ * any other descriptor, and if the kernel does not know the user. */
+int tokenkeep_socket_peer(int socket, uid_t *user);
+
 /* Whether whoever waits should give up; asked now and then, on the thread that waits. */
 typedef int (*tokenkeep_is_cancelled)(const void *data);
 
