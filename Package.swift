@@ -80,7 +80,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
+            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepVaultTests", dependencies: ["TokenKeepVault", "TokenKeepCore", "TestSupport"],

@@ -88,28 +88,20 @@ package struct ModuleFile: Sendable {
     }
 
     private func checkDirectories(of resolved: String) throws(TokenKeepError) {
-        var parts = resolved.split(separator: "/")
-        while !parts.isEmpty {
-            parts.removeLast()
-            let directory = "/" + parts.joined(separator: "/")
-            var status = stat()
-            guard tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0 else {
-                throw refused(ModuleFile.words(errno))
-            }
-            // In a directory with the sticky bit nobody replaces what is another's. To which group root gives
-            // a directory, as Debian gives /usr/local/lib to staff, is root's own decision.
-            let isRootsGroup = status.st_uid == 0 && status.st_mode & S_IWOTH == 0
-            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0 || isRootsGroup)
+        do throws(TokenKeepError) {
+            try TrustedPath.check(resolved, user: Privileges.areRaised ? nil : geteuid())
+        } catch {
+            throw refused(error.message, hint: error.hint)
         }
     }
 
-    private func checkOwner(_ status: stat, of path: String, mayBeShared: Bool = false) throws(TokenKeepError) {
+    private func checkOwner(_ status: stat, of path: String) throws(TokenKeepError) {
         let ownIsEnough = !Privileges.areRaised
         guard status.st_uid == 0 || ownIsEnough && status.st_uid == geteuid() else {
             let wanted = ownIsEnough ? "root or this user" : "root"
             throw refused("\(path) is owned by user \(status.st_uid), not by \(wanted)")
         }
-        guard mayBeShared || status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw refused("others than its owner may write to \(path)", hint: "chmod go-w \(path)")
         }
     }
