@@ -39,7 +39,7 @@ let package = Package(
         .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
-        .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
+        .target(name: "TokenKeepCore", dependencies: ["CSodium", "CSystemShims", system], swiftSettings: strict),
         .target(
             name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
             swiftSettings: strict),

@@ -42,7 +42,7 @@ extension Store {
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
         let call = try begin(.any, until: deadline)
-        guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
+        guard ModuleName.isValid(module) else {
             throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
         }
         return try Forgetting(records: records, module: module, isOnEveryMachine: onEveryMachine)
@@ -65,14 +65,6 @@ extension Store {
             .policy,
             "\(name) can be reached, and \(items) owed to it: if it were forgotten, its older ones would return",
             hint: "to give it what it is owed: tokenkeep sync; to forget it all the same: --though-reachable")
-    }
-
-    private static func isModuleByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): true
-        default: false
-        }
     }
 }
 

@@ -63,7 +63,7 @@ struct ModuleFactory {
         _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
     ) throws(TokenKeepError) -> any Module {
         var setting = PluginModule.Setting(file: try file(line))
-        guard ModuleFile.isName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
+        guard ModuleName.isValidFileName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
             throw TokenKeepError(.invalid, "no module can be called \"\(setting.name.cutForMessage)\"")
         }
         setting.timeoutMilliseconds = try arguments.takeTimeout() ?? setting.timeoutMilliseconds

@@ -14,10 +14,9 @@ package struct Generation {
     /// Opens the file, which is made if it is missing.
     package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe that somebody put here must not wait for its reader.
-            let flags = O_WRONLY | O_CREAT | O_NONBLOCK
-            let opened = try SystemCall.open(Generation.file, in: directory.descriptor.number, flags, mode: 0o600)
-            guard let opened, try SystemCall.status(of: opened).isRegularFile else { throw Errno.invalidArgument }
+            let opened = try SystemCall.openRegular(
+                Generation.file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)
+            guard let opened else { throw Errno.noSuchFileOrDirectory }
             self.opened = opened
         } catch {
             throw error.error("cannot open \(Generation.file)")
@@ -48,9 +47,8 @@ final class HeldGeneration: Sendable {
 
     /// nil where there is no such file: a reader makes none.
     init?(_ directory: VaultDirectory) {
-        let flags = O_RDONLY | O_NONBLOCK
-        let found = try? SystemCall.open(Generation.file, in: directory.descriptor.number, flags)
-        guard let opened = found ?? nil, (try? SystemCall.status(of: opened))?.isRegularFile == true else { return nil }
+        let found = try? SystemCall.openRegular(Generation.file, in: directory.descriptor.number, O_RDONLY)
+        guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 

@@ -11,8 +11,8 @@ package enum ChangeSignal {
 
     /// Wakes those who watch. A change is no less made where they cannot be woken.
     package static func send(in directory: VaultDirectory) {
-        let flags = O_WRONLY | O_CREAT | O_NONBLOCK
-        let opened = try? SystemCall.open(file, in: directory.descriptor.number, flags, mode: 0o600)
+        let opened = try? SystemCall.openRegular(
+            file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)
         guard let opened = opened ?? nil else { return }
         var byte = UInt8(ascii: "\n")
         pwrite(opened.number, &byte, 1, 0)
