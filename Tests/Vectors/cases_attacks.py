@@ -74,8 +74,14 @@ def replaced_header_cases():
         comment += " Anna's is his."
         yield vector(f"attack-keyfile-only-header-{word}-and-his", "CORRUPT", comment, ANNA, files)
     forged = his(VAULT)
+    for own, key in zip(VAULT.keys(), forged.keys()):
+        key.key_id = own.key_id
+    files = era_files(VAULT, items=[ANNA, BERT]) | header_files(forged)
+    comment = "His keys have the ids of the vault's: their records do not open."
+    yield vector("attack-keyfile-only-header-same-ids", "CORRUPT", comment, ANNA, files)
+    forged = his(VAULT)
     files = era_files(VAULT, items=[BERT]) | header_files(forged)
-    comment = "The same, with a password typed that the header does not ask for."
+    comment = "A header with a keyfile slot alone and keys of his own, and a password is typed that the header does not ask for."
     yield vector("attack-keyfile-only-header-password-typed", "CORRUPT", comment, ANNA, files, password=PASSWORD)
 
 

@@ -18,11 +18,12 @@ import cases_notes
 import cases_record
 import cases_sealed
 import cases_slots
+import cases_trust
 import cases_unlock
 import cases_valid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-VAULT_CASES = [cases_valid, cases_keyfile, cases_header, cases_slots, cases_unlock, cases_attacks]
+VAULT_CASES = [cases_valid, cases_keyfile, cases_header, cases_slots, cases_unlock, cases_attacks, cases_trust]
 VAULT_CASES += [cases_record, cases_fields, cases_carried, cases_sealed, cases_notes]
 FOLDERS = {"vault": VAULT_CASES, "export": [cases_export]}
 

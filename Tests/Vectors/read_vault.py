@@ -140,12 +140,12 @@ def check_notes(reader):
             yield str(error)
 
 
-def audit(directory, password=None, code=None):
+def audit(directory, password=None, code=None, trust=None):
     """A dictionary of vault, items and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
-        reader = VaultReader(directory, password, code)
+        reader = VaultReader(directory, password, code, trust)
         result["problems"] += check_era(reader)
         result["problems"] += check_header_copies(reader)
         header = reader.header

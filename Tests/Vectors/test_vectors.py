@@ -18,10 +18,10 @@ from vector_file import decode, unpack
 STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
 
-def load(directory, names, password=None, code=None, sealed=None, note=None):
+def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None):
     """(status; secret, note or message)"""
     try:
-        reader = VaultReader(directory, password, code)
+        reader = VaultReader(directory, password, code, trust)
         if note is not None:
             return "OK", in_vector(read_note_of(reader, names))
         return "OK", open_sealed(reader, names, *sealed) if sealed else reader.load(*names).secret
@@ -64,7 +64,8 @@ def export_failures(vector):
 
 def failures(vector, directory):
     before = snapshot(directory)
-    status, answer = load(directory, vector.item, vector.password, vector.code, vector.sealed, vector.note)
+    unlocking = {"password": vector.password, "code": vector.code, "trust": vector.trust}
+    status, answer = load(directory, vector.item, sealed=vector.sealed, note=vector.note, **unlocking)
     expected = vector.secret if vector.note is None else vector.note
     if vector.expect not in STATUSES:
         yield f"expects {vector.expect}"
@@ -77,7 +78,7 @@ def failures(vector, directory):
     if "-carried-over" in vector.name and vector.expect == "CORRUPT":
         if carried_over(directory, vector.item) != vector.carried:
             yield "what is carried over is not what it should be"
-    problems = audit(directory, vector.password, vector.code)["problems"]
+    problems = audit(directory, **unlocking)["problems"]
     # What another module holds is no damage of the vault's.
     is_whole = vector.name.startswith("valid-") or vector.sealed
     if is_whole and "while-locked" not in vector.name and vector.expect != "LOCKED" and problems:

@@ -1,6 +1,7 @@
 """`header`: docs/format.md, section 3. MAC A is checked first, then a slot's commitment, then MAC B, then its other keys."""
 
 import hmac
+import struct
 from dataclasses import dataclass
 
 from vault_keys import (
@@ -23,10 +24,12 @@ HEADER_MAXIMUM = 65536
 HEADER_HEAD = 216
 MAC_SIZE = 32
 MACS_SIZE = 2 * MAC_SIZE
+TRUST_ENTRY = 80
 
 
 class Refused(Corrupt):
-    """Somebody without the password wrote the header: MAC B or a record says so. `header.2` does not take its place."""
+    """Somebody without the password wrote the header: MAC B, the kernel's trust key or a record says so. `header.2` does not
+    take its place."""
 
 
 @dataclass
@@ -101,6 +104,25 @@ def open_keyfile_key(keyfile, purpose, key_id, box, where):
     return open_box(keyfile.wrapping_key(), data, box, f"{where}, key of purpose {purpose}")
 
 
+def check_trust(header, era, trust, where):
+    """`trust`: the entries in the kernel's trust key."""
+    entries = [trust[place : place + TRUST_ENTRY] for place in range(0, len(trust), TRUST_ENTRY)]
+    entry = next((entry for entry in entries if entry[:8] == struct.pack("<Q", era)), None)
+    if entry is None:
+        raise Refused(where, f"era {era} is not trusted")
+    (epoch,), digest, header_key = struct.unpack_from("<Q", entry, 8), entry[16:48], entry[48:]
+    if digest == hash_bytes(32, None, header.data):
+        return
+    if header.epoch < epoch:
+        raise Refused(where, f"epoch {header.epoch} after epoch {epoch}")
+    if any(header_key) and not has_mac_b(header, header_key):
+        raise Refused(where, "MAC B is not that of the header key that is trusted")
+
+
+def has_mac_b(header, header_key):
+    return hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:])
+
+
 def open_slots(header, keyfile, where, password=None, code=None):
     """Opens the keyfile slot, if there is one, and those of a password and of a recovery code that are given."""
     if not header.has_password():
@@ -123,6 +145,6 @@ def open_slot(header, keyfile, slot, derived, where):
         return open_box(derived[:32], data, key.box, f"{place}, key of purpose {key.purpose}")
 
     header_key = next(unwrapped(key) for key in slot.wrapped if key.purpose == PURPOSE_HEADER)
-    if not hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:]):
+    if not has_mac_b(header, header_key):
         raise Refused(place, "MAC B differs")
     header.opened.update({(key.purpose, key.key_id): unwrapped(key) for key in slot.wrapped})

@@ -20,7 +20,7 @@ from vault_format import (
     parse_record,
     parse_state,
 )
-from vault_header import HEADER_MAXIMUM, Refused, open_slots, parse_header
+from vault_header import HEADER_MAXIMUM, Refused, check_trust, open_slots, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, parse_keyfile
 from vault_primitives import Corrupt, Denied, Locked, NotFound, VaultError, hash_bytes, open_box
 
@@ -29,12 +29,13 @@ RECORD_NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class VaultReader:
-    """A vault that is there. `password` and `code` (bytes) open slots; the keyfile does where no password is set.
+    """A vault that is there. `password` and `code` (bytes) open slots; the keyfile does if no password is set. `trust` is
+    what the kernel's trust key holds; None if there is no such key.
 
     Every record is asked to testify, while the page asks 16 of them."""
 
-    def __init__(self, directory, password=None, code=None):
-        self.directory, self.password, self.code = directory, password, code
+    def __init__(self, directory, password=None, code=None, trust=None):
+        self.directory, self.password, self.code, self.trust = directory, password, code, trust
         self.enter_era()
 
     def enter_era(self):
@@ -93,6 +94,8 @@ class VaultReader:
 
     def read_header_copy(self, name):
         header = parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name)
+        if self.trust is not None:
+            check_trust(header, self.era, self.trust, name)
         if self.password is not None or self.code is not None or not header.has_password():
             self.hear_testimony(header, name)
         open_slots(header, self.keyfile, name, self.password, self.code)

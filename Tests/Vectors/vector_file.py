@@ -24,7 +24,8 @@ class Vector:
     is read is the item's note: (level, flags, holders), each of these (machine's hash, module's name, key ids,
     fingerprints), all but the name in hexadecimal; () if the note cannot be read. With `carried` the item's record is of
     kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
-    `secret` are of its first item, `items` is how many it has."""
+    `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
+    is no such key."""
 
     name: str
     expect: str
@@ -40,6 +41,7 @@ class Vector:
     carried: bytes | None = None
     passphrase: bytes | None = None
     items: int | None = None
+    trust: bytes | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
@@ -63,6 +65,8 @@ class Vector:
             lines.append("passphrase-base64: " + base64.b64encode(self.passphrase).decode("ascii"))
         if self.items is not None:
             lines.append(f"items: {self.items}")
+        if self.trust is not None:
+            lines.append("trust-base64: " + base64.b64encode(self.trust).decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
@@ -117,6 +121,7 @@ def decode(name, data):
         decoded("carried-base64"),
         decoded("passphrase-base64"),
         int(words["items"]) if "items" in words else None,
+        decoded("trust-base64"),
     )
 
 
