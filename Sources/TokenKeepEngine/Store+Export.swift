@@ -131,8 +131,7 @@ extension Store {
         var granted = call
         _ = try unlocking(call, for: details.name) { call throws(TokenKeepError) in
             granted = call
-            if let reconciler { return try reconciler.save(request, inTime(call)) }
-            return try dispatcher.save(request, inTime(call))
+            return try reconciler.save(request, inTime(call))
         }
         call = granted
     }

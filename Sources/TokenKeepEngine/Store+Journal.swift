@@ -16,7 +16,6 @@ extension Store {
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
         let call = try begin(.any, until: deadline)
-        guard let reconciler else { return SyncOutcome() }
         return try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
     }
 
@@ -28,7 +27,7 @@ extension Store {
 
     /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
-        try pendingReport().entries.filter { $0.isOfThisMachine && reconciler?.pending.isOurs($0.part) != true }
+        try pendingReport().entries.filter { $0.isOfThisMachine && !reconciler.pending.isOurs($0.part) }
     }
 
     /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
@@ -88,7 +87,7 @@ extension Store {
     ) throws(TokenKeepError) -> MigrationOutcome {
         let call = try begin(.any, until: deadline)
         if let service { _ = try ItemName(namespace: namespace, service: service, account: "") }
-        guard let reconciler else {
+        guard reconciler.pending.isPossible else {
             throw TokenKeepError(
                 .unsupported, "the stack has no two modules between which items can be moved",
                 hint: "give one that has both: --stack $'any sufficient secret-service\\nany required vault'")

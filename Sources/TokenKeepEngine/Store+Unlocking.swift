@@ -59,7 +59,7 @@ extension Store {
     }
 
     /// Seals items anew that modules of the stack hold under older keys.
-    var resealing: Resealing { Resealing(records: records, dispatcher: dispatcher, reconciler: reconciler) }
+    var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
     /// Locks the vault for every process of the user.
     ///

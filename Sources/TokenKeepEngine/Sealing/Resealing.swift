@@ -30,8 +30,7 @@ struct Resealing {
     private static let drainMilliseconds: UInt32 = 60_000
 
     let records: Records
-    let dispatcher: Dispatcher
-    let reconciler: Reconciler?
+    let reconciler: Reconciler
 
     /// Seals every such item anew and drops the keys that none needs any more.
     ///
@@ -75,7 +74,7 @@ struct Resealing {
         let noted = Set(try SealedNotes(vault).all().map(\.name))
         var items = try notedItems(of: vault)
         var seen: Set<String> = []
-        for place in dispatcher.programs.places where seen.insert(place.module.name).inserted {
+        for place in reconciler.dispatcher.programs.places where seen.insert(place.module.name).inserted {
             for name in place.module.sealedItems(call) where !noted.contains(name) {
                 items.append(Item(name: name, module: place.module.name, machine: nil))
             }
@@ -125,8 +124,7 @@ struct Resealing {
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
-        guard let reconciler else { return .absent }
-        guard case .recorded = try writeAhead(name, of: module, reconciler, call) else {
+        guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
         }
         let left = try? reconciler.drain(name, call.until(Deadline(milliseconds: Resealing.drainMilliseconds)))
@@ -140,7 +138,7 @@ struct Resealing {
 
     /// Takes the item into its record, with the module's write pending.
     private func writeAhead(
-        _ name: ItemName, of module: any Module, _ reconciler: Reconciler, _ call: CallContext
+        _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         var item = try records.begin(name, call.until(Deadline(milliseconds: Resealing.patience)))
         let call = call.sealing(with: item.sealer)
@@ -160,7 +158,7 @@ struct Resealing {
     }
 
     private func module(_ name: String) throws(TokenKeepError) -> any Module {
-        guard let place = dispatcher.programs.places.first(where: { $0.module.name == name }) else {
+        guard let place = reconciler.dispatcher.programs.places.first(where: { $0.module.name == name }) else {
             throw TokenKeepError(
                 .unavailable, "the stack has no module \(name), which holds items that the vault sealed", module: name,
                 hint:
