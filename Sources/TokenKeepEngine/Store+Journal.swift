@@ -16,7 +16,21 @@ extension Store {
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
         let call = try begin(.any, until: deadline)
-        return try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
+        var outcome = try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
+        do throws(TokenKeepError) {
+            try resealWithoutPassword(call)
+        } catch {
+            outcome.problem = outcome.problem ?? error
+        }
+        return outcome
+    }
+
+    /// Without a password nobody unlocks: items that modules hold under the keys of an earlier password are sealed anew here.
+    private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
+        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
+            return
+        }
+        _ = try resealing.run(UnlockedVault(vault: vault, keys: vault.keys.opened), call, progress: nil)
     }
 
     /// What the journal owes, on this machine and on others.

@@ -18,7 +18,8 @@ package struct KeyRing: Sendable {
     let headerMAC: SecretBytes
     /// Carried into the next era.
     let journalKey: OpenKey
-    private let opened: [OpenKey]
+    /// The keys that the keyfile, or a password for this operation, opened.
+    package let opened: [OpenKey]
     private let residentKeys: ClassKeyStore
 
     package var vaultID: [UInt8] { header.vaultID }

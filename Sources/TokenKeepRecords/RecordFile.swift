@@ -23,11 +23,6 @@ struct RecordFile: Sendable {
         guard prefix.kind == .value else { throw .malformed("it is of another kind than the items of a vault") }
         guard prefix.name == name else { throw .malformed("it belongs to another item") }
         guard prefix.era == keys.era else { throw .unknownKey }
-        if let level = prefix.level, prefix.classKeyID != keys.currentKeyID(for: .level(level)),
-            keys.header.names(prefix.classKeyID, .level(level))
-        {
-            throw .malformed("it names a key that seals nothing any more")
-        }
         self.bytes = bytes
         self.keys = keys
     }
@@ -53,6 +48,8 @@ struct RecordFile: Sendable {
     /// Opens the metadata of a record that is no tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
+        guard prefix.classKeyID == keys.currentKeyID(for: .level(level)) || !keys.header.names(prefix.classKeyID, .level(level))
+        else { throw .malformed("it names a key that seals nothing any more") }
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let box = UnsafeRawBufferPointer(rebasing: file[metadataRange])

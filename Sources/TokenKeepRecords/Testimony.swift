@@ -3,37 +3,40 @@ import TokenKeepKeys
 
 /// Holds the header against the records (docs/format.md, "Records testify").
 ///
-/// All records of an era are sealed under keys that its header names. A record whose state is authentic, and which names
+/// All records of an era are sealed under the current keys of its header. A record whose state is authentic, and which names
 /// another class key or whose metadata the header's key does not open, proves that the header is not the one under which it
-/// was written: somebody who has the keyfile made another, or put an older one back. So do several records whose states do
-/// not open at all.
+/// was written: somebody who has the keyfile made another, or put an older one back. So do several records of another era,
+/// or whose states do not open, if they are more than the others.
 enum Testimony {
     private static let sample = 16
+    /// Damage of fewer records is theirs alone.
+    private static let leastStrangers = 3
     /// The names from which the sample is drawn: a vault may have very many.
     private static let mostNames = 2048
 
-    /// - Throws: ``Status/corrupt`` if a record testifies against the header.
+    /// - Throws: ``Status/corrupt`` if the records testify against the header.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {
-        var (opened, closed) = (0, 0)
+        var (own, strangers) = (0, 0)
         for name in try RecordNames.first(mostNames, in: vault.records).shuffled().prefix(sample) {
-            guard let bytes = try? VaultFiles.readVersioned(
-                Hexadecimal.text(name), in: vault.records, atMost: RecordPrefix.maximumFile),
-                let file = try? RecordFile(bytes, name: name, keys: vault.keys)
+            guard
+                let bytes = try? VaultFiles.readVersioned(
+                    Hexadecimal.text(name), in: vault.records, atMost: RecordPrefix.maximumFile),
+                RecordPrefix.begins(bytes)
             else { continue }
-            guard (try? file.openState()) != nil else {
-                closed += 1
+            guard let file = try? RecordFile(bytes, name: name, keys: vault.keys), (try? file.openState()) != nil else {
+                strangers += 1
                 continue
             }
-            opened += 1
+            own += 1
             guard fits(file, vault.keys) else { throw HeaderTrust.refusal }
         }
-        guard opened > 0 || closed < 2 else { throw HeaderTrust.refusal }
+        guard strangers < leastStrangers || strangers <= own else { throw HeaderTrust.refusal }
     }
 
     /// Whether the header's keys are those of a record whose state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
-        guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
+        guard keys.currentKeyID(for: .level(level)) == file.prefix.classKeyID else { return false }
         do throws(FormatFault) {
             _ = try file.openMetadata()
             return true

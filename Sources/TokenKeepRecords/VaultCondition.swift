@@ -31,7 +31,8 @@ extension Records {
             notes.append("protected from other users; not from who has the disk (no password)")
         }
         if keys.header.hasRetiringKeys {
-            notes.append("other modules hold items under older keys: tokenkeep unlock seals them anew")
+            let command = keys.header.hasPassword ? "unlock" : "sync"
+            notes.append("other modules hold items under older keys: tokenkeep \(command) seals them anew")
         }
         return notes
     }

@@ -41,6 +41,9 @@ public protocol SecretSealer: Sendable {
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
+    /// Notes that a module has the secret that was sealed last, and none of those before.
+    func acknowledge(_ name: ItemName, in module: String)
+
     /// Opens a sealed secret.
     ///
     /// - Throws: ``Status/locked`` if its key is not open, ``Status/corrupt`` if it is another item's, of another level or

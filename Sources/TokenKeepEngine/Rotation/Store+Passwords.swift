@@ -19,7 +19,7 @@ extension Store {
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let opener = try passwordOpener(password, call)
-        let keyfile = UnlockedVault(vault: vault, keys: [])
+        let keyfile = UnlockedVault(vault: vault, keys: vault.keys.opened)
         let (after, unreadable) = try rotation(call, progress).run(keyfile, with: opener)
         return try finish(after, unreadable, "the password is set", call, progress)
     }
@@ -46,8 +46,8 @@ extension Store {
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
-        // Readers need the old keys until the new era is in force.
-        _ = try? passwords.keep(unlocked)
+        // Readers need the old keys until the new era is in force. The header was not verified, and is not trusted.
+        try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
         return try finish(after, unreadable, "the password is changed", call, progress)
     }
@@ -64,9 +64,10 @@ extension Store {
         let passwords = VaultPasswords(records.opener)
         let unlocked = try passwords.open(.password, with: password, vaultWithPassword(), call)
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
-        try passwords.keep(unlocked)
         let protected = ProtectedItems(store: self, unlocked: unlocked)
-        if isDestroying { try protected.destroy(call) } else { try protected.refuse() }
+        if !isDestroying { try protected.refuse() }
+        try passwords.keep(unlocked)
+        if isDestroying { try protected.destroy(call) }
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: .keyfile) {
             (_) throws(TokenKeepError) in try protected.refuse()
         }

@@ -42,7 +42,8 @@ struct SealingModule: Module {
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        guard let sealer = call.sealer, try sealer.sealsItems() else { return try base.save(request, call) }
+        guard let sealer = call.sealer else { return try base.save(request, call) }
+        guard try sealer.sealsItems() else { return try savePlain(request, sealer, call) }
         let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
             try load(request.name, call).details
         }
@@ -53,9 +54,7 @@ struct SealingModule: Module {
         // Judged above: what the module holds has another version if it is sealed.
         plain.precondition = .none
         guard Protection.isAsked(by: details.accessLevel, details.flags) else {
-            let version = try base.save(plain, call)
-            try? sealer.forget(request.name, in: name, everywhere: false)
-            return version
+            return try savePlain(plain, sealer, call)
         }
         if !request.mayLowerRequirements, !details.flags.isDisjoint(with: .requirements) {
             try sealer.protection(of: details.accessLevel, details.flags).checkRequirements(of: details)
@@ -67,7 +66,16 @@ struct SealingModule: Module {
             label: request.label, attributes: request.attributes, expiresAt: request.expiresAt)
         stored.inherited = request.inherited
         _ = try base.save(stored, call)
+        sealer.acknowledge(request.name, in: name)
         return details.version
+    }
+
+    private func savePlain(
+        _ request: SaveRequest, _ sealer: any SecretSealer, _ call: CallContext
+    ) throws(TokenKeepError) -> UInt64 {
+        let version = try base.save(request, call)
+        if sealer.hasNote(of: request.name) { try? sealer.forget(request.name, in: name, everywhere: false) }
+        return version
     }
 
     func clear(

@@ -53,13 +53,18 @@ package final class ClassKeyStore: Sendable {
 
     /// Keeps keys and what is trusted until they are purged or their level ends them: all in the kernel, or all in memory.
     /// Presence keys and the header key are not kept as keys of their own.
-    func keep(_ keys: [OpenKey], _ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
+    ///
+    /// - Parameter trust: nil to leave as it is what is trusted.
+    package func keep(_ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8]) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
             Payload(
                 place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
                 seconds: $0.purpose == .level(.whenUnlocked) ? ClassKeyStore.whenUnlockedSeconds : nil)
         }
-        payloads.append(Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
+        if let trust {
+            payloads.append(
+                Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
+        }
         let reason = obstacle ?? publish(payloads)
         memory.withLock { memory in
             for payload in payloads {
@@ -69,7 +74,7 @@ package final class ClassKeyStore: Sendable {
                     : Held(key: payload.bytes, deadline: payload.seconds.map { secondsSinceBoot() + Int64($0) })
             }
             if reason == nil { memory.probed = nil }
-            if reason != nil || memory.keys.isEmpty { memory.reason = reason }
+            if reason == nil ? memory.keys.isEmpty : !keys.isEmpty { memory.reason = reason }
         }
     }
 

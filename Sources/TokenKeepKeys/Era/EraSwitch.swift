@@ -106,10 +106,12 @@ package struct EraSwitch: ~Copyable {
 }
 
 extension VaultOpener {
-    /// Removes eras that are not in force and that no process is making.
+    /// Removes earlier eras, and later ones whose making was cut short. Any other era may be the one that belongs in force.
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }
+            let isUnfinished = try VaultFiles.exists(EraRemoval.making, in: era.descriptor)
+            guard number < vault.era.number || isUnfinished else { continue }
             var descriptor: Int32 = -1
             guard tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor) == 0 else { continue }
             defer { tokenkeep_lock_release(descriptor) }

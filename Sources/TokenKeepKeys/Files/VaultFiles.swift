@@ -90,20 +90,22 @@ package enum VaultFiles {
     }
 
     /// Writes a file beside, makes it durable, and renames it over `name`: a reader sees the old or the new one, whole.
+    ///
+    /// - Parameter isDurable: whether it survives a loss of power before this returns.
     package static func replace(
-        _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer
+        _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer, isDurable: Bool = true
     ) throws(TokenKeepError) {
         let temporary = name + ".tmp"
         do throws(Errno) {
             let file = try makeTemporary(temporary, in: directory)
             try SystemCall.write(bytes, to: file)
-            try SystemCall.syncData(of: file)
+            if isDurable { try SystemCall.syncData(of: file) }
             try SystemCall.rename(temporary, to: name, in: directory)
         } catch {
             _ = try? SystemCall.remove(temporary, in: directory)
             throw error.error("cannot write \(name)")
         }
-        try sync(directory, after: "writing \(name)")
+        if isDurable { try sync(directory, after: "writing \(name)") }
     }
 
     /// Removes a file durably, with what an unfinished write of it left.

@@ -7,7 +7,8 @@ struct CarriedFile {
     let name: ItemName?
     let bytes: [UInt8]
 
-    private static let maximumLength = RecordPrefix.maximumFile + 2048
+    /// The longest file that is carried over: a record, or one that was carried over before.
+    static let maximumLength = RecordPrefix.maximumFile + 4096
 
     /// Takes over a file of an era: one that was carried over before is opened first.
     init(_ bytes: [UInt8], of name: ItemName?, keys: KeyRing) {

@@ -73,6 +73,14 @@ package struct RecordPrefix: Equatable {
         return prefix
     }
 
+    /// Whether a file begins as the record of an item.
+    static func begins(_ bytes: [UInt8]) -> Bool {
+        (try? bytes.lent { bytes throws(FormatFault) in
+            var reader = ByteReader(bytes)
+            return try parse(&reader).kind == .value
+        }) ?? false
+    }
+
     func checkLengths() throws(FormatFault) {
         let least = AuthenticatedBox.overhead
         guard kind != .sealed else {

@@ -56,8 +56,10 @@ package struct SealedNotes {
         }
     }
 
-    /// Replaces an item's note, durably.
-    func write(_ note: SealedNote) throws(TokenKeepError) {
+    /// Replaces an item's note.
+    ///
+    /// - Parameter isDurable: false if the earlier note is as good after a loss of power.
+    func write(_ note: SealedNote, isDurable: Bool = true) throws(TokenKeepError) {
         let bytes: [UInt8]
         do throws(FormatFault) {
             bytes = try SealedNoteFormat.serialized(note, keys: keys)
@@ -66,8 +68,21 @@ package struct SealedNotes {
         }
         let folder = try directory.openOrMake(isDurable: true)
         try bytes.lent { bytes throws(TokenKeepError) in
-            try VaultFiles.replace(file(of: note.name), in: folder, with: bytes)
+            try VaultFiles.replace(file(of: note.name), in: folder, with: bytes, isDurable: isDurable)
         }
+    }
+
+    /// Notes that a module has the secret that was sealed last alone. Not durable: the earlier note knows one secret more.
+    func keepLatestFingerprint(
+        _ name: ItemName, _ module: String, _ machine: MachineID
+    ) throws(TokenKeepError) {
+        let hash = keys.journal.machine(machine.bytes)
+        guard var note = try note(of: name),
+            let index = note.holders.firstIndex(where: { $0.module == module && $0.machine == hash }),
+            note.holders[index].fingerprints.count > 1
+        else { return }
+        note.holders[index].fingerprints = note.holders[index].fingerprints.suffix(1)
+        try write(note, isDurable: false)
     }
 
     /// Takes modules out of an item's note. A note that names none any more is removed, durably: if it reappeared, it would

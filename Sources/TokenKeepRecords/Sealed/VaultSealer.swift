@@ -96,6 +96,12 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
+    /// See ``SecretSealer``.
+    package func acknowledge(_ name: ItemName, in module: String) {
+        guard let held, held.name == name else { return }
+        try? SealedNotes(held.vault).keepLatestFingerprint(name, module, records.machine)
+    }
+
     /// See ``SecretSealer``. If the secret names an unknown key, the header is read again, once: the keys may have changed.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext

@@ -25,7 +25,7 @@ extension Conversation {
 
     /// The item that a load answers. An item that the service was given sealed is the sealed one alone: a plain one beside it is
     /// passed over, and in its place it is damage.
-    private func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
+    func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
         guard findings.best != nil else { return nil }

@@ -33,7 +33,7 @@ extension Conversation {
         let needsPresent = request.precondition != .none
         let findings = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
-            let present = try findings.best.map { (item) throws(TokenKeepError) in
+            let present = try answer(findings, name).map { (item) throws(TokenKeepError) in
                 try read(item, as: name, findings.secrets, key).details
             }
             try request.check(present: present)
@@ -56,7 +56,11 @@ extension Conversation {
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
         }
-        if writing.form.sealedBy == nil { sealing.forget(name, in: module, everywhere: false) }
+        if writing.form.sealedBy == nil {
+            sealing.forget(name, in: module, everywhere: false)
+        } else {
+            sealing.sealer?.acknowledge(name, in: module)
+        }
         return version
     }
 
