@@ -50,7 +50,7 @@ def password_cases():
     comment = "A recovery code is typed for a password."
     yield case("denied-password-of-recovery-slot", comment, "DENIED", with_code, normalized_code(CODE))
     open_to_keyfile = lambda vault: [vault.keyfile_slot()]
-    yield case("denied-without-password", "A password is typed where none is set.", "DENIED", open_to_keyfile)
+    yield case("unsupported-without-password", "A password is typed where none is set.", "UNSUPPORTED", open_to_keyfile)
     vault = VaultPlan("denied-password-of-second-copy")
     newer = vault.header_fields([vault.password_slot(PASSWORD)], epoch=2).data
     comment = "A change of the password ended between the two headers: header still has the old one."
@@ -102,7 +102,7 @@ def recovery_cases():
     other = lambda vault: [vault.password_slot(b"forgotten"), vault.recovery_slot(b"0" * 30)]
     yield case("denied-code", "The recovery code is another.", "DENIED", other, None, code=CODE)
     comment = "A recovery code is typed where there is none."
-    yield case("denied-code-without-recovery-slot", comment, "DENIED", password=None, code=CODE)
+    yield case("unsupported-code-without-recovery-slot", comment, "UNSUPPORTED", password=None, code=CODE)
 
 
 def commitment_cases():
