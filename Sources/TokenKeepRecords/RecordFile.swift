@@ -52,11 +52,7 @@ struct RecordFile: Sendable {
     /// Opens the metadata of a record that is no tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
-        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
-        let data = prefix.metadataAdditionalData()
-        let plaintext = try Array(metadataBox).lent { box throws(FormatFault) in
-            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
-        }
+        let plaintext = try openMetadataBox()
         let metadata = try plaintext.lent { bytes throws(FormatFault) in
             try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
         }
@@ -64,6 +60,15 @@ struct RecordFile: Sendable {
             throw .malformed("its metadata belongs to another item")
         }
         return metadata
+    }
+
+    /// Opens the metadata box, whatever fields it holds.
+    func openMetadataBox() throws(FormatFault) -> SecretBytes {
+        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
+        let data = prefix.metadataAdditionalData()
+        return try Array(metadataBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
+        }
     }
 
     /// Opens metadata and secret of a record that is no tombstone.
