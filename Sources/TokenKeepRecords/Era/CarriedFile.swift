@@ -7,7 +7,8 @@ struct CarriedFile {
     let name: ItemName?
     let bytes: [UInt8]
 
-    private static let maximumLength = RecordPrefix.maximumFile + 2048
+    /// The longest file that is carried over, in bytes: its item's names and their lengths still fit into the box.
+    static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
     /// Takes over a file of an era: one that was carried over before is opened first.
     init(_ bytes: [UInt8], of name: ItemName?, keys: KeyRing) {
@@ -22,9 +23,13 @@ struct CarriedFile {
         let (prefix, box) = try file.lent { bytes throws(FormatFault) -> (RecordPrefix, [UInt8]) in
             var reader = ByteReader(bytes)
             let prefix = try RecordPrefix.parse(&reader, allowing: .carriedOver)
-            return (prefix, try reader.array(prefix.secretLength, "box"))
+            let box = try reader.array(prefix.secretLength, "box")
+            try reader.end()
+            return (prefix, box)
         }
-        guard prefix.kind == .carriedOver else { throw .malformed("it was not carried over") }
+        guard prefix.kind == .carriedOver, prefix.level == .afterFirstUnlock, prefix.flags.isEmpty,
+            prefix.vaultID == keys.vaultID, prefix.era == keys.era
+        else { throw .malformed("it was not carried over") }
         let key = try keys.key(prefix.classKeyID, for: .level(.afterFirstUnlock))
         let plaintext = try box.lent { box throws(FormatFault) in
             try AuthenticatedBox.open(box, key: key, data: prefix.secretAdditionalData(metadataBox: []), "box")
@@ -33,8 +38,10 @@ struct CarriedFile {
             var reader = ByteReader(bytes)
             let length = Int(try reader.integer(UInt32.self, "length of the name"))
             let parts = try reader.take(length, "name")
-            var name = ByteReader(parts)
-            return (length == 0 ? nil : try NameFormat.parse(&name), try reader.array(reader.remaining, "file"))
+            var nameReader = ByteReader(parts)
+            let name = length == 0 ? nil : try NameFormat.parse(&nameReader)
+            try nameReader.end()
+            return (name, try reader.array(reader.remaining, "file"))
         }
     }
 
