@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
+@testable import TokenKeepEngine
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// Who does not get at a secret, and that the report says the same.
@@ -54,8 +54,8 @@ import TokenKeepCore
             }
         }
         // What finds them would find the keyfile's.
-        let directory = try #require(try locked.vault.open()).directory
-        let keyfile = try #require(try KeyCache.readKeyfile(of: directory, in: SecretArena()))
+        let directory = try #require(try locked.records.open()).directory
+        let keyfile = try #require(try KeyCache.readKeyfile(of: directory, atMost: 32))
         #expect(try disk().contains { contains($0, keyfile.key) })
     }
 
@@ -93,7 +93,7 @@ import TokenKeepCore
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
         try locked.setPassword()
-        let id = RecordNames.fileName(try #require(try locked.vault.open()).keys.vaultID)
+        let id = Hexadecimal.text(try #require(try locked.records.open()).keys.vaultID)
         // Who read with it before keeps no copy.
         let other = locked.other()
         for vault in [locked.vault, other] { #expect(loading("a", vault) == .ok && loading("b", vault) == .ok) }
@@ -113,11 +113,11 @@ import TokenKeepCore
     func aDamagedVaultCanBeLocked(names: [String], isLost: Bool) throws {
         try locked.save("a")
         try locked.setPassword()
-        let keys = try #require(try locked.vault.open()).keys
-        let places = keys.header.slots.flatMap(\.keys).filter { $0.purpose != .presence }.map {
-            ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID)
+        let keys = try #require(try locked.records.open()).keys
+        let places = keys.header.knownSlots.flatMap(\.keys).filter { $0.purpose != .presence }.map {
+            ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
         }
-        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) != nil } && places.count == 3)
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) != nil } && places.count == 3)
         for name in names {
             var bytes = locked.file(name)
             bytes[bytes.count - 1] ^= 1
@@ -131,7 +131,7 @@ import TokenKeepCore
             return error?.status == .corrupt && error?.hint?.contains("from a backup") == true
                 && error?.hint?.contains(".corrupt-1") == false
         }
-        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) == nil })
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) == nil })
     }
 
     /// SECURITY.md: an older copy is not detected. With the password of its time it opens the keys of its time.
@@ -142,7 +142,7 @@ import TokenKeepCore
             from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: false, locked.call)
         try locked.save("a")
         let new = locked.file("header")
-        try locked.vault.lock()
+        try locked.store.lock()
         put(old)
         let thief = locked.elsewhere()
         try locked.unlock("old", thief)
@@ -180,7 +180,7 @@ import TokenKeepCore
         try locked.save("a")
         try locked.setPassword()
         let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
-        let keys = try #require(try locked.vault.open()).keys
+        let keys = try #require(try locked.records.open()).keys
         let good = locked.file("header")
         for type in [KnownSlot.SlotType.password, .recovery] {
             let slots = keys.header.slots.map { slot -> Slot in

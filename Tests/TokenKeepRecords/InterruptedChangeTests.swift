@@ -4,7 +4,6 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// A recovery code, used where a change of keys was cut short.

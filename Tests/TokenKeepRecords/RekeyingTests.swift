@@ -4,7 +4,6 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// Keys are replaced while others read, and the change is cut short.
