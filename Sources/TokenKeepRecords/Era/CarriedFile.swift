@@ -11,15 +11,17 @@ struct CarriedFile {
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
     /// Takes over a file of an era: one that was carried over before is opened first.
-    init(_ bytes: [UInt8], of name: ItemName?, keys: KeyRing) {
-        guard let earlier = try? CarriedFile(sealed: bytes, keys: keys) else {
+    ///
+    /// - Parameter fileName: the NAME in the file's name, in binary; nil if there is none.
+    init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
+        guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)
             return
         }
         self = earlier
     }
 
-    private init(sealed file: [UInt8], keys: KeyRing) throws(FormatFault) {
+    private init(sealed file: [UInt8], _ fileName: [UInt8]?, keys: KeyRing) throws(FormatFault) {
         let (prefix, box) = try file.lent { bytes throws(FormatFault) -> (RecordPrefix, [UInt8]) in
             var reader = ByteReader(bytes)
             let prefix = try RecordPrefix.parse(&reader, allowing: .carriedOver)
@@ -28,7 +30,7 @@ struct CarriedFile {
             return (prefix, box)
         }
         guard prefix.kind == .carriedOver, prefix.level == .afterFirstUnlock, prefix.flags.isEmpty,
-            prefix.vaultID == keys.vaultID, prefix.era == keys.era
+            prefix.vaultID == keys.vaultID, prefix.era == keys.era, prefix.name == fileName ?? prefix.name
         else { throw .malformed("it was not carried over") }
         let key = try keys.key(prefix.classKeyID, for: .level(.afterFirstUnlock))
         let plaintext = try box.lent { box throws(FormatFault) in
