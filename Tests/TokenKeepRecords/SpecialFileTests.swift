@@ -94,7 +94,17 @@ import TokenKeepCore
         #expect(statuses == expected, "\(file) \(kind)")
         #expect(directory.read("target") ?? [1, 2, 3] == [1, 2, 3])
         #expect(directory.read("nowhere") == nil)
-        #expect(directory.read("moved") != nil)
+        #expect(try SystemCall.status(of: directory.path + "/moved", in: AT_FDCWD) != nil)
+    }
+
+    @Test func anEraThatIsNoDirectoryIsRefusedAtOnce() throws {
+        for kind in [Kind.pipe, .link, .danglingLink, .device] {
+            try save("ann")
+            guard put(kind, at: vault + "/era-1") else { continue }
+            #expect(Set(statuses().values) == [.corrupt], "\(kind)")
+            unlink(vault + "/era-1")
+            rename(directory.path + "/moved", vault + "/era-1")
+        }
     }
 
     @Test(arguments: SpecialFileTests.folders)

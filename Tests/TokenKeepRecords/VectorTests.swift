@@ -55,7 +55,7 @@ import TokenKeepCore
         let keys = try #require(try records.open()).keys
         let file = Hexadecimal.text(keys.fileName(of: name))
         let bytes = try #require(directory.read("vault/era-1/records/" + file))
-        let opened = CarriedFile(bytes, of: nil, keys: keys)
+        let opened = CarriedFile(bytes, of: nil, fileName: keys.fileName(of: name), keys: keys)
         if let carried = vector.carried {
             #expect(opened.bytes == carried && opened.name == name)
         } else {

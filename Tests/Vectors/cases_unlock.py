@@ -45,7 +45,7 @@ def password_cases():
     beside = lambda vault: [SlotPlan(vault.keys(), bytes(64), SLOT_DEVICE, 10), vault.password_slot(PASSWORD), (5, b"later")]
     comment = "A device slot and one of an unknown type stand beside the password slot."
     yield case("valid-password-beside-device-and-unknown-slots", comment, slots=beside)
-    for word, password in {"another": b"another", "longer": PASSWORD + b"\n", "empty": b""}.items():
+    for word, password in {"another": b"another", "longer": PASSWORD + b"\n"}.items():
         yield case(f"denied-password-{word}", "The password is another.", "DENIED", password=password)
     comment = "A recovery code is typed for a password."
     yield case("denied-password-of-recovery-slot", comment, "DENIED", with_code, normalized_code(CODE))
