@@ -86,7 +86,11 @@ let package = Package(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepRecordsTests", dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
+            name: "TokenKeepKeysTests", dependencies: ["TokenKeepKeys", "TokenKeepCore", "TestSupport"],
+            path: "Tests/TokenKeepKeys", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepRecordsTests",
+            dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepRecords", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepSecretServiceTests",

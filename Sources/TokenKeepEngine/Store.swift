@@ -34,7 +34,8 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         prompt = configuration.prompt
-        records = Records(VaultOpener(path: configuration.vaultPath, residentKeys: ClassKeyStore()))
+        let residentKeys = configuration.residentKeys ?? ClassKeyStore()
+        records = Records(VaultOpener(path: configuration.vaultPath, residentKeys: residentKeys))
         let factory = ModuleFactory(
             records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
             busAddress: configuration.busAddress, standIns: configuration.standIns,

@@ -1,4 +1,5 @@
 public import TokenKeepCore
+package import TokenKeepKeys
 
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -19,6 +20,8 @@ public struct StoreConfiguration: Sendable {
     public var prompt: PromptHandler?
     /// Where the vault is, for tests; nil for the user's.
     package var vaultPath: String?
+    /// Keeps the keys of the unlocked vault, for tests; nil for the kernel's keyring as far as it can be used.
+    package var residentKeys: ClassKeyStore?
     /// The message bus instead of the session's, for tests.
     package var busAddress: String?
     /// Makes what stands in for modules, by their names, for tests; each gets the key of item versions.

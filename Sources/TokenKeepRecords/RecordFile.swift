@@ -48,13 +48,10 @@ struct RecordFile: Sendable {
     /// Opens the metadata of a record that is no tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
-        guard prefix.classKeyID == keys.currentKeyID(for: .level(level)) || !keys.header.names(prefix.classKeyID, .level(level))
+        guard prefix.classKeyID == keys.currentKeyID(for: .level(level))
+            || !keys.header.names(prefix.classKeyID, .level(level))
         else { throw .malformed("it names a key that seals nothing any more") }
-        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
-        let plaintext = try bytes.lent { file throws(FormatFault) in
-            let box = UnsafeRawBufferPointer(rebasing: file[metadataRange])
-            return try AuthenticatedBox.open(box, key: key, data: prefix.metadataAdditionalData(), "metadata")
-        }
+        let plaintext = try openMetadataBox()
         let metadata = try plaintext.lent { bytes throws(FormatFault) in
             try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
         }
@@ -62,6 +59,15 @@ struct RecordFile: Sendable {
             throw .malformed("its metadata belongs to another item")
         }
         return metadata
+    }
+
+    /// Opens the metadata box, whatever fields it holds.
+    func openMetadataBox() throws(FormatFault) -> SecretBytes {
+        let key = try keys.key(prefix.metadataKeyID, for: .metadata)
+        let data = prefix.metadataAdditionalData()
+        return try Array(metadataBox).lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
+        }
     }
 
     /// Opens metadata and secret of a record that is no tombstone.

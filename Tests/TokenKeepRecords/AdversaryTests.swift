@@ -3,24 +3,23 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
+@testable import TokenKeepEngine
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// Who does not get at a secret, and that the report says the same.
 @Suite struct AdversaryTests {
     private let locked = LockedVault()
 
-    private func loading(_ account: String, _ vault: Vault? = nil) -> Status { locked.loading(account, from: vault) }
+    private func loading(_ account: String, _ store: Store? = nil) -> Status { locked.loading(account, from: store) }
 
-    private func put(_ bytes: [UInt8]) {
-        for name in ["header", "header.2"] { locked.directory.write(bytes, to: "vault/" + name) }
-    }
+    private func put(_ bytes: [UInt8]) { locked.putHeader(bytes) }
 
-    /// Everything that lies in the vault, as who has the disk sees it.
-    private func disk() throws -> [[UInt8]] {
-        let folders = ["vault", "vault/records", "vault/owed", "vault/sent", "vault/used"]
-        return folders.flatMap { folder in
+    /// Every file of the vault, as the holder of the disk sees it.
+    private func disk() -> [[UInt8]] {
+        let eras = locked.directory.names(in: "vault").filter { $0.hasPrefix("era-") }.map { "vault/\($0)" }
+        let folders = eras.flatMap { era in [era] + locked.directory.names(in: era).map { "\(era)/\($0)" } }
+        return (["vault"] + folders).flatMap { folder in
             locked.directory.names(in: folder).compactMap { locked.directory.read("\(folder)/\($0)") }
         }
     }
@@ -34,29 +33,23 @@ import TokenKeepCore
     @Test func noKeyOfALevelLiesOnTheDisk() throws {
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
-        let changes: [() throws -> Vault.Unlocking] = [
-            { try locked.setPassword() },
-            {
-                _ = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
-                return try locked.unlock()
-            },
-            {
-                try locked.vault.changePassword(
-                    from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: true, locked.call)
-            },
+        let changes: [(password: String, change: () throws -> Void)] = [
+            ("old", { try locked.setPassword() }),
+            ("old", { _ = try locked.store.createRecoveryCode(password: SecretBytes("old")) }),
+            ("new", { try locked.changePassword(isCompromised: true) }),
         ]
-        for change in changes {
-            let keys = try change().entries
-            #expect(Set(keys.map(\.purpose.number)) == [1, 2, 17, 18])
-            for file in try disk() { #expect(!keys.contains { contains(file, $0.key) }) }
+        for (password, change) in changes {
+            try change()
+            let keys = try locked.opened(password).keys
+            #expect(Set(keys.map(\.purpose.number)) == [1, 2, 17, 18, 19])
+            for file in disk() { #expect(!keys.contains { contains(file, $0.bytes) }) }
             for level in [AccessLevel.whenUnlocked, .afterFirstUnlock] {
                 #expect(try locked.strength(.diskTheft, of: level) == .enforced)
             }
         }
-        // What finds them would find the keyfile's.
-        let directory = try #require(try locked.vault.open()).directory
-        let keyfile = try #require(try KeyCache.readKeyfile(of: directory, in: SecretArena()))
-        #expect(try disk().contains { contains($0, keyfile.key) })
+        // The search would find the keyfile's.
+        let key = try SecretBytes(bytes: Array(locked.file("keyfile")[48..<80]))
+        #expect(disk().contains { contains($0, key) })
     }
 
     @Test func aCopyOpensElsewhereAsTheReportSays() throws {
@@ -80,7 +73,7 @@ import TokenKeepCore
             #expect(loading(account, elsewhere) == .ok)
             #expect(try locked.strength(.otherMachine, of: level, elsewhere) == .none)
         }
-        try locked.vault.removePassword(SecretBytes("old"), isDestroying: false, locked.call)
+        try locked.removePassword()
         for (level, account) in levels {
             #expect(loading(account, locked.elsewhere()) == .ok)
             #expect(try locked.strength(.diskTheft, of: level) == .none)
@@ -93,14 +86,14 @@ import TokenKeepCore
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
         try locked.setPassword()
-        let id = RecordNames.fileName(try #require(try locked.vault.open()).keys.vaultID)
+        let id = Hexadecimal.text(try #require(try locked.records.open()).keys.vaultID)
         // Who read with it before keeps no copy.
         let other = locked.other()
-        for vault in [locked.vault, other] { #expect(loading("a", vault) == .ok && loading("b", vault) == .ok) }
+        for store in [locked.store, other] { #expect(loading("a", store) == .ok && loading("b", store) == .ok) }
         #expect(KernelKeyring.purge("tokenkeep:\(id):\(number):") == .done)
-        for vault in [locked.vault, other, locked.other()] {
-            #expect(loading("a", vault) == (number == 2 ? .ok : .locked))
-            #expect(loading("b", vault) == (number == 1 ? .ok : .locked))
+        for store in [locked.store, other, locked.other()] {
+            #expect(loading("a", store) == (number == 2 ? .ok : .locked))
+            #expect(loading("b", store) == (number == 1 ? .ok : .locked))
         }
         #expect(try locked.strength(.diskTheft) == .enforced)
         #expect(try locked.strength(.screenLock, of: .whenUnlocked) == .advisory)
@@ -113,49 +106,52 @@ import TokenKeepCore
     func aDamagedVaultCanBeLocked(names: [String], isLost: Bool) throws {
         try locked.save("a")
         try locked.setPassword()
-        let keys = try #require(try locked.vault.open()).keys
-        let places = keys.header.slots.flatMap(\.keys).filter { $0.purpose != .presence }.map {
-            ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID)
+        let keys = try #require(try locked.records.open()).keys
+        let hidden: [KeyPurpose] = [.presence, .header]
+        let places = keys.header.knownSlots.flatMap(\.keys).filter { !hidden.contains($0.purpose) }.map {
+            ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
         }
-        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) != nil } && places.count == 3)
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) != nil } && places.count == 3)
         for name in names {
-            var bytes = locked.file(name)
-            bytes[bytes.count - 1] ^= 1
-            locked.directory.write(bytes, to: "vault/" + name)
-            if isLost { unlink("\(locked.path)/\(name)") }
+            locked.spoil(name)
+            if isLost { unlink("\(locked.directory.path)/\(locked.era)/\(name)") }
         }
         #expect {
             try locked.other().lock()
         } throws: { error in
             let error = error as? TokenKeepError
-            return error?.status == .corrupt && error?.hint?.contains("from a backup") == true
+            return error?.status == .corrupt
+                && ["from a backup", "restore the whole vault"].contains { error?.hint?.contains($0) == true }
                 && error?.hint?.contains(".corrupt-1") == false
         }
-        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) == nil })
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) == nil })
     }
 
-    /// SECURITY.md: an older copy is not detected. With the password of its time it opens the keys of its time.
+    /// SECURITY.md: after a restart an older header of the era is not detected. With the password of its time it opens the
+    /// keys of its time, which are the present ones until somebody says that the password is known.
     @Test func aHeaderThatIsPutBackBringsItsPasswordBack() throws {
         try locked.setPassword()
         let old = locked.file("header")
-        _ = try locked.vault.changePassword(
-            from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: false, locked.call)
+        try locked.changePassword()
         try locked.save("a")
         let new = locked.file("header")
-        try locked.vault.lock()
+        try locked.store.lock()
         put(old)
+        // The machine on which it was unlocked notices.
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old") }
         let thief = locked.elsewhere()
         try locked.unlock("old", thief)
         #expect(loading("a", thief) == .ok)
         put(new)
-        // Whoever fears that says so: then it opens nothing.
-        _ = try locked.vault.changePassword(
-            from: SecretBytes("new"), to: SecretBytes("third"), isCompromised: true, locked.call)
-        for (header, password) in [(old, "old"), (new, "new")] {
-            put(header)
-            let thief = locked.elsewhere()
-            try locked.unlock(password, thief)
-            #expect(loading("a", thief) == .corrupt)
+        let keyfile = locked.file("keyfile")
+        try locked.changePassword(from: "new", to: "third", isCompromised: true)
+        for header in [old, new] {
+            for keyfile in [locked.file("keyfile"), keyfile] {
+                put(header)
+                locked.write(keyfile, to: "keyfile")
+                #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", locked.elsewhere()) }
+                #expect(loading("a", locked.elsewhere()) == .corrupt)
+            }
         }
     }
 
@@ -163,10 +159,10 @@ import TokenKeepCore
     @Test func aRecordThatIsPutBackIsNotDetected() throws {
         try locked.setPassword()
         try locked.save("a")
-        let name = "vault/records/" + locked.records[0]
-        let record = try #require(locked.directory.read(name))
+        let name = "records/" + locked.recordFiles[0]
+        let record = locked.file(name)
         #expect(try locked.clear("a") && loading("a") == .notFound)
-        locked.directory.write(record, to: name)
+        locked.write(record, to: name)
         #expect(loading("a") == .ok)
     }
 
@@ -174,13 +170,13 @@ import TokenKeepCore
         (17, 65_536), (.max, 8), (0, 65_536), (3, 1_048_577), (3, .max), (3, 7), (3, 0),
     ]
 
-    /// Who has the keyfile can ask for any costs: the MAC is right. Nobody spends them.
+    /// The holder of the keyfile can ask for any costs: MAC A is right. Nobody spends them.
     @Test(arguments: absurdCosts)
     func absurdCostsAreNotSpent(passes: UInt32, memoryKiB: UInt32) throws {
         try locked.save("a")
         try locked.setPassword()
-        let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
-        let keys = try #require(try locked.vault.open()).keys
+        let code = try locked.store.createRecoveryCode(password: SecretBytes("old"))
+        let keys = try #require(try locked.records.open()).keys
         let good = locked.file("header")
         for type in [KnownSlot.SlotType.password, .recovery] {
             let slots = keys.header.slots.map { slot -> Slot in
@@ -190,19 +186,20 @@ import TokenKeepCore
                     KnownSlot(
                         type: type, id: known.id,
                         derivation: .argon2id(passes: passes, memoryKiB: memoryKiB, salt: salt),
-                        createdAt: known.createdAt, keys: known.keys, extension: []))
+                        createdAt: known.createdAt, commitment: known.commitment, keys: known.keys, extension: []))
             }
-            let bad = keys.file(of: keys.header.with(slots: slots))
+            let bad = try HeaderMAC.file(
+                of: keys.header.with(slots: slots), nameMAC: keys.headerMAC, headerKey: SecretBytes(randomCount: 32))
             put(bad)
-            for vault in [locked.vault, locked.elsewhere()] {
-                #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", vault) }
+            for store in [locked.store, locked.elsewhere()] {
+                #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", store) }
                 #expect(throws: TokenKeepError(.corrupt, "")) {
-                    try vault.recover(code: code, newPassword: SecretBytes("new"), locked.call)
+                    try store.recover(code: code, newPassword: SecretBytes("new"))
                 }
                 #expect(throws: TokenKeepError(.corrupt, "")) {
-                    try locked.strength(.diskTheft, of: .afterFirstUnlock, vault)
+                    try locked.strength(.diskTheft, of: .afterFirstUnlock, store)
                 }
-                #expect(loading("a", vault) == .corrupt)
+                #expect(loading("a", store) == .corrupt)
             }
             #expect(locked.file("header") == bad)
         }
@@ -210,16 +207,18 @@ import TokenKeepCore
         #expect(loading("a") == .ok)
     }
 
-    /// A header before the password was set: what is saved then is under the keyfile, and the report says so.
-    @Test func theReportIsThatOfTheHeaderThatIsThere() throws {
+    /// A header and keyfile from before the password was set: a report claims no password, and nothing is written.
+    @Test(arguments: [true, false]) func theReportIsThatOfTheHeaderThatIsThere(isUnlocked: Bool) throws {
         try locked.save("a")
-        let header = locked.file("header")
+        let (header, keyfile) = (locked.file("header"), locked.file("keyfile"))
         try locked.setPassword()
         put(header)
-        #expect(loading("a") == .corrupt)
-        #expect(try locked.strength(.diskTheft) == .none)
-        #expect(throws: TokenKeepError(.policy, "")) { try locked.save("b", flags: .requireEnforced) }
-        try locked.save("b")
-        #expect(loading("b", locked.elsewhere()) == .ok)
+        locked.write(keyfile, to: "keyfile")
+        let store = isUnlocked ? locked.store : locked.elsewhere()
+        #expect(loading("a", store) == .corrupt)
+        #expect(VaultModule(store.records).protection(of: .afterFirstUnlock, []) == nil)
+        #expect(VaultModule(store.records).report(locked.call).problem?.status == .corrupt)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.save("b", in: store) }
+        #expect(locked.recordFiles.count == 1)
     }
 }

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
+@testable import TokenKeepEngine
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 @Suite struct PasswordTests {
@@ -13,18 +13,19 @@ import TokenKeepCore
     @Test func theFirstPasswordKeepsEveryItemAndLocks() throws {
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
-        let before = locked.records.map { locked.file("records/" + $0) }
-        let unlocking = try locked.setPassword()
-        #expect(unlocking.reasonForMemory == nil && !unlocking.isRekeying)
+        let before = locked.recordFiles.map { locked.file("records/" + $0) }
+        let keyfile = locked.file("keyfile")
+        #expect(try locked.setPassword().reasonForMemory == nil)
+        #expect(locked.era == "vault/era-2" && locked.directory.names(in: "vault/era-1").isEmpty)
         #expect(try locked.load("a", from: locked.other()) == "secret")
         #expect(try locked.load("b", from: locked.other()) == "secret")
         // Metadata and secrets are sealed anew, under keys that no keyfile ever opened.
-        let after = locked.records.map { locked.file("records/" + $0) }
-        #expect(Set(before).isDisjoint(with: after))
-        let header = try #require(try locked.vault.open()).keys.header
-        #expect(header.slots(of: .keyfile).isEmpty && header.hasPassword && !header.isRekeying)
+        let after = locked.recordFiles.map { locked.file("records/" + $0) }
+        #expect(Set(before).isDisjoint(with: after) && after.count == 2 && locked.file("keyfile") != keyfile)
+        let header = try #require(try locked.records.open()).keys.header
+        #expect(header.slot(.keyfile) == nil && header.hasPassword && header.era == 2 && header.epoch == 1)
 
-        try locked.vault.lock()
+        try locked.store.lock()
         for account in ["a", "b"] {
             #expect(throws: TokenKeepError(.locked, "")) { try locked.load(account) }
             #expect(throws: TokenKeepError(.locked, "")) { try locked.load(account, from: locked.other()) }
@@ -43,8 +44,8 @@ import TokenKeepCore
     @Test func aListOfALockedVaultSaysSo() throws {
         try locked.save("a")
         try locked.setPassword()
-        try locked.vault.lock()
-        let listing = try VaultModule(vault: locked.vault).list(namespace: "", service: nil, locked.call)
+        try locked.store.lock()
+        let listing = try locked.list()
         #expect(listing.items.isEmpty && listing.problem?.status == .locked)
     }
 
@@ -52,11 +53,11 @@ import TokenKeepCore
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
         try locked.setPassword()
-        try locked.vault.lock(.screen)
+        try locked.store.lock(.screen)
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a", from: locked.other()) }
         #expect(throws: TokenKeepError(.locked, "")) { try locked.save("c", level: .whenUnlocked) }
         #expect(try locked.load("b", from: locked.other()) == "secret")
-        let listing = try VaultModule(vault: locked.vault).list(namespace: "", service: nil, locked.call)
+        let listing = try locked.list()
         #expect(listing.items.count == 2 && listing.problem == nil)
     }
 
@@ -75,38 +76,43 @@ import TokenKeepCore
 
     @Test func aBackupFromBeforeThePasswordOpensNothingLater() throws {
         try locked.save("a", "early")
-        let header = locked.file("header")
+        let old = HeaderFiles.names + [Keyfile.name]
+        let backup = old.map(locked.file)
         try locked.setPassword()
         try locked.save("b", "late")
-        try locked.vault.lock()
-        for name in ["header", "header.2"] { locked.directory.write(header, to: "vault/" + name) }
-        let thief = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "another machine")
-        // Neither what was saved later, nor what was saved before and sealed anew.
-        for account in ["a", "b"] {
-            #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load(account, from: thief) }
+        try locked.store.lock()
+        for keptKeyfile in [true, false] {
+            for (name, bytes) in zip(old, backup) where !(keptKeyfile && name == Keyfile.name) {
+                locked.write(bytes, to: name)
+            }
+            let thief = locked.elsewhere()
+            // Neither what was saved later, nor what was saved before and sealed anew.
+            for account in ["a", "b"] {
+                #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load(account, from: thief) }
+            }
         }
     }
 
     @Test func aCopyOnAnotherMachineOpensWithThePasswordAlone() throws {
         try locked.save("a")
         try locked.setPassword()
-        let elsewhere = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "another machine")
+        let elsewhere = locked.elsewhere()
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a", from: elsewhere) }
         try locked.unlock("old", elsewhere)
         #expect(try locked.load("a", from: elsewhere) == "secret")
     }
 
     @Test func withoutAPasswordThereIsNothingToLock() throws {
-        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.vault.lock() }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.store.lock() }
         try locked.save("a")
-        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.vault.lock() }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try locked.store.lock() }
         #expect(throws: TokenKeepError(.unsupported, "")) { try locked.unlock() }
         #expect(try locked.load("a") == "secret")
     }
 
     @Test(arguments: [0, 4097]) func aPasswordHasALength(count: Int) throws {
         #expect(throws: TokenKeepError(.invalid, "")) {
-            try locked.vault.setPassword(SecretBytes(count: count, initialize: { _ in }), locked.call)
+            try locked.store.setPassword(SecretBytes(count: count, initialize: { _ in }))
         }
         #expect(throws: TokenKeepError(.invalid, "")) {
             try locked.setPassword()
@@ -117,16 +123,14 @@ import TokenKeepCore
     @Test func aChangeReplacesThePasswordAndNoKey() throws {
         try locked.save("a")
         try locked.setPassword()
-        let record = locked.file("records/" + locked.records[0])
-        let vault = locked.vault
-        #expect(throws: TokenKeepError(.denied, "")) {
-            try vault.changePassword(
-                from: SecretBytes("wrong"), to: SecretBytes("new"), isCompromised: false, locked.call)
-        }
-        _ = try vault.changePassword(
-            from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: false, locked.call)
-        #expect(locked.file("records/" + locked.records[0]) == record)
-        try vault.lock()
+        let record = locked.file("records/" + locked.recordFiles[0])
+        let epoch = try #require(try locked.records.open()).keys.header.epoch
+        #expect(throws: TokenKeepError(.denied, "")) { try locked.changePassword(from: "wrong") }
+        try locked.changePassword()
+        #expect(locked.file("records/" + locked.recordFiles[0]) == record)
+        #expect(try #require(try locked.records.open()).keys.header.epoch == epoch + 1)
+        #expect(locked.file("header") == locked.file("header.2"))
+        try locked.store.lock()
         #expect(throws: TokenKeepError(.denied, "")) { try locked.unlock("old") }
         try locked.unlock("new")
         #expect(try locked.load("a") == "secret")
@@ -134,24 +138,25 @@ import TokenKeepCore
 
     @Test func aCompromisedPasswordOpensNothingLater() throws {
         try locked.save("a")
-        let presence = try locked.setPassword().presence
-        try locked.save("p", flags: .userPresence, presence: presence)
-        let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
-        let header = locked.file("header")
-        let unlocking = try locked.vault.changePassword(
-            from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: true, locked.call)
+        try locked.setPassword()
+        try locked.save("p", flags: .userPresence, presence: locked.presence())
+        let code = try locked.store.createRecoveryCode(password: SecretBytes("old"))
+        let (header, keyfile) = (locked.file("header"), locked.file("keyfile"))
+        try locked.changePassword(isCompromised: true)
         #expect(try locked.load("a", from: locked.other()) == "secret")
-        #expect(try locked.load("p", presence: unlocking.presence) == "secret")
+        #expect(try locked.load("p", presence: locked.presence("new")) == "secret")
         #expect(throws: TokenKeepError(.unsupported, "")) {
-            try locked.vault.recover(code: code, newPassword: SecretBytes("x"), locked.call)
+            try locked.store.recover(code: code, newPassword: SecretBytes("x"))
         }
         try locked.save("b", "late")
-        try locked.vault.lock()
-        for name in ["header", "header.2"] { locked.directory.write(header, to: "vault/" + name) }
-        let thief = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "another machine")
-        let grant = try locked.unlock("old", thief).presence
+        try locked.store.lock()
+        locked.putHeader(header)
+        locked.write(keyfile, to: "keyfile")
+        let thief = locked.elsewhere()
+        // The keyfile and header of an era fit no other.
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", thief) }
         for account in ["a", "b", "p"] {
-            #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load(account, from: thief, presence: grant) }
+            #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load(account, from: thief) }
         }
     }
 
@@ -160,32 +165,32 @@ import TokenKeepCore
         try locked.setPassword()
         try locked.save("b")
         let header = locked.file("header")
-        let keys = try #require(try locked.vault.open()).keys
-        let places = keys.header.slots.flatMap(\.keys).map {
-            ResidentKeys.place(of: $0.id, for: $0.purpose, keys.vaultID)
+        let keys = try #require(try locked.records.open()).keys
+        let places = keys.header.knownSlots.flatMap(\.keys).map {
+            ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
         }
-        try locked.vault.removePassword(SecretBytes("old"), isDestroying: false, locked.call)
-        let elsewhere = Vault(arena: SecretArena(), path: locked.path, keyringObstacle: "another machine")
+        try locked.removePassword()
+        let elsewhere = locked.elsewhere()
         #expect(try locked.load("a", from: elsewhere) == "secret" && locked.load("b", from: elsewhere) == "secret")
-        #expect(try places.allSatisfy { try KernelKeyring.read($0, in: SecretArena()) == nil })
+        #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) == nil })
         #expect(throws: TokenKeepError(.unsupported, "")) { try locked.unlock() }
         // The old header with the old password opens nothing of it.
-        for name in ["header", "header.2"] { locked.directory.write(header, to: "vault/" + name) }
-        try locked.unlock("old", elsewhere)
+        locked.putHeader(header)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", elsewhere) }
         #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load("a", from: elsewhere) }
     }
 
     @Test func whatNeedsThePasswordKeepsItOrIsDestroyed() throws {
-        let presence = try locked.setPassword().presence
+        try locked.setPassword()
         try locked.save("a")
         try locked.save("e", flags: .requireEnforced)
-        try locked.save("p", flags: .userPresence, presence: presence)
-        try locked.vault.lock()
+        try locked.save("p", flags: .userPresence, presence: locked.presence())
+        try locked.store.lock()
         #expect(throws: TokenKeepError(.policy, "")) {
-            try locked.vault.removePassword(SecretBytes("old"), isDestroying: false, locked.call)
+            try locked.removePassword()
         }
         #expect(try locked.load("e") == "secret")
-        try locked.vault.removePassword(SecretBytes("old"), isDestroying: true, locked.call)
+        try locked.removePassword(isDestroying: true)
         #expect(try locked.load("a") == "secret")
         for account in ["e", "p"] {
             #expect(throws: TokenKeepError(.notFound, "")) { try locked.load(account) }
@@ -200,7 +205,7 @@ import TokenKeepCore
         defer { holder.release() }
         let patience = Deadline(milliseconds: 15_000)
         #expect {
-            try locked.vault.removePassword(SecretBytes("old"), isDestroying: true, locked.call)
+            try locked.removePassword(isDestroying: true)
         } throws: { error in
             (error as? TokenKeepError)?.status == .busy
                 && (error as? TokenKeepError)?.message.contains("s (e)") == true
@@ -215,14 +220,15 @@ import TokenKeepCore
 
     @Test func aCodeGivesAnotherPassword() throws {
         try locked.save("a")
-        let presence = try locked.setPassword().presence
-        try locked.save("p", flags: .userPresence, presence: presence)
-        let code = try locked.vault.createRecoveryCode(password: SecretBytes("old"), locked.call)
+        try locked.setPassword()
+        try locked.save("p", flags: .userPresence, presence: locked.presence())
+        let code = try locked.store.createRecoveryCode(password: SecretBytes("old"))
         let text = try #require(code.utf8String)
         #expect(text.split(separator: "-").map(\.count) == [5, 5, 5, 5, 5, 5])
-        try locked.vault.lock()
+        try locked.store.lock()
         let typed = try SecretBytes(text.lowercased().replacing("-", with: " "))
-        let grant = try locked.vault.recover(code: typed, newPassword: SecretBytes("new"), locked.call).presence
+        _ = try locked.store.recover(code: typed, newPassword: SecretBytes("new"))
+        let grant = try locked.presence("new")
         #expect(try locked.load("a", from: locked.other()) == "secret")
         // What asks at each use is lost, and says why.
         #expect {
@@ -231,39 +237,15 @@ import TokenKeepCore
             (error as? TokenKeepError)?.status == .corrupt
                 && (error as? TokenKeepError)?.message.contains("recovered") == true
         }
-        try locked.vault.lock()
+        try locked.store.lock()
         #expect(throws: TokenKeepError(.denied, "")) { try locked.unlock("old") }
         try locked.unlock("new")
         // The code stays good until another is made.
-        _ = try locked.vault.recover(code: code, newPassword: SecretBytes("third"), locked.call)
-        let second = try locked.vault.createRecoveryCode(password: SecretBytes("third"), locked.call)
+        _ = try locked.store.recover(code: code, newPassword: SecretBytes("third"))
+        let second = try locked.store.createRecoveryCode(password: SecretBytes("third"))
         #expect(throws: TokenKeepError(.denied, "")) {
-            try locked.vault.recover(code: code, newPassword: SecretBytes("x"), locked.call)
+            try locked.store.recover(code: code, newPassword: SecretBytes("x"))
         }
-        _ = try locked.vault.recover(code: second, newPassword: SecretBytes("x"), locked.call)
-    }
-
-    @Test func everyWrongSymbolAndEveryExchangeIsNoticed() throws {
-        let arena = SecretArena()
-        let code = try RecoveryCode.normalized(RecoveryCode.make(in: arena), in: arena)
-        let symbols = Array("0123456789ABCDEFGHJKMNPQRSTVWXY".utf8)
-        let good = code.withUnsafeBytes { Array($0) }
-        func isRefused(_ typed: [UInt8]) -> Bool {
-            (try? RecoveryCode.normalized(SecretBytes(bytes: typed), in: arena)) == nil
-        }
-        #expect(!isRefused(good))
-        for index in good.indices {
-            for symbol in symbols where symbol != good[index] {
-                var typed = good
-                typed[index] = symbol
-                #expect(isRefused(typed))
-            }
-            for other in good.indices where good[other] != good[index] {
-                var typed = good
-                typed.swapAt(index, other)
-                #expect(isRefused(typed))
-            }
-        }
-        #expect(isRefused(good.dropLast()) && isRefused(good + [symbols[0]]) && isRefused([]))
+        _ = try locked.store.recover(code: second, newPassword: SecretBytes("x"))
     }
 }

@@ -1,8 +1,8 @@
 import Testing
 import TokenKeepCore
 
+@testable import TokenKeepEngine
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// Keys that the kernel does not keep end by this process's own clock.
@@ -19,7 +19,7 @@ import TokenKeepCore
     }
 
     private func pass(to time: Int64) { now.withLock { $0 = time } }
-    private func loading(_ account: String, _ vault: Vault? = nil) -> Status { alone.loading(account, from: vault) }
+    private func loading(_ account: String, _ store: Store? = nil) -> Status { alone.loading(account, from: store) }
 
     @Test func theFirstLevelEndsAtItsTimeAndNoOther() throws {
         try alone.setPassword()
@@ -36,7 +36,7 @@ import TokenKeepCore
             #expect(try alone.strength(.screenLock, of: .whenUnlocked) == .none)
         }
         // Its name and metadata stay readable, as while the screen is locked.
-        let listing = try VaultModule(vault: alone.vault).list(namespace: "", service: nil, alone.call)
+        let listing = try alone.list()
         #expect(listing.items.count == 2 && listing.problem == nil)
         // The clock is of the unlock: one that is put back brings nothing back.
         pass(to: 1000)
@@ -67,8 +67,7 @@ import TokenKeepCore
     @Test(arguments: [false, true]) func aChangeOfThePasswordGivesTheSameTime(isCompromised: Bool) throws {
         try alone.setPassword()
         pass(to: 1100)
-        _ = try alone.vault.changePassword(
-            from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: isCompromised, alone.call)
+        try alone.changePassword(isCompromised: isCompromised)
         pass(to: 1279)
         #expect(loading("screen") == .ok)
         pass(to: 1280)
@@ -77,9 +76,9 @@ import TokenKeepCore
 
     @Test func theScreenLockEndsTheFirstLevelAlone() throws {
         try alone.setPassword()
-        #expect(try alone.vault.lock(.screen) != nil)
+        #expect(try alone.store.lock(.screen) != nil)
         #expect(loading("screen") == .locked && loading("first") == .ok)
-        #expect(try alone.vault.lock() != nil)
+        #expect(try alone.store.lock() != nil)
         #expect(loading("first") == .locked)
     }
 }

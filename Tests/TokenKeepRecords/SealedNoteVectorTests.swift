@@ -4,7 +4,6 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// What the vault notes of sealed items is what another implementation reads and writes.
@@ -13,12 +12,11 @@ import TokenKeepCore
     private static let good = all.filter { $0.fields["expect"] == "OK" }
 
     private let directory = TemporaryDirectory()
-    private let arena = SecretArena()
 
-    private func unpacked(_ vector: Vector) throws -> (opened: Vault.Opened, notes: SealedNotes) {
+    private func unpacked(_ vector: Vector) throws -> (opened: OpenVault, notes: SealedNotes) {
         vector.unpack(into: directory)
-        let opened = try #require(try vector.vault(in: directory).open())
-        return (opened, SealedNotes(opened, in: arena))
+        let opened = try #require(try vector.records(in: directory).opener.open())
+        return (opened, SealedNotes(opened))
     }
 
     private func outcome<Result>(_ body: () throws(TokenKeepError) -> Result?) -> (status: Status, result: Result?) {
@@ -56,19 +54,20 @@ import TokenKeepCore
     @Test(arguments: good)
     func writesTheSame(vector: Vector) throws {
         let (opened, notes) = try unpacked(vector)
-        let path = "vault/sealed/" + RecordNames.fileName(opened.keys.fileName(of: try vector.name()))
+        let path = "vault/\(EraDirectory.name(opened.era.number))/sealed/" + Hexadecimal.text(opened.keys.fileName(of: try vector.name()))
         let before = try #require(directory.read(path))
         try notes.write(try #require(try notes.note(of: vector.name())))
         let after = try #require(directory.read(path))
         #expect(after != before && after.prefix(48) == before.prefix(48))
         #expect(try plaintext(of: after, opened.keys) == plaintext(of: before, opened.keys))
-        #expect(!directory.names(in: "vault/sealed").contains { $0.hasSuffix(".tmp") && path.hasSuffix($0) })
+        #expect(!directory.names(in: "vault/\(EraDirectory.name(opened.era.number))/sealed").contains { $0.hasSuffix(".tmp") && path.hasSuffix($0) })
     }
 
-    private func plaintext(of note: [UInt8], _ keys: KeyHierarchy) throws -> [UInt8] {
-        let data = Array("TKsealed".utf8) + note.prefix(48)
+    private func plaintext(of note: [UInt8], _ keys: KeyRing) throws -> [UInt8] {
+        let era = withUnsafeBytes(of: keys.era.littleEndian) { Array($0) }
+        let data = Array("TKsealed".utf8) + note.prefix(48) + era
         let opened = try Array(note.dropFirst(48)).withUnsafeBytes {
-            try AuthenticatedBox.open($0, key: keys.states, data: data, in: nil, "note")
+            try AuthenticatedBox.open($0, key: keys.states, data: data, "note")
         }
         return opened.withUnsafeBytes { Array($0) }
     }
@@ -85,30 +84,33 @@ import TokenKeepCore
             try change(&note)
             return note
         }
-        func holding(_ module: String, machine: Int = 16, keys: Int = 1) -> SealedNote {
+        func holding(
+            _ module: String, machine: Int = 16, keys: Int = 1, fingerprints: Int = 1, ofLength length: Int = 16
+        ) -> SealedNote {
             changed {
                 $0.holders = [
                     SealedNote.Holder(
                         module: module, machine: [UInt8](repeating: 0, count: machine),
-                        keyIDs: [UInt64](repeating: 1, count: keys))
+                        keyIDs: [UInt64](repeating: 1, count: keys),
+                        fingerprints: Array(repeating: [UInt8](repeating: 1, count: length), count: fingerprints))
                 ]
             }
         }
         let bad = try [
             changed { $0.holders = Array(repeating: holder, count: 65) }, holding("m", keys: 17), holding(""),
             holding(String(repeating: "m", count: 65)), holding(String(repeating: "m", count: 256)), holding("M"),
-            holding("m", machine: 15), changed { $0.level = .memoryOnly },
+            holding("m", machine: 15), holding("m", fingerprints: 17), holding("m", ofLength: 15), changed { $0.level = .memoryOnly },
             changed { $0.flags = ItemFlags(rawValue: 8) },
             changed {
                 let value = [UInt8](repeating: 0, count: SealedNoteFormat.maximumFile)
-                $0.kept = [try value.withUnsafeBytes { try KeptField(tag: 0x8000, copying: $0, in: arena) }]
+                $0.kept = [try value.withUnsafeBytes { try KeptField(tag: 0x8000, copying: $0) }]
             },
         ]
         for note in bad {
             #expect(throws: TokenKeepError.self) { try notes.write(note) }
         }
         #expect(vector.isUnchanged(in: directory))
-        try notes.write(holding(String(repeating: "m", count: 64), keys: 16))
+        try notes.write(holding(String(repeating: "m", count: 64), keys: 16, fingerprints: 16))
         #expect(try notes.note(of: vector.name())?.holders.first?.keyIDs.count == 16)
     }
 }

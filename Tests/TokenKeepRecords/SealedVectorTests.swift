@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
+@testable import TokenKeepEngine
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// What the vault seals is what another implementation would have sealed.
@@ -14,17 +14,15 @@ import TokenKeepCore
     /// Those that are sealed under the current keys, in the order of their names.
     private static let current = Vector.all.filter {
         $0.fields["sealed"] != nil && $0.fields["expect"] == "OK" && !$0.testDescription.contains("retiring-class-key.")
-            && !$0.testDescription.contains("old-key")
     }
 
     private let call = CallContext(deadline: Deadline(milliseconds: 5000))
 
     private func seal(
-        _ secret: SecretBytes, _ details: ItemDetails, _ vault: Vault, _ call: CallContext
+        _ secret: SecretBytes, _ details: ItemDetails, _ records: Records, _ call: CallContext
     ) throws -> SecretBytes {
-        let hold = try vault.hold(details.name, call)
-        defer { hold?.end() }
-        return try VaultSealer(vault).seal(secret, of: details, for: details.module, call)
+        let item = try records.begin(details.name, call)
+        return try item.sealer.seal(secret, of: details, for: details.module, call)
     }
 
     @Test func thereAreVectors() { #expect(SealedVectorTests.current.count > 20) }
@@ -34,38 +32,40 @@ import TokenKeepCore
     func sealsTheSame(vector: Vector) throws {
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
-        let vault = vector.vault(in: directory)
-        let presence = try vector.unlock(vault)
+        let records = try vector.records(in: directory)
+        let presence = try vector.unlock(records, call)
         let call = presence.map(self.call.granting) ?? self.call
         let (details, bytes) = try #require(try vector.sealed())
         let secret = try SecretBytes(bytes: try #require(vector.secret))
-        let sealed = try seal(secret, details, vault, call)
+        let sealed = try seal(secret, details, records, call)
         let anew = sealed.withUnsafeBytes { Array($0) }
         #expect(anew.prefix(SealedVectorTests.prefixLength) == bytes.prefix(SealedVectorTests.prefixLength))
         #expect(anew.count == bytes.count && anew != bytes)
-        let opened = try VaultSealer(vault).open(sealed, of: details, call)
+        let opened = try VaultSealer(records).open(sealed, of: details, call)
         #expect(opened.withUnsafeBytes { Array($0) } == vector.secret)
-        let note = try vault.open().flatMap { try SealedNotes($0, in: SecretArena()).note(of: details.name) }
-        let keyID = try #require(try vault.open()).keys.currentKey(for: .level(details.accessLevel)).id
+        let note = try records.open().flatMap { try SealedNotes($0).note(of: details.name) }
+        let keyID = try #require(try records.open()).keys.currentKey(for: .level(details.accessLevel)).id
         #expect(note?.level == details.accessLevel && note?.flags == details.flags)
+        let fingerprint = try #require(try records.open()).keys.journal.fingerprint(of: sealed)
         #expect(note?.holders.last?.keyIDs.contains(keyID) == true)
+        #expect(note?.holders.last?.fingerprints.last == fingerprint)
     }
 
     /// What a retiring key sealed is sealed anew under the current one.
-    @Test(arguments: ["valid-sealed-retiring-class-key.vector", "valid-sealed-rekeying-old-key.vector"])
+    @Test(arguments: ["valid-sealed-retiring-class-key.vector", "valid-sealed-older-era-retiring-class-key.vector"])
     func sealsUnderTheCurrentKey(name: String) throws {
         let vector = try #require(Vector.all.first { $0.testDescription == name })
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
-        let vault = vector.vault(in: directory)
-        _ = try vector.unlock(vault)
+        let records = try vector.records(in: directory)
+        _ = try vector.unlock(records, call)
         let (details, bytes) = try #require(try vector.sealed())
-        let secret = try VaultSealer(vault).open(SecretBytes(bytes: bytes), of: details, call)
-        let sealed = try seal(secret, details, vault, call)
-        let keyID = try #require(try vault.open()).keys.currentKey(for: .level(details.accessLevel)).id
+        let secret = try VaultSealer(records).open(SecretBytes(bytes: bytes), of: details, call)
+        let sealed = try seal(secret, details, records, call)
+        let keyID = try #require(try records.open()).keys.currentKey(for: .level(details.accessLevel)).id
         let id = withUnsafeBytes(of: keyID.littleEndian) { Array($0) }
         sealed.withUnsafeBytes { anew in
-            #expect(Array(anew[72..<80]) == id && Array(anew[..<72]) == Array(bytes[..<72]))
+            #expect(Array(anew[72..<80]) == id && Array(anew[..<56]) == Array(bytes[..<56]))
         }
         #expect(Array(bytes[72..<80]) != id)
     }
@@ -74,12 +74,12 @@ import TokenKeepCore
     @Test func sealsTheLongestSecret() throws {
         let vault = LockedVault(keyringObstacle: "this is a test")
         try vault.save("any")
-        let sealer = VaultSealer(vault.vault)
+        let sealer = VaultSealer(vault.records)
         let details = ItemDetails(
             name: try ItemName(service: "s", account: "a"), label: "", accessLevel: .whenUnlocked,
             module: "secret-service")
         let bytes = (0..<Limits.secret).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        let sealed = try seal(SecretBytes(bytes: bytes), details, vault.vault, call)
+        let sealed = try seal(SecretBytes(bytes: bytes), details, vault.records, call)
         #expect(sealed.count == SealedVectorTests.prefixLength + bytes.count + 40)
         #expect(try sealer.open(sealed, of: details, call).withUnsafeBytes { Array($0) } == bytes)
     }

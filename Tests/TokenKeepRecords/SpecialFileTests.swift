@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 import TokenKeepCore
 
-@testable import TokenKeepVault
+@testable import TokenKeepKeys
+@testable import TokenKeepRecords
 
 /// A pipe, a device, a link or a directory in place of a file of the vault: a typed error at once, and nothing is
 /// written through it.
@@ -14,13 +15,15 @@ import TokenKeepCore
 
     private enum Kind: CaseIterable { case pipe, link, danglingLink, folder, device }
 
-    private static let files = ["lock", "generation", "changed", "keyfile", "header", "header.2", "record"]
-    private static let folders = ["records", "owed", "sealed", "sent", "used"]
+    private static let files = ["lock", "generation", "changed", "current", "keyfile", "header", "header.2", "record"]
+    private static let folders = ["records", "pending", "sealed", "sent", "used"]
     private static let pairs = files.flatMap { file in Kind.allCases.map { (file, $0) } }
 
-    private func module() -> VaultModule {
-        VaultModule(vault: Vault(arena: SecretArena(), path: vault, keyringObstacle: "this is a test"))
+    private func records() -> Records {
+        Records(VaultOpener(path: vault, residentKeys: ClassKeyStore(obstacle: "this is a test")))
     }
+
+    private func module() -> VaultModule { VaultModule(records()) }
 
     private func save(_ account: String) throws {
         _ = try module().save(
@@ -42,8 +45,9 @@ import TokenKeepCore
     }
 
     private func path(of file: String) throws -> String {
-        guard file == "record" else { return "\(vault)/\(file)" }
-        return "\(vault)/records/" + (try #require(directory.names(in: "vault/records").first))
+        if ["lock", "generation", "changed", "current"].contains(file) { return "\(vault)/\(file)" }
+        guard file == "record" else { return "\(vault)/era-1/\(file)" }
+        return "\(vault)/era-1/records/" + (try #require(directory.names(in: "vault/era-1/records").first))
     }
 
     /// Runs every operation; the statuses that they end with.
@@ -90,14 +94,24 @@ import TokenKeepCore
         #expect(statuses == expected, "\(file) \(kind)")
         #expect(directory.read("target") ?? [1, 2, 3] == [1, 2, 3])
         #expect(directory.read("nowhere") == nil)
-        #expect(directory.read("moved") != nil)
+        #expect(try SystemCall.status(of: directory.path + "/moved", in: AT_FDCWD) != nil)
+    }
+
+    @Test func anEraThatIsNoDirectoryIsRefusedAtOnce() throws {
+        for kind in [Kind.pipe, .link, .danglingLink, .device] {
+            try save("ann")
+            guard put(kind, at: vault + "/era-1") else { continue }
+            #expect(Set(statuses().values) == [.corrupt], "\(kind)")
+            unlink(vault + "/era-1")
+            rename(directory.path + "/moved", vault + "/era-1")
+        }
     }
 
     @Test(arguments: SpecialFileTests.folders)
     func aFolderThatIsNoneIsRefusedAtOnce(folder: String) throws {
         for kind in [Kind.pipe, .link, .danglingLink, .device] {
             try save("ann")
-            guard put(kind, at: "\(vault)/\(folder)") else { continue }
+            guard put(kind, at: "\(vault)/era-1/\(folder)") else { continue }
             let start = ContinuousClock.now
             var statuses = statuses()
             if folder == "used" { statuses["mark"] = markingStatus() }
@@ -105,15 +119,14 @@ import TokenKeepCore
             #expect(!statuses.values.contains(.internal), "\(folder) \(kind): \(statuses)")
             if folder == "records" { #expect(!statuses.values.contains(.ok)) }
             if folder == "used" { #expect(statuses["mark"] == .io) }
-            unlink("\(vault)/\(folder)")
-            rename(directory.path + "/moved", "\(vault)/\(folder)")
+            unlink("\(vault)/era-1/\(folder)")
+            rename(directory.path + "/moved", "\(vault)/era-1/\(folder)")
         }
     }
 
     private func markingStatus() -> Status {
-        let vault = Vault(arena: SecretArena(), path: vault, keyringObstacle: "this is a test")
         do throws(TokenKeepError) {
-            try vault.markUsed("m", machine: .current, call)
+            try records().markUsed("m", call)
             return .ok
         } catch {
             return error.status

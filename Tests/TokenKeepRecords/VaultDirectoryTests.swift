@@ -4,7 +4,6 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 @Suite struct VaultDirectoryTests {
@@ -12,9 +11,11 @@ import TokenKeepCore
     private let call = CallContext(deadline: Deadline(milliseconds: 5000))
     private var vault: String { directory.path + "/vault" }
 
-    private func module(path: String? = nil) -> VaultModule {
-        VaultModule(vault: Vault(arena: SecretArena(), path: path ?? vault))
+    private func records(path: String? = nil) -> Records {
+        Records(VaultOpener(path: path ?? vault, residentKeys: ClassKeyStore()))
     }
+
+    private func module(path: String? = nil) -> VaultModule { VaultModule(records(path: path)) }
 
     private func save(_ account: String, in module: VaultModule) throws {
         _ = try module.save(
@@ -28,15 +29,14 @@ import TokenKeepCore
     @Test func makesEverythingForTheUserAlone() throws {
         let path = directory.path + "/a/b/vault"
         try save("a", in: module(path: path))
-        for name in ["a", "a/b", "a/b/vault", "a/b/vault/records"] {
-            #expect(try mode(name) == 0o700)
+        let folders = ["a", "a/b", "a/b/vault", "a/b/vault/era-1", "a/b/vault/era-1/records"]
+        for name in folders { #expect(try mode(name) == 0o700) }
+        for folder in folders.dropFirst(2) {
+            for file in directory.names(in: folder) where !["current", "era-1", "records"].contains(file) {
+                #expect(try mode("\(folder)/\(file)") == 0o600)
+            }
         }
-        for name in directory.names(in: "a/b/vault") where name != "records" {
-            #expect(try mode("a/b/vault/\(name)") == 0o600)
-        }
-        for name in directory.names(in: "a/b/vault/records") {
-            #expect(try mode("a/b/vault/records/\(name)") == 0o600)
-        }
+        #expect(directory.names(in: "a/b/vault/era-1") == ["header", "header.2", "keyfile", "records"])
     }
 
     private func mode(_ name: String) throws -> UInt32 {
@@ -84,19 +84,19 @@ import TokenKeepCore
         #expect(module().report(call).notes == ["not made yet: the first save makes it"])
         try save("a", in: module())
         #expect(module().report(call).problem == nil)
-        unlink(vault + "/header.2")
-        directory.write([], to: "vault/records/\(String(repeating: "a", count: 32)).corrupt-1")
+        unlink(vault + "/era-1/header.2")
+        directory.write([], to: "vault/era-1/records/\(String(repeating: "a", count: 32)).corrupt-1")
         let notes = module().report(call).notes
         #expect(notes.contains { $0.hasPrefix("header.2") })
         #expect(notes.contains("unreadable records that were set aside: 1"))
-        rename(vault + "/records", vault + "/lost")
+        rename(vault + "/era-1/records", vault + "/lost")
         #expect(module().report(call).problem?.status == .corrupt)
     }
 
     /// A pipe in a file's place must not make anybody wait, and a link in a record's place must not be followed.
     @Test func refusesWhatIsNoFile() throws {
         try save("a", in: module())
-        let record = "vault/records/" + (try #require(directory.names(in: "vault/records").first))
+        let record = "vault/era-1/records/" + (try #require(directory.names(in: "vault/era-1/records").first))
         let bytes = try #require(directory.read(record))
         unlink("\(directory.path)/\(record)")
         mkfifo("\(directory.path)/\(record)", 0o600)
@@ -121,41 +121,69 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.notFound, "")) { try load("b", from: module) }
     }
 
-    /// A crash while the vault was made leaves a beginning that the next save completes.
-    @Test(arguments: [[], ["header"], ["header", "header.2"], ["header", "header.2", "keyfile"]])
-    func completesAnInterruptedMaking(missing: [String]) throws {
+    private static let made = ["current", "era-1/header", "era-1/header.2", "era-1/keyfile"]
+
+    /// A crash while the vault was made leaves a beginning, which the next save replaces.
+    @Test(arguments: 0...made.count)
+    func replacesAnInterruptedMaking(missing: Int) throws {
         try save("a", in: module())
-        for name in directory.names(in: "vault/records") { unlink("\(vault)/records/\(name)") }
-        for name in missing { unlink("\(vault)/\(name)") }
+        for name in directory.names(in: "vault/era-1/records") { unlink("\(vault)/era-1/records/\(name)") }
+        for name in Self.made.prefix(missing) { unlink("\(vault)/\(name)") }
         #expect(throws: TokenKeepError(.notFound, "")) { try load("a", from: module()) }
         try save("b", in: module())
         #expect(try load("b", from: module()) == "b")
+        #expect(directory.names(in: "vault/era-1") == ["header", "header.2", "keyfile", "records"])
+    }
+
+    /// Records without `current` are a vault that lost it: no other is made in its place.
+    @Test func recordsWithoutCurrentAreNoNewVault() throws {
+        try save("a", in: module())
+        unlink(vault + "/current")
+        #expect {
+            try load("a", from: module())
+        } throws: { error in
+            (error as? TokenKeepError)?.status == .corrupt
+                && (error as? TokenKeepError)?.hint == "restore it: ln -s era-1 '\(vault)/current'"
+        }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("b", in: module()) }
+        #expect(symlink("era-1", vault + "/current") == 0)
+        #expect(try load("a", from: module()) == "a")
+    }
+
+    @Test(arguments: ["era-2", "era-01", "era-0", "era-", "../vault/era-1", "era-1/", "era-99999999999999999999", ""])
+    func currentThatNamesNoEraIsDamage(target: String) throws {
+        try save("a", in: module())
+        unlink(vault + "/current")
+        if target.isEmpty { directory.write([], to: "vault/current") } else { symlink(target, vault + "/current") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try load("a", from: module()) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try save("b", in: module()) }
+        #expect(directory.names(in: "vault/era-1/records").count == 1)
     }
 
     /// One copy of the header is enough to go on, and the next save makes the other again.
     @Test(arguments: ["header", "header.2"])
     func replacesALostHeader(lost: String) throws {
         try save("a", in: module())
-        let bytes = try #require(directory.read("vault/header"))
-        unlink("\(vault)/\(lost)")
+        let bytes = try #require(directory.read("vault/era-1/header"))
+        unlink("\(vault)/era-1/\(lost)")
         #expect(try load("a", from: module()) == "a")
-        #expect(directory.read("vault/\(lost)") == nil)
+        #expect(directory.read("vault/era-1/\(lost)") == nil)
         try save("b", in: module())
-        #expect(directory.read("vault/\(lost)") == bytes)
+        #expect(directory.read("vault/era-1/\(lost)") == bytes)
     }
 
     /// What a crash left in the place of an unfinished write is neither waited for nor written into.
     @Test func replacesWhatAnUnfinishedWriteLeft() throws {
         try save("a", in: module())
-        let record = "\(vault)/records/" + (try #require(directory.names(in: "vault/records").first))
+        let record = "\(vault)/era-1/records/" + (try #require(directory.names(in: "vault/era-1/records").first))
         mkfifo(record + ".tmp", 0o644)
         try save("a", in: module())
-        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
+        directory.write([1], to: "vault/era-1/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
         try save("a", in: module())
         #expect(try #require(try SystemCall.status(of: record, in: AT_FDCWD)).permissions == 0o600)
-        directory.write([1], to: "vault/records/" + (record.split(separator: "/").last ?? "") + ".tmp")
+        directory.write([1], to: "vault/era-1/records/" + (record.split(separator: "/").last ?? "") + ".tmp")
         #expect(try module().clear(ItemName(service: "s", account: "a"), ifVersion: nil, call))
-        #expect(directory.names(in: "vault/records") == [])
+        #expect(directory.names(in: "vault/era-1/records") == [])
     }
 
     @Test func aLinkOnTheWayIsFollowedButNotTheVaultItself() throws {
@@ -167,8 +195,8 @@ import TokenKeepCore
 
     @Test func recordsMustNotBeALink() throws {
         try save("a", in: module())
-        rename(vault + "/records", directory.path + "/elsewhere")
-        symlink(directory.path + "/elsewhere", vault + "/records")
+        rename(vault + "/era-1/records", directory.path + "/elsewhere")
+        symlink(directory.path + "/elsewhere", vault + "/era-1/records")
         for attempt in [{ _ = try load("a", from: module()) }, { try save("a", in: module()) }] {
             #expect(throws: TokenKeepError.self, performing: attempt)
         }
@@ -176,9 +204,9 @@ import TokenKeepCore
 
     @Test func passesOverWhatIsNoRecord() throws {
         try save("a", in: module())
-        let name = try #require(directory.names(in: "vault/records").first)
+        let name = try #require(directory.names(in: "vault/era-1/records").first)
         for junk in ["\(name).tmp", "\(name).corrupt-1", "README", name.uppercased() + "0", "x" + name.dropFirst()] {
-            directory.write([0], to: "vault/records/\(junk)")
+            directory.write([0], to: "vault/era-1/records/\(junk)")
         }
         let listing = try module().list(namespace: "", service: nil, call)
         #expect(listing.items.count == 1)
@@ -189,7 +217,7 @@ import TokenKeepCore
 
     @Test func waitsForALockUntilItsDeadlineAndNoLonger() throws {
         try save("a", in: module())
-        let opened = try #require(try Vault(arena: SecretArena(), path: vault).open())
+        let opened = try #require(try records().open())
         let lock = try VaultLock(.whole, of: opened.directory, call)
         let short = CallContext(deadline: Deadline(milliseconds: 50))
         let request = try SaveRequest(name: ItemName(service: "s", account: "a"), secret: SecretBytes("new"))
@@ -203,7 +231,7 @@ import TokenKeepCore
 
     @Test func aLockThatIsGrantedToACancelledCallIsLetGo() throws {
         try save("a", in: module())
-        let opened = try #require(try Vault(arena: SecretArena(), path: vault).open())
+        let opened = try #require(try records().open())
         let cancellation = Cancellation()
         cancellation.cancel()
         let cancelled = CallContext(deadline: Deadline(milliseconds: 1000, cancellation: cancellation))
@@ -216,15 +244,19 @@ import TokenKeepCore
     /// Who asks the user holds nobody off the item, and only one asks.
     @Test func oneMayAskAtATime() throws {
         try save("a", in: module())
-        let (vault, name) = (Vault(arena: SecretArena(), path: vault), try ItemName(service: "s", account: "a"))
-        let right = try #require(try vault.beginAsking(name))
-        #expect(vault.isAsking(name))
-        let second = try vault.beginAsking(name)
+        let records = records()
+        let right = try #require(try item("a", records).beginAsking())
+        #expect(try item("a", records).isAsked)
+        let second = try item("a", records).beginAsking()
         #expect(second == nil)
-        #expect(try !vault.isAsking(ItemName(service: "s", account: "b")))
-        let opened = try #require(try vault.open())
+        #expect(try !item("b", records).isAsked)
+        let opened = try #require(try records.open())
         try VaultLock(.whole, of: opened.directory, CallContext(deadline: Deadline(milliseconds: 0))).release()
         right.end()
-        #expect(!vault.isAsking(name))
+        #expect(try !item("a", records).isAsked)
+    }
+
+    private func item(_ account: String, _ records: Records) throws -> ItemTransaction {
+        try records.begin(ItemName(service: "s", account: account), call)
     }
 }

@@ -4,7 +4,6 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 @Suite struct VaultLockTests {
@@ -13,10 +12,10 @@ import TokenKeepCore
         let world = LockedVault(keyringObstacle: "this is a test")
         try world.save("ann")
         let name = try ItemName(service: "s", account: "ann")
-        let opened = try #require(try world.vault.open())
-        let fileName = opened.keys.fileName(of: name)
-        let hold = try #require(try world.vault.hold(name, world.call))
-        let second = try VaultLock(trying: .item(name: fileName), of: opened.directory)
+        let opened = try #require(try world.records.open())
+        let id = opened.keys.journal.id(of: name)
+        let item = try world.records.begin(name, world.call)
+        let second = try VaultLock(trying: .item(id: id), of: opened.directory)
         #expect(second == nil)
         let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init).filter
         {
@@ -24,8 +23,10 @@ import TokenKeepCore
         }.map { dup($0) }
         defer { for copy in copies { close(copy) } }
         #expect(!copies.isEmpty)
-        hold.end()
-        let lock = try #require(try VaultLock(trying: .item(name: fileName), of: opened.directory))
+        end(item)
+        let lock = try #require(try VaultLock(trying: .item(id: id), of: opened.directory))
         lock.release()
     }
+
+    private func end(_ item: consuming ItemTransaction) {}
 }

@@ -4,14 +4,14 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 /// A vault as a vector describes it: what is loaded, what comes of it, and every file.
 struct Vector: CustomTestStringConvertible, Sendable {
     let testDescription: String
     var fields: [String: String] = [:]
-    var files: [(path: String, bytes: [UInt8])] = []
+    /// Every file; the bytes of a symbolic link are its target.
+    var files: [(path: String, bytes: [UInt8], isLink: Bool)] = []
 
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors/vault")
 
@@ -36,28 +36,41 @@ struct Vector: CustomTestStringConvertible, Sendable {
         }
         while !rest.isEmpty {
             let words = line().split(separator: " ")
-            guard words.count == 3, words[0] == "---", let length = Int(words[2]) else { return }
-            files.append((String(words[1]), Array(rest.prefix(length))))
+            guard words.count == 3, words[0] == "---" || words[0] == "-->", let length = Int(words[2]) else { return }
+            files.append((String(words[1]), Array(rest.prefix(length)), words[0] == "-->"))
             rest = rest.dropFirst(length + 1)
         }
     }
 
     /// Writes the vault's files.
     func unpack(into directory: TemporaryDirectory) {
-        for folder in Set(files.map { ($0.path as NSString).deletingLastPathComponent } + ["", "records"]).sorted() {
-            mkdir(directory.path + "/vault/" + folder, 0o700)
+        var folders = Set(files.map { ($0.path as NSString).deletingLastPathComponent })
+        for era in folders.compactMap({ $0.split(separator: "/").first }) { folders.formUnion(["\(era)", "\(era)/records"]) }
+        for folder in folders.union([""]).sorted() { mkdir(directory.path + "/vault/" + folder, 0o700) }
+        for file in files {
+            let path = "vault/" + file.path
+            guard file.isLink else { directory.write(file.bytes, to: path); continue }
+            symlink(String(decoding: file.bytes, as: UTF8.self), "\(directory.path)/\(path)")
         }
-        for file in files { directory.write(file.bytes, to: "vault/" + file.path) }
     }
 
     /// The files as they are in the directory now.
     func isUnchanged(in directory: TemporaryDirectory) -> Bool {
-        files.allSatisfy { directory.read("vault/" + $0.path) == $0.bytes }
+        files.allSatisfy { file in
+            guard file.isLink else { return directory.read("vault/" + file.path) == file.bytes }
+            let path = directory.path + "/vault/" + file.path
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+            return target == String(decoding: file.bytes, as: UTF8.self)
+        }
     }
 
     /// The vault, which shares its keys with those of other vectors: what one unlocks must stay locked for the others.
-    func vault(in directory: TemporaryDirectory) -> Vault {
-        Vault(arena: SecretArena(), path: directory.path + "/vault", keyringObstacle: "this is a test")
+    func records(in directory: TemporaryDirectory) throws -> Records {
+        let keys = ClassKeyStore(obstacle: "this is a test")
+        let opener = VaultOpener(path: directory.path + "/vault", residentKeys: keys)
+        guard let encoded = fields["trust-base64"], let trust = HeaderTrust(payload: encoded) else { return Records(opener) }
+        try keys.setTrust(trust, of: try #require(try opener.vaultID()))
+        return Records(opener)
     }
 
     /// The name of the item that is loaded.
@@ -88,21 +101,46 @@ struct Vector: CustomTestStringConvertible, Sendable {
         let flags = ItemFlags(rawValue: try #require(UInt32(words[1])))
         let holders = try words.dropFirst(2).map { word in
             let parts = word.split(separator: "/", omittingEmptySubsequences: false)
-            try #require(parts.count == 3)
-            let machine = try #require(RecordNames.name(ofFile: String(parts[0])))
+            try #require(parts.count == 4)
+            let machine = try #require(Hexadecimal.bytes(String(parts[0]), count: 16))
             let keyIDs = try parts[2].split(separator: ",").map { try #require(UInt64($0, radix: 16)) }
-            return SealedNote.Holder(module: String(parts[1]), machine: machine, keyIDs: keyIDs)
+            let fingerprints = try parts[3].split(separator: ",").map {
+                try #require(Hexadecimal.bytes(String($0), count: 16))
+            }
+            return SealedNote.Holder(
+                module: String(parts[1]), machine: machine, keyIDs: keyIDs, fingerprints: fingerprints)
         }
         return SealedNote(name: try name(), level: level, flags: flags, holders: holders)
     }
 
-    /// Unlocks the vault where the vector says by what.
-    func unlock(_ vault: Vault) throws(TokenKeepError) -> PresenceGrant? {
+    /// The file inside the item's record of kind 4; nil if there is none, or it cannot be opened.
+    var carried: [UInt8]? { fields["carried-base64"].flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
+
+    /// Unlocks the vault if the vector says with what.
+    func unlock(_ records: Records, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant? {
+        let (type, typed): (KnownSlot.SlotType, SecretBytes)
         if let password = fields["password-base64"].flatMap({ Data(base64Encoded: $0) }) {
-            return try vault.unlock(SecretBytes(bytes: password)).presence
+            (type, typed) = (.password, try SecretBytes(bytes: password))
+        } else if let code = fields["code"] {
+            (type, typed) = (.recovery, try RecoveryCode.normalized(SecretBytes(code)))
+        } else {
+            return nil
         }
-        guard let code = fields["code"], let opened = try vault.open() else { return nil }
-        let normalized = try RecoveryCode.normalized(SecretBytes(code), in: vault.arena)
-        return vault.keep(try vault.openSlot(.recovery, with: normalized, opened.keys), of: opened).presence
+        guard let vault = try records.open() else { return nil }
+        try records.testify(vault)
+        let passwords = VaultPasswords(records.opener)
+        let unlocked = try passwords.open(type, with: typed, vault, call)
+        try passwords.keep(unlocked)
+        return unlocked.presence
+    }
+}
+
+extension HeaderTrust {
+    /// What the kernel's trust key holds; nil if it breaks the rules.
+    fileprivate init?(payload encoded: String) {
+        guard let bytes = Data(base64Encoded: encoded),
+            let trust = try? Array(bytes).lent({ bytes throws(FormatFault) in try HeaderTrust.parse(bytes) })
+        else { return nil }
+        self = trust
     }
 }

@@ -4,14 +4,14 @@ import Testing
 import TokenKeepCore
 
 @testable import TokenKeepKeys
-
 @testable import TokenKeepRecords
 
 @Suite struct WatchedPathTests {
     private let directory = TemporaryDirectory()
 
     private func watch(_ vault: String) throws -> VaultWatch {
-        try VaultWatch(Vault(arena: SecretArena(), path: "\(directory.path)/\(vault)"))
+        try VaultWatch(
+            Records(VaultOpener(path: "\(directory.path)/\(vault)", residentKeys: ClassKeyStore(obstacle: "a test"))))
     }
 
     /// Whether the kernel tells this process what is made in a directory.

@@ -1,20 +1,28 @@
 """Files of an earlier era that no key opened, sealed whole. Under the NAME of an item they are damage of this item alone."""
 
+import struct
 from dataclasses import replace
 
-from cases_common import ALSO_BERT, ANNA, VAULT, base_files, path_of, vector
+from cases_common import ALSO_BERT, ANNA, BERT, VAULT, base_files, path_of, vector
 from cases_sealed import SealedPlan
 from record_writer import RecordPlan
+from vault_primitives import length_prefixed
 from vault_writer import VaultPlan, new_key
 
 DAMAGED = RecordPlan(VaultPlan("an earlier era"), ANNA).data()[:-1]
 
 
-class CarriedPlan(SealedPlan):
-    """The file that holds `content`."""
+def with_names(content, item=ANNA):
+    """What is sealed: the item's names, as far as they are known, and the file."""
+    names = length_prefixed([name.encode("utf-8") for name in item.names()]) if item else b""
+    return struct.pack("<I", len(names)) + names + content
 
-    def __init__(self, content, class_key=None, **prefix):
-        item = replace(ANNA, secret=content, **({"level": prefix["level"]} if "level" in prefix else {}))
+
+class CarriedPlan(SealedPlan):
+    """The file that holds `content` behind Anna's names, or `plain` as it is."""
+
+    def __init__(self, content, class_key=None, plain=None, **prefix):
+        item = replace(ANNA, secret=with_names(content) if plain is None else plain, **({"level": prefix["level"]} if "level" in prefix else {}))
         own = {"kind": 4, "name": bytes.fromhex(VAULT.name_of(*ANNA.names()))}
         super().__init__(VAULT, item, class_key or VAULT.class_keys[2], **(own | prefix))
 
@@ -31,7 +39,18 @@ def cases():
         yield case(word, CarriedPlan(content).data(), comment, content)
     within = CarriedPlan(DAMAGED).data()
     yield case("-twice", CarriedPlan(within).data(), "What was carried over is carried over.", within)
-    aside = base_files() | {path_of(ANNA) + ".corrupt-1": CarriedPlan(DAMAGED).data()}
+    plain = {
+        "-nothing-at-all": b"",
+        "-names-shorter-than-they-say": struct.pack("<I", 5) + b"abcd",
+        "-names-of-another": with_names(DAMAGED, BERT),
+        "-names-missing": with_names(DAMAGED, None),
+        "-names-lengths": struct.pack("<I", 13) + bytes(13) + DAMAGED,
+        "-names-only": with_names(b""),
+    }
+    for word, content in plain.items():
+        comment = f"A file is carried over, and in its box stand other names: {word[1:].replace('-', ' ')}."
+        yield case(word, CarriedPlan(b"", plain=content).data(), comment, b"" if word == "-names-only" else None)
+    aside = base_files() | {path_of(ANNA) + ".corrupt-1": CarriedPlan(b"", plain=with_names(DAMAGED, None)).data()}
     comment = "A file that was set aside is carried over: there is no such item."
     yield vector("not-found-carried-over-aside", "NOT_FOUND", comment, ANNA, aside, also=ALSO_BERT)
     wrong = {

@@ -107,6 +107,7 @@ def length_cases():
         "record-box-border-shifted",
         shifted,
         "The lengths sum to the file's, the border between metadata and secret is a byte off.",
+        is_refused=True,
     )
     wrapping = plan.data(metadata_length=0xFFFFFFFF, secret_length=true["secret"] + true["metadata"] + 1)
     yield record_case(
@@ -120,7 +121,7 @@ def length_cases():
 
 
 def key_id_cases():
-    """A class key that stands nowhere in the header makes a reader refuse the header: Bert is not readable either."""
+    """A key that stands nowhere in the header makes a reader refuse the header: Bert is not readable either."""
     plans = {
         "unknown-class-key-id": (Key(2, 0x4242, VAULT.class_keys[2].secret), "an unknown class key id"),
         "lost-class-key": (new_key("a lost class key", 2), "a class key that the header does not hold"),
@@ -132,15 +133,15 @@ def key_id_cases():
         yield record_case("record-" + word, data, f"The record of level 2 names {what}.", is_refused=True)
     unknown = Key(17, 0x4242, VAULT.metadata_key.secret)
     data = RecordPlan(VAULT, ANNA, metadata_key=unknown).data()
-    yield record_case("record-unknown-metadata-key-id", data, "The record names an unknown metadata key id.")
+    yield record_case("record-unknown-metadata-key-id", data, "The record names an unknown metadata key id.", is_refused=True)
     data = RecordPlan(VAULT, ANNA, metadata_key=VAULT.class_keys[2]).data()
     comment = "The metadata are sealed under the class key, and the record names it."
-    yield record_case("record-class-key-as-metadata-key", data, comment)
+    yield record_case("record-class-key-as-metadata-key", data, comment, is_refused=True)
     for field in ("metadata_key_id", "class_key_id"):
         word = field.replace("_", "-")
         data = RecordPlan(VAULT, ANNA, **{field: 0}).data()
         comment = f"The {word} of a record with boxes is 0; the boxes are sealed for it."
-        yield record_case(f"record-{word}-0", data, comment, is_refused=field == "class_key_id")
+        yield record_case(f"record-{word}-0", data, comment)
     old = new_key("a retiring class 2", 2, RETIRING)
     slots = [VAULT.keyfile_slot(keys=[*VAULT.keys(), old])]
     files = era_files(slots=slots, items=[BERT]) | {path_of(ANNA): RecordPlan(VAULT, ANNA, class_key=old).data()}
@@ -173,6 +174,7 @@ def swapped_box_cases():
             f"record-{box}-of-another-record-state-sealed-again",
             plan.data(),
             f"Anna's record has the {box} box of Bert's and a state that fits.",
+            is_refused=box == "metadata",
         )
     plan, other = RecordPlan(VAULT, ANNA), RecordPlan(VAULT, BERT)
     plan.metadata_box, plan.secret_box = other.metadata_box, other.secret_box
@@ -180,6 +182,7 @@ def swapped_box_cases():
         "record-metadata-and-secret-of-another-record-state-sealed-again",
         plan.data(),
         "Anna's record has both boxes of Bert's and a state that fits.",
+        is_refused=True,
     )
     both = base_files()
     both[path_of(ANNA)], both[path_of(BERT)] = RecordPlan(VAULT, BERT).data(), RecordPlan(VAULT, ANNA).data()
@@ -236,7 +239,7 @@ def level_cases():
         plan = RecordPlan(VAULT, item)
         plan.metadata_box, plan.secret_box = old.metadata_box, old.secret_box
         comment = f"The {word} is changed, the state is sealed again, the other boxes are not."
-        yield record_case(f"record-{word}-changed-state-sealed-again", plan.data(), comment)
+        yield record_case(f"record-{word}-changed-state-sealed-again", plan.data(), comment, is_refused=True)
         plan = RecordPlan(VAULT, item)
         plan.secret_box = old.secret_box
         comment = f"The {word} is changed, state and metadata are sealed again, the secret is not."
@@ -245,7 +248,7 @@ def level_cases():
         plan.metadata_box = old.metadata_box
         plan.seal_secret()
         comment = f"The {word} is changed, state and secret are sealed again, the metadata are not."
-        yield record_case(f"record-{word}-changed-state-secret-sealed-again", plan.data(), comment)
+        yield record_case(f"record-{word}-changed-state-secret-sealed-again", plan.data(), comment, is_refused=True)
         old_version = encode_fields(old_item.metadata_pairs(VAULT))
         data = RecordPlan(VAULT, item, metadata=old_version).data()
         comment = f"The {word} is changed and all is sealed again, but the version is that of the old {word}."

@@ -3,69 +3,93 @@
 import struct
 
 from cases_attacks import HIS_HEADER_KEY, his
-from cases_common import ANNA, PASSWORD, era_files, flipped, locked_case, vector
+from cases_common import ANNA, PASSWORD, era_files, locked_case, vector
 from vault_primitives import hash_bytes
 from vault_writer import VaultPlan
 
-NO_KEY = bytes(32)
+OTHER_KEY = bytes(32)
+PATH = "/home/anna/.local/share/tokenkeep".encode("ascii")
 
 
-def entry(header, header_key=NO_KEY, era=1, epoch=1):
+def entry(header, header_key=OTHER_KEY, era=1, epoch=1):
     return struct.pack("<QQ", era, epoch) + hash_bytes(32, None, header) + header_key
+
+
+def trusted(*entries, path=PATH):
+    """What the kernel's trust key holds."""
+    return bytes([len(entries)]) + b"".join(entries) + path
 
 
 def cases():
     yield from header_cases()
+    yield from payload_cases()
     yield from attack_cases()
     yield from era_cases()
     yield from open_cases()
 
 
-def case(name, comment, expect, epoch, trusted_epoch, keeps_key, key=None, slots=None):
+def case(name, comment, expect, epoch, trusted_epoch, header_key=None, slots=None, entry_key=None):
     """The trust key knows a header of `trusted_epoch`, the files have one of `epoch`. Nobody types the password: LOCKED says
-    that the header is taken."""
+    that the header is taken. `header_key` makes MAC B, `entry_key` stands in the entry; both are the vault's if not given."""
     vault = VaultPlan("trust")
     own = [vault.password_slot(PASSWORD)]
-    trusted = vault.header_fields(own, trusted_epoch).data
+    known = vault.header_fields(own, trusted_epoch).data
     slots = slots(vault) if slots else [*own, (5, b"another")]
-    there = vault.header_fields(slots, epoch, header_key=key or vault.header_key).data
-    trust = entry(trusted, vault.header_key.secret if keeps_key else NO_KEY, epoch=trusted_epoch)
+    there = vault.header_fields(slots, epoch, header_key=header_key or vault.header_key).data
+    trust = trusted(entry(known, entry_key or vault.header_key.secret, epoch=trusted_epoch))
     changes = {"header": there, "header.2": there}
     return locked_case("trust-" + name, own, comment, expect, changes, vault, trust=trust)
 
 
 def header_cases():
-    for word, keeps_key in (("unlocked", True), ("locked", False)):
-        what = "with the header key" if keeps_key else "without the header key"
-        for name, epoch, expect in (("higher", 6, "LOCKED"), ("same", 5, "LOCKED"), ("lower", 4, "CORRUPT")):
-            comment = f"Another header of epoch {epoch} with a right MAC B; the entry has epoch 5, {what}."
-            yield case(f"{name}-epoch-{word}", comment, expect, epoch, 5, keeps_key)
-        vault = VaultPlan("trust")
-        slots = [vault.password_slot(PASSWORD)]
-        trust = entry(vault.header_fields(slots).data, vault.header_key.secret if keeps_key else NO_KEY)
-        comment = f"The header has the entry's hash, {what}."
-        yield locked_case(f"trust-same-header-{word}", slots, comment, "LOCKED", vault=vault, trust=trust)
-        higher = trust[:8] + struct.pack("<Q", 9) + trust[16:]
-        comment = f"The header has the entry's hash; the entry has a higher epoch, {what}."
-        yield locked_case(f"trust-same-header-epoch-higher-{word}", slots, comment, "LOCKED", vault=vault, trust=higher)
-    wrong = flipped(trust[:48] + vault.header_key.secret, 48)
-    comment = "The header has the entry's hash, and the entry has another header key: the hash is enough."
-    yield locked_case("trust-same-header-other-key", slots, comment, "LOCKED", vault=vault, trust=wrong)
+    for name, epoch, expect in (("higher", 6, "LOCKED"), ("same", 5, "LOCKED"), ("lower", 4, "CORRUPT")):
+        comment = f"Another header of epoch {epoch} with a right MAC B; the entry has epoch 5."
+        yield case(f"{name}-epoch", comment, expect, epoch, 5)
+    comment = "Another header of a higher epoch with a right MAC B; the entry has another header key."
+    yield case("higher-epoch-other-key", comment, "CORRUPT", 6, 5, entry_key=OTHER_KEY)
+    vault = VaultPlan("trust")
+    slots = [vault.password_slot(PASSWORD)]
+    right = entry(vault.header_fields(slots).data, vault.header_key.secret)
+    same = {
+        "": (right, "The header has the entry's hash."),
+        "-epoch-higher": (right[:8] + struct.pack("<Q", 9) + right[16:], "The same; the entry has a higher epoch."),
+        "-other-key": (right[:48] + OTHER_KEY, "The same; the entry has another header key: the hash is enough."),
+    }
+    for word, (content, comment) in same.items():
+        yield locked_case("trust-same-header" + word, slots, comment, "LOCKED", vault=vault, trust=trusted(content))
+
+
+def payload_cases():
+    """A trust key that breaks the rules counts as none."""
+    vault = VaultPlan("trust")
+    slots = [vault.password_slot(PASSWORD)]
+    newer = entry(vault.header_fields(slots, 5).data, vault.header_key.secret, epoch=5)
+    broken = {
+        "empty": b"",
+        "no-entries": trusted(),
+        "three-entries": trusted(newer, newer, newer),
+        "entry-short": trusted(newer, path=b"")[:-1],
+        "two-entries-second-missing": b"\2" + newer,
+        "path-no-utf8": trusted(newer, path=b"/\xff"),
+    }
+    for word, content in broken.items():
+        comment = f"The entry's epoch is higher than the header's, and the trust key breaks a rule: {word.replace('-', ' ')}."
+        yield locked_case("trust-key-" + word, slots, comment, "LOCKED", vault=vault, trust=content)
+    comment = "The entry's epoch is higher than the header's; the path behind it is empty."
+    yield locked_case("trust-key-no-path", slots, comment, "CORRUPT", vault=vault, trust=trusted(newer, path=b""))
 
 
 def attack_cases():
     """MAC A is right."""
-    comment = "Another header whose MAC B is under another key, and the entry has the header key."
-    yield case("mac-b-wrong-unlocked", comment, "CORRUPT", 6, 5, True, HIS_HEADER_KEY)
-    comment = "The same without the header key: nobody can check MAC B yet."
-    yield case("mac-b-wrong-locked", comment, "LOCKED", 6, 5, False, HIS_HEADER_KEY)
+    comment = "Another header whose MAC B is under another key."
+    yield case("mac-b-wrong", comment, "CORRUPT", 6, 5, HIS_HEADER_KEY)
     his_password = lambda vault: [his(vault).password_slot(b"his")]
     comment = "A password slot of the attacker's takes the place of the right one."
-    yield case("password-slot-of-his", comment, "CORRUPT", 6, 5, True, HIS_HEADER_KEY, his_password)
+    yield case("password-slot-of-his", comment, "CORRUPT", 6, 5, HIS_HEADER_KEY, his_password)
     his_keyfile = lambda vault: [his(vault).keyfile_slot()]
     key = his(VaultPlan("trust")).header_key
     comment = "A keyfile slot of the attacker's takes the place of the password slot, and both MACs fit that."
-    yield case("keyfile-slot-of-his", comment, "CORRUPT", 6, 5, True, key, his_keyfile)
+    yield case("keyfile-slot-of-his", comment, "CORRUPT", 6, 5, key, his_keyfile)
 
 
 def era_cases():
@@ -74,14 +98,14 @@ def era_cases():
     slots = [second.password_slot(PASSWORD)]
     files = era_files(second, slots, [ANNA])
     first_entry, second_entry = entry(header), entry(files["header"], era=2)
-    entries = {"first": (first_entry + second_entry, "LOCKED"), "last": (second_entry + first_entry, "LOCKED")}
-    entries |= {"missing": (first_entry, "CORRUPT"), "missing-of-two": (first_entry + entry(header, era=3), "CORRUPT")}
-    for word, (trust, expect) in entries.items():
-        comment = f"The second era is in force; the trust key has {len(trust) // 80} entries."
-        yield vector(f"trust-era-{word}", expect, comment, ANNA, files, era=2, trust=trust)
+    entries = {"first": ([first_entry, second_entry], "LOCKED"), "last": ([second_entry, first_entry], "LOCKED")}
+    entries |= {"missing": ([first_entry], "CORRUPT"), "missing-of-two": ([first_entry, entry(header, era=3)], "CORRUPT")}
+    for word, (known, expect) in entries.items():
+        comment = f"The second era is in force; the number of entries in the trust key is {len(known)}."
+        yield vector(f"trust-era-{word}", expect, comment, ANNA, files, era=2, trust=trusted(*known))
     older = era_files(vault, [vault.keyfile_slot()], [ANNA])
     comment = "The first era is put back, and the trust key knows the second alone. No password was set in the first."
-    yield vector("trust-older-era", "CORRUPT", comment, ANNA, older, trust=second_entry)
+    yield vector("trust-older-era", "CORRUPT", comment, ANNA, older, trust=trusted(second_entry))
 
 
 def open_cases():
@@ -89,11 +113,11 @@ def open_cases():
     vault = VaultPlan("trust and unlock")
     slots = [vault.password_slot(PASSWORD)]
     header = vault.header_fields(slots).data
-    trust = entry(header, vault.header_key.secret)
+    trust = trusted(entry(header, vault.header_key.secret))
     comment = "The password is typed, and the header has the entry's hash."
     yield locked_case("valid-trust-unlocked", slots, comment, "OK", vault=vault, password=PASSWORD, trust=trust)
     newer = vault.header_fields(slots, epoch=2).data
-    trust = entry(newer, vault.header_key.secret, epoch=2)
+    trust = trusted(entry(newer, vault.header_key.secret, epoch=2))
     comment = "The password is typed, and the header is older than the entry."
     yield locked_case("trust-older-header-password", slots, comment, "CORRUPT", vault=vault, password=PASSWORD, trust=trust)
     comment = "The password is typed, the header is older than the entry, and header.2 is the right one: it is no help."

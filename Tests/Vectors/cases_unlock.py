@@ -45,12 +45,12 @@ def password_cases():
     beside = lambda vault: [SlotPlan(vault.keys(), bytes(64), SLOT_DEVICE, 10), vault.password_slot(PASSWORD), (5, b"later")]
     comment = "A device slot and one of an unknown type stand beside the password slot."
     yield case("valid-password-beside-device-and-unknown-slots", comment, slots=beside)
-    for word, password in {"another": b"another", "longer": PASSWORD + b"\n", "empty": b""}.items():
+    for word, password in {"another": b"another", "longer": PASSWORD + b"\n"}.items():
         yield case(f"denied-password-{word}", "The password is another.", "DENIED", password=password)
     comment = "A recovery code is typed for a password."
     yield case("denied-password-of-recovery-slot", comment, "DENIED", with_code, normalized_code(CODE))
     open_to_keyfile = lambda vault: [vault.keyfile_slot()]
-    yield case("denied-without-password", "A password is typed where none is set.", "DENIED", open_to_keyfile)
+    yield case("unsupported-without-password", "A password is typed where none is set.", "UNSUPPORTED", open_to_keyfile)
     vault = VaultPlan("denied-password-of-second-copy")
     newer = vault.header_fields([vault.password_slot(PASSWORD)], epoch=2).data
     comment = "A change of the password ended between the two headers: header still has the old one."
@@ -102,7 +102,7 @@ def recovery_cases():
     other = lambda vault: [vault.password_slot(b"forgotten"), vault.recovery_slot(b"0" * 30)]
     yield case("denied-code", "The recovery code is another.", "DENIED", other, None, code=CODE)
     comment = "A recovery code is typed where there is none."
-    yield case("denied-code-without-recovery-slot", comment, "DENIED", password=None, code=CODE)
+    yield case("unsupported-code-without-recovery-slot", comment, "UNSUPPORTED", password=None, code=CODE)
 
 
 def commitment_cases():

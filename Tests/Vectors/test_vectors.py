@@ -37,13 +37,14 @@ def in_vector(note):
 
 
 def carried_over(directory, names):
-    """The bytes in the item's record, which is of kind 4; None if they cannot be had."""
+    """The file in the item's record, which is of kind 4; None if it cannot be had."""
     reader = VaultReader(directory)
     name = item_name(reader.header.name_key, *names)
     try:
-        return open_carried_over(reader, name, reader.read("records/" + name, RECORD_MAXIMUM + 1))
+        own_names, content = open_carried_over(reader, name, reader.read("records/" + name, RECORD_MAXIMUM + 1))
     except VaultError:
         return None
+    return content if own_names == names else None
 
 
 def export_failures(vector):

@@ -18,7 +18,7 @@ from vault_keys import (
     parse_slot,
     wrapped_key_data,
 )
-from vault_primitives import Corrupt, Cursor, Denied, hash_bytes, open_box, subkey
+from vault_primitives import Corrupt, Cursor, Denied, Unsupported, hash_bytes, open_box, subkey
 
 HEADER_MAXIMUM = 65536
 HEADER_HEAD = 216
@@ -30,6 +30,10 @@ TRUST_ENTRY = 80
 class Refused(Corrupt):
     """Somebody without the password wrote the header: MAC B, the kernel's trust key or a record says so. `header.2` does not
     take its place."""
+
+
+class NoSlot(Unsupported):
+    """A password, or a recovery code, is typed where no slot takes one."""
 
 
 @dataclass
@@ -104,9 +108,24 @@ def open_keyfile_key(keyfile, purpose, key_id, box, where):
     return open_box(keyfile.wrapping_key(), data, box, f"{where}, key of purpose {purpose}")
 
 
+def trust_entries(trust):
+    """The entries in the kernel's trust key; None if it breaks the rules, and so counts as no key."""
+    count = trust[0] if trust else 0
+    end = 1 + count * TRUST_ENTRY
+    try:
+        trust[end:].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if count not in (1, 2) or len(trust) < end:
+        return None
+    return [trust[place : place + TRUST_ENTRY] for place in range(1, end, TRUST_ENTRY)]
+
+
 def check_trust(header, era, trust, where):
-    """`trust`: the entries in the kernel's trust key."""
-    entries = [trust[place : place + TRUST_ENTRY] for place in range(0, len(trust), TRUST_ENTRY)]
+    """`trust`: what the kernel's trust key holds."""
+    entries = trust_entries(trust)
+    if entries is None:
+        return
     entry = next((entry for entry in entries if entry[:8] == struct.pack("<Q", era)), None)
     if entry is None:
         raise Refused(where, f"era {era} is not trusted")
@@ -115,7 +134,7 @@ def check_trust(header, era, trust, where):
         return
     if header.epoch < epoch:
         raise Refused(where, f"epoch {header.epoch} after epoch {epoch}")
-    if any(header_key) and not has_mac_b(header, header_key):
+    if not has_mac_b(header, header_key):
         raise Refused(where, "MAC B is not that of the header key that is trusted")
 
 
@@ -123,15 +142,19 @@ def has_mac_b(header, header_key):
     return hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:])
 
 
-def open_slots(header, keyfile, where, password=None, code=None):
-    """Opens the keyfile slot, if there is one, and those of a password and of a recovery code that are given."""
+def open_keyfile_slot(header, keyfile, where):
+    """Opens the keyfile slot, if there is one."""
     if not header.has_password():
         open_slot(header, keyfile, header.slot(SLOT_KEYFILE), keyfile.derived(), where)
+
+
+def open_typed_slots(header, keyfile, where, password=None, code=None):
+    """Opens the slots of a password and of a recovery code that are given."""
     for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
         if secret is not None:
             slot = header.slot(slot_type)
             if slot is None:
-                raise Denied(where, f"there is no slot of type {slot_type}")
+                raise NoSlot(where, f"there is no slot of type {slot_type}")
             open_slot(header, keyfile, slot, slot.derived(secret), where)
 
 

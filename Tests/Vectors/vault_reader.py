@@ -20,8 +20,8 @@ from vault_format import (
     parse_record,
     parse_state,
 )
-from vault_header import HEADER_MAXIMUM, Refused, check_trust, open_slots, parse_header
-from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, parse_keyfile
+from vault_header import HEADER_MAXIMUM, NoSlot, Refused, check_trust, open_keyfile_slot, open_typed_slots, parse_header
+from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, RETIRING, parse_keyfile
 from vault_primitives import Corrupt, Denied, Locked, NotFound, VaultError, hash_bytes, open_box
 
 ERA_NAME = re.compile(r"era-([1-9][0-9]{0,18})")
@@ -96,19 +96,20 @@ class VaultReader:
         header = parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name)
         if self.trust is not None:
             check_trust(header, self.era, self.trust, name)
+        open_keyfile_slot(header, self.keyfile, name)
         if self.password is not None or self.code is not None or not header.has_password():
             self.hear_testimony(header, name)
-        open_slots(header, self.keyfile, name, self.password, self.code)
+        open_typed_slots(header, self.keyfile, name, self.password, self.code)
         return header
 
     def read_header(self):
-        """`header`; `header.2` if the first fails in any way but that it is refused or the password is wrong."""
+        """`header`; `header.2` if the first fails in any way but that it is refused or the password opens no slot."""
         failures = []
         for name in ("header", "header.2"):
             try:
                 self.header = self.read_header_copy(name)
                 return
-            except (Refused, Denied):
+            except (Refused, Denied, NoSlot):
                 raise
             except NotFound:
                 continue
@@ -117,18 +118,44 @@ class VaultReader:
         raise failures[0] if failures else Corrupt("header", "missing in the era in force")
 
     def hear_testimony(self, header, where):
+        """The records that are of this vault and era by their prefixes are heard."""
+        opened = closed = 0
         for name in self.record_names():
-            if self.testifies(name, header):
-                raise Refused(where, f"records/{name} names a class key that it does not have")
+            prefix = self.read_witness(name, header)
+            if prefix is None:
+                continue
+            try:
+                open_state(prefix, header.name_key, "records/" + name)
+            except VaultError:
+                closed += 1
+                continue
+            opened += 1
+            if not self.fits(prefix, header, "records/" + name):
+                raise Refused(where, f"records/{name} was written under another one")
+        if closed >= 2 and not opened:
+            raise Refused(where, "the state box of no record opens")
 
-    def testifies(self, name, header):
+    def read_witness(self, name, header):
         where = "records/" + name
         try:
             prefix = parse_record(self.read(where, RECORD_MAXIMUM + 1), name, self.keyfile.vault_id, where)
-            open_state(prefix, header.name_key, where)
         except VaultError:
+            return None
+        is_retiring = header.wrapped.get((prefix.level, prefix.class_key_id)) == RETIRING
+        return None if is_retiring or prefix.era != self.era else prefix
+
+    def fits(self, prefix, header, where):
+        """Whether a record whose state box opens can have been written under the header."""
+        if prefix.level == 0:
+            return True
+        metadata_name = (PURPOSE_METADATA, prefix.metadata_key_id)
+        if (prefix.level, prefix.class_key_id) not in header.wrapped or metadata_name not in header.wrapped:
             return False
-        return prefix.level != 0 and (prefix.level, prefix.class_key_id) not in header.wrapped
+        key = header.opened.get(metadata_name)
+        try:
+            return key is None or open_box(key, prefix.metadata_data(), prefix.metadata_box, where) is not None
+        except Corrupt:
+            return False
 
     def load(self, namespace, service, account):
         """The item with its secret."""

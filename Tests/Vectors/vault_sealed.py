@@ -7,10 +7,11 @@ from vault_format import (
     SECRET_BOX_MAXIMUM,
     NotOfThisHeader,
     item_id,
+    parse_names,
     parse_one_box,
 )
 from vault_keys import CURRENT, RETIRING
-from vault_primitives import Corrupt, Locked, open_box
+from vault_primitives import Corrupt, Cursor, Locked, open_box
 
 
 def open_sealed(reader, names, level, flags, data):
@@ -44,7 +45,8 @@ def open_with_any(keys, prefix, where):
 
 
 def open_carried_over(reader, name, data):
-    """The bytes of a file that no key of an earlier era opened. `name`: the NAME in the name of the file that holds `data`."""
+    """A file that no key of an earlier era opened: (its item's names or None, its bytes). `name`: the NAME in the name of
+    the file that holds `data`."""
     where = "carried over " + name
     prefix = parse_one_box(data, KIND_CARRIED_OVER, name, reader.keyfile.vault_id, CARRIED_OVER_MAXIMUM, where)
     if (prefix.level, prefix.flags, prefix.era) != (2, 0, reader.era):
@@ -52,4 +54,6 @@ def open_carried_over(reader, name, data):
     class_key = reader.key(2, prefix.class_key_id, where, {CURRENT})
     if class_key is None:
         raise Locked(where, "its key is in no slot that could be opened")
-    return open_box(class_key, prefix.secret_data(), prefix.secret_box, where)
+    cursor = Cursor(open_box(class_key, prefix.secret_data(), prefix.secret_box, where), where)
+    parts = cursor.take(cursor.integer(4))
+    return (parse_names(parts, where) if parts else None), cursor.take(cursor.left())

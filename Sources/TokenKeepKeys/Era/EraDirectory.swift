@@ -125,7 +125,12 @@ extension VaultDirectory {
         do throws(Errno) {
             return try SystemCall.open(name, in: descriptor.number, O_RDONLY | O_DIRECTORY)
         } catch {
-            throw error.error("cannot open \(path)/\(name)")
+            guard error == .notDirectory || error == .tooManySymbolicLinkLevels else {
+                throw error.error("cannot open \(path)/\(name)")
+            }
+            throw TokenKeepError(
+                .corrupt, "\(path)/\(name) is not a directory", module: "vault",
+                hint: "nothing was deleted; restore it from a backup")
         }
     }
 }

@@ -121,9 +121,12 @@ package enum VaultFiles {
         try sync(directory, after: "removing \(name)")
     }
 
+    /// The highest N of the names `….corrupt-N` that ``setAside(_:in:)`` gives.
+    package static let maximumSetAside = 1000
+
     /// Gives a file that cannot be read a second name, durably, so that its first may be used again.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
-        for number in 1...1000 {
+        for number in 1...maximumSetAside {
             do throws(Errno) {
                 try SystemCall.link(name, as: "\(name).corrupt-\(number)", in: directory)
             } catch {
@@ -134,7 +137,7 @@ package enum VaultFiles {
             return try sync(directory, after: "setting \(name) aside")
         }
         throw TokenKeepError(
-            .io, "1000 damaged copies of \(name) are set aside", module: "vault", hint: "remove some of them")
+            .io, "\(maximumSetAside) damaged copies of \(name) are set aside", module: "vault", hint: "remove some of them")
     }
 
     /// Makes what happened to a directory's entries durable.

@@ -14,14 +14,20 @@ enum SlotRules {
         case (1, 0, 0), (0, 1, 0...1): break
         default: throw .malformed("its slots may not stand together")
         }
+        for slot in known { try checkNothingTwice(in: slot) }
         for slot in known where slot.type != .device { try checkKeys(of: slot) }
         if let recovery = recoveries.first, let password = passwords.first {
             try check(recovery, isCoveredBy: password)
         }
     }
 
-    private static func checkKeys(of slot: KnownSlot) throws(FormatFault) {
+    private static func checkNothingTwice(in slot: KnownSlot) throws(FormatFault) {
         guard Set(slot.keys.map(\.id)).count == slot.keys.count else { throw .malformed("a slot names a key twice") }
+        let current = slot.keys.filter { !$0.isRetiring }.map(\.purpose)
+        guard Set(current).count == current.count else { throw .malformed("a slot has two current keys of a purpose") }
+    }
+
+    private static func checkKeys(of slot: KnownSlot) throws(FormatFault) {
         let current = slot.keys.filter { !$0.isRetiring }.map(\.purpose)
         let needed = EraKeys.purposes(withPassword: slot.type == .password)
         guard current.count == needed.count, Set(current) == Set(needed) else {

@@ -7,25 +7,31 @@ struct CarriedFile {
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The longest file that is carried over: a record, or one that was carried over before.
-    static let maximumLength = RecordPrefix.maximumFile + 4096
+    /// The longest file that is carried over, in bytes: its item's names and their lengths still fit into the box.
+    static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
     /// Takes over a file of an era: one that was carried over before is opened first.
-    init(_ bytes: [UInt8], of name: ItemName?, keys: KeyRing) {
-        guard let earlier = try? CarriedFile(sealed: bytes, keys: keys) else {
+    ///
+    /// - Parameter fileName: the NAME in the file's name, in binary; nil if there is none.
+    init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
+        guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)
             return
         }
         self = earlier
     }
 
-    private init(sealed file: [UInt8], keys: KeyRing) throws(FormatFault) {
+    private init(sealed file: [UInt8], _ fileName: [UInt8]?, keys: KeyRing) throws(FormatFault) {
         let (prefix, box) = try file.lent { bytes throws(FormatFault) -> (RecordPrefix, [UInt8]) in
             var reader = ByteReader(bytes)
             let prefix = try RecordPrefix.parse(&reader, allowing: .carriedOver)
-            return (prefix, try reader.array(prefix.secretLength, "box"))
+            let box = try reader.array(prefix.secretLength, "box")
+            try reader.end()
+            return (prefix, box)
         }
-        guard prefix.kind == .carriedOver else { throw .malformed("it was not carried over") }
+        guard prefix.kind == .carriedOver, prefix.level == .afterFirstUnlock, prefix.flags.isEmpty,
+            prefix.vaultID == keys.vaultID, prefix.era == keys.era, prefix.name == fileName ?? prefix.name
+        else { throw .malformed("it was not carried over") }
         let key = try keys.key(prefix.classKeyID, for: .level(.afterFirstUnlock))
         let plaintext = try box.lent { box throws(FormatFault) in
             try AuthenticatedBox.open(box, key: key, data: prefix.secretAdditionalData(metadataBox: []), "box")
@@ -34,8 +40,10 @@ struct CarriedFile {
             var reader = ByteReader(bytes)
             let length = Int(try reader.integer(UInt32.self, "length of the name"))
             let parts = try reader.take(length, "name")
-            var name = ByteReader(parts)
-            return (length == 0 ? nil : try NameFormat.parse(&name), try reader.array(reader.remaining, "file"))
+            var nameReader = ByteReader(parts)
+            let name = length == 0 ? nil : try NameFormat.parse(&nameReader)
+            try nameReader.end()
+            return (name, try reader.array(reader.remaining, "file"))
         }
     }
 

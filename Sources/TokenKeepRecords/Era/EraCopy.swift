@@ -135,13 +135,20 @@ package struct EraCopy {
     /// A file that no key opens, sealed whole: under the new name of its item if that is known, so that the item stays
     /// damaged, else as a file that was set aside.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
-        let carried = CarriedFile(bytes, of: name, keys: before.keys)
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
+        let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
+        guard carried.bytes.count <= CarriedFile.maximumLength else {
+            throw TokenKeepError(
+                .corrupt, "records/\(file) is no record, and too long to be carried over", module: "vault",
+                hint: "nothing was changed; move the file out of the vault")
+        }
         let isRecord = Hexadecimal.bytes(file, count: 16) != nil
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? file + ".corrupt-1" : file)
+            // Beside the record may stand files that were set aside, now or before the switch.
+            let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
+            let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
         } catch {
             throw error.error(in: "records/\(file)")

@@ -107,6 +107,7 @@ package struct RecordPrefix: Equatable {
         guard (least...RecordPrefix.maximumSmallBox).contains(metadataLength) else {
             throw .malformed("the length of its metadata is outside the limits")
         }
+        guard metadataKeyID != 0, classKeyID != 0 else { throw .malformed("it is a value that names no key") }
         try checkSecretLength()
     }
 

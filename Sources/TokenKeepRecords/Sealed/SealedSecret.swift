@@ -75,7 +75,8 @@ extension KeyRing {
         guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
         let classKey = try key(prefix.classKeyID, for: .level(level))
         guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
-        guard let presence else { throw .presenceNeeded }
+        // A recovery code opens no presence key.
+        guard let presence, !presence.keys.isEmpty else { throw .presenceNeeded }
         for presenceKey in presence.keys {
             let joined = try FormatFault.needing { () throws(TokenKeepError) in
                 try Subkey.joining(classKey, presenceKey)
