@@ -35,7 +35,8 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(
             name: "CSystemShims",
-            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")]),
+            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")],
+            linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
@@ -85,6 +86,10 @@ let package = Package(
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepKeysTests",
+            dependencies: ["TokenKeepKeys", "TokenKeepCore", "CSodium", "CSystemShims", "TestSupport"],
+            path: "Tests/TokenKeepKeys", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepRecordsTests", dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepRecords", swiftSettings: strict),
