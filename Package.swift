@@ -40,7 +40,7 @@ let package = Package(
         .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
-        .target(name: "TokenKeepCore", dependencies: ["CSodium", system], swiftSettings: strict),
+        .target(name: "TokenKeepCore", dependencies: ["CSodium", "CSystemShims", system], swiftSettings: strict),
         .target(
             name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
@@ -84,7 +84,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore"], path: "Tests/TokenKeepCore",
+            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepKeysTests",

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,17 +48,35 @@ static int make_room(void) {
     return 1;
 }
 
-int tokenkeep_lock_descriptor_open(int directory, const char *path) {
+/* Opens a regular file. EBADFD if the path leads to anything else: a pipe or a device could be locked, too.
+ */
+static int open_regular_file(int directory, const char *path) {
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int descriptor;
+    do {
+        descriptor = openat(directory, path, flags, 0600);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0) {
+        if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV)
+            errno = EBADFD;
+        return -1;
+    }
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+        return descriptor;
+    close(descriptor);
+    errno = EBADFD;
+    return -1;
+}
+
+int tokenkeep_lock_descriptor_open(int directory, const char *path) {
     int descriptor = -1;
     pthread_once(&once, register_handlers);
     pthread_mutex_lock(&mutex);
     if (!make_room()) {
         errno = ENOMEM;
     } else {
-        do {
-            descriptor = openat(directory, path, flags, 0600);
-        } while (descriptor < 0 && errno == EINTR);
+        descriptor = open_regular_file(directory, path);
         if (descriptor >= 0)
             descriptors[count++] = descriptor;
     }

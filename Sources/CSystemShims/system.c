@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int tokenkeep_is_secure_execution(void) {
@@ -27,3 +28,15 @@ int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int 
 }
 
 int tokenkeep_syncfs(int descriptor) { return syncfs(descriptor); }
+
+int tokenkeep_socket_peer(int socket, uid_t *user) {
+    int family = 0;
+    struct ucred peer;
+    socklen_t family_size = sizeof family, peer_size = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &family_size) != 0 || family != AF_UNIX)
+        return -1;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 || peer.uid == (uid_t)-1)
+        return -1;
+    *user = peer.uid;
+    return 0;
+}

@@ -15,7 +15,7 @@ struct ForgetCommand: ParsableCommand {
             and what was cleared. So a module that can be reached is not forgotten while it is owed something: \
             tokenkeep sync settles that. On a terminal it is asked before.
 
-            PendingWrites belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
+            Pending writes belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
             anew, are given up with --every-machine; another one that is still in use takes the absence of its module for \
             an empty one then, until it uses it again.
 
@@ -57,9 +57,9 @@ struct ForgetCommand: ParsableCommand {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }
-        let owed = try store.owed().entries.filter { $0.debt.module == module && ($0.isOfThisMachine || everyMachine) }
-        let items = Counts.items(owed.count { $0.debt.kind == .put })
-        let removals = Counts.removals(owed.count { $0.debt.kind == .delete })
+        let owed = try store.pendingReport().entries.filter { $0.module == module && ($0.isOfThisMachine || everyMachine) }
+        let items = Counts.items(owed.count { !$0.isRemoval })
+        let removals = Counts.removals(owed.count { $0.isRemoval })
         if !owed.isEmpty {
             Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
         }

@@ -93,8 +93,8 @@ enum JSONOutput {
         /// Shows a status.
         init(_ status: StoreStatus) {
             modules = status.modules.map(ModuleState.init)
-            owed = status.owed.entries.map(Owed.init)
-            pendingProblem = Nullable(status.owed.problem.map(Problem.init))
+            owed = status.pending.entries.map(Owed.init)
+            pendingProblem = Nullable(status.pending.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
         }
     }
@@ -111,9 +111,9 @@ enum JSONOutput {
         private let namespace, service, account: Nullable<String>
 
         fileprivate init(_ entry: PendingReport.Entry) {
-            module = entry.debt.module
-            what = entry.debt.kind == .put ? "item" : "removal"
-            since = entry.debt.since.iso8601
+            module = entry.module
+            what = !entry.isRemoval ? "item" : "removal"
+            since = entry.since.iso8601
             isOfThisMachine = entry.isOfThisMachine
             namespace = Nullable(entry.item?.namespace)
             service = Nullable(entry.item?.service)

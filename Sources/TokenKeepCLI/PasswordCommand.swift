@@ -32,14 +32,17 @@ struct PasswordCommand: ParsableCommand {
         @Flag(help: "Read the password from standard input: one line.")
         var stdin = false
 
+        @OptionGroup
+        var slots: SlotOptions
+
         @OptionGroup(title: "Store options")
         var storeOptions: StoreOptions
 
         func run() throws {
             let store = try storeOptions.open()
             let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassword)
-            try rekeying(store) { (vault, call, progress) throws(TokenKeepError) in
-                try vault.setPassword(password, call, progress: progress)
+            try changingKeys { (progress) throws(TokenKeepError) in
+                try store.setPassword(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
         }
     }
@@ -60,6 +63,9 @@ struct PasswordCommand: ParsableCommand {
         @Flag(help: "Read from standard input: a line with the old password, a line with the new one.")
         var stdin = false
 
+        @OptionGroup
+        var slots: SlotOptions
+
         @OptionGroup(title: "Store options")
         var storeOptions: StoreOptions
 
@@ -69,9 +75,10 @@ struct PasswordCommand: ParsableCommand {
                 stdin
                 ? try PasswordInput.lines(2)
                 : [try PasswordInput.password("present password of the vault: "), try PasswordInput.newPassword()]
-            try rekeying(store) { (vault, call, progress) throws(TokenKeepError) in
-                try vault.changePassword(
-                    from: given[0], to: given[1], isCompromised: compromised, call, progress: progress)
+            try changingKeys { (progress) throws(TokenKeepError) in
+                try store.changePassword(
+                    from: given[0], to: given[1], isCompromised: compromised,
+                    isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
             if compromised { Terminal.explain("an earlier recovery code is void: tokenkeep recovery create") }
         }
@@ -93,39 +100,42 @@ struct PasswordCommand: ParsableCommand {
         @Flag(help: "Read the password from standard input: one line.")
         var stdin = false
 
+        @OptionGroup
+        var slots: SlotOptions
+
         @OptionGroup(title: "Store options")
         var storeOptions: StoreOptions
 
         func run() throws {
             let store = try storeOptions.open()
             let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
-            let bar = ProgressBar()
-            let unreadable = try withBar(bar) { () throws(TokenKeepError) in
-                try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-                    try vault.removePassword(password, isDestroying: destroyItems, call) { bar.show(done: $0, of: $1) }
-                }
+            try changingKeys { (progress) throws(TokenKeepError) in
+                try store.removePassword(
+                    password, isDestroying: destroyItems, isDroppingUnknownSlots: slots.dropUnknownSlots,
+                    progress: progress)
             }
-            reportUnreadable(unreadable)
         }
     }
 }
 
-/// Shows how far a change of keys is, and says where what it unlocked cannot last.
-func rekeying(
-    _ store: Store, _ body: (Vault, CallContext, @escaping RekeyingProgress) throws(TokenKeepError) -> Vault.Unlocking
+/// The option of commands that replace the keys.
+struct SlotOptions: ParsableArguments {
+    @Flag(help: "End slots of types that this version does not know.")
+    var dropUnknownSlots = false
+}
+
+/// Shows the progress of a change of keys, and says so if what it unlocked cannot last.
+func changingKeys(
+    _ body: (@escaping JournalProgress) throws(TokenKeepError) -> UnlockOutcome
 ) throws(TokenKeepError) {
     let bar = ProgressBar()
-    let unlocking = try withBar(bar) { () throws(TokenKeepError) in
-        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try body(vault, call) { bar.show(done: $0, of: $1) }
-        }
-    }
-    reportUnreadable(unlocking.unreadable)
-    guard let reason = unlocking.reasonForMemory else { return }
+    let outcome = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
+    reportUnreadable(outcome.unreadable)
+    guard let reason = outcome.reasonForMemory else { return }
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
 }
 
-/// Says what a change of keys had to leave behind.
+/// Says how many records a change of keys had to leave behind.
 func reportUnreadable(_ count: Int) {
     guard count > 0 else { return }
     Terminal.explain(

@@ -7,8 +7,8 @@ enum PendingText {
         var lines: [String] = []
         for isHere in [true, false] {
             let entries = report.entries.filter { $0.isOfThisMachine == isHere }
-            for module in Set(entries.map(\.debt.module)).sorted() {
-                let owed = entries.map(\.debt).filter { $0.module == module }
+            for module in Set(entries.map(\.module)).sorted() {
+                let owed = entries.filter { $0.module == module }
                 lines.append(line(owed, to: module + (isHere ? "" : " on another machine")))
                 if !isHere {
                     lines.append("  hint: if that machine is gone: tokenkeep forget \(module) --every-machine")
@@ -18,15 +18,15 @@ enum PendingText {
         return lines
     }
 
-    private static func line(_ owed: [PendingWrite], to whom: String) -> String {
+    private static func line(_ owed: [PendingReport.Entry], to whom: String) -> String {
         let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
         return "owed to \(whom): \(counts(owed)), since \(since)"
     }
 
     /// `2 items, 1 removal`.
-    static func counts(_ owed: [PendingWrite]) -> String {
-        let items = owed.count { $0.kind == .put }
-        let removals = owed.count { $0.kind == .delete }
+    static func counts(_ owed: [PendingReport.Entry]) -> String {
+        let items = owed.count { !$0.isRemoval }
+        let removals = owed.count { $0.isRemoval }
         return [
             items > 0 ? Counts.items(items) : nil, removals > 0 ? Counts.removals(removals) : nil,
         ].compactMap { $0 }.joined(separator: ", ")

@@ -4,9 +4,15 @@ import TokenKeepCore
 
 /// A terminal that shows nothing of what is typed, until it is restored.
 ///
-/// The signals that end or stop the program are held back meanwhile and wake ``waitForInput(question:)``, which restores
-/// the terminal before it lets them through. Nothing runs inside a signal handler.
+/// Every signal that would end or stop the program is held back meanwhile and wakes ``waitForInput(question:)``, which
+/// restores the terminal before it lets the signal through. Nothing runs inside a signal handler.
 final class QuietTerminal {
+    /// The signals that are not held back: of a fault of the program itself, of a terminal in the background, and those
+    /// that neither end nor stop a program.
+    private static let passing = [
+        SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
+    ]
+
     private let descriptor: Int32
     private let saved: termios
     private var heldSignals = sigset_t()
@@ -19,8 +25,8 @@ final class QuietTerminal {
         guard tcgetattr(descriptor, &settings) == 0 else { throw QuietTerminal.failure() }
         self.descriptor = descriptor
         saved = settings
-        sigemptyset(&heldSignals)
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { sigaddset(&heldSignals, signal) }
+        sigfillset(&heldSignals)
+        for signal in QuietTerminal.passing { sigdelset(&heldSignals, signal) }
         pthread_sigmask(SIG_BLOCK, &heldSignals, &signalsBefore)
         signalDescriptor = tokenkeep_signal_descriptor(&heldSignals)
     }

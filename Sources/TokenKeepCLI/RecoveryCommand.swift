@@ -34,9 +34,7 @@ struct RecoveryCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
-            let code = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-                try vault.createRecoveryCode(password: password, call)
-            }
+            let code = try store.createRecoveryCode(password: password)
             do {
                 try code.withUnsafeBytes { try Terminal.write($0) }
                 try Terminal.write("\n")
@@ -70,8 +68,8 @@ struct RecoveryCommand: ParsableCommand {
                 stdin
                 ? try PasswordInput.lines(2)
                 : [try HiddenInput.ask("recovery code: ", .code), try PasswordInput.newPassword()]
-            try rekeying(store) { (vault, call, _) throws(TokenKeepError) in
-                try vault.recover(code: given[0], newPassword: given[1], call)
+            try changingKeys { (_) throws(TokenKeepError) in
+                try store.recover(code: given[0], newPassword: given[1])
             }
         }
     }

@@ -98,8 +98,8 @@ struct SaveCommand: ParsableCommand {
         // Everything is checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
         let outcome = try store.save(request(name, secret: secret(for: name)))
-        if !outcome.owedTo.isEmpty {
-            let modules = outcome.owedTo.joined(separator: " and ")
+        if !outcome.pendingModules.isEmpty {
+            let modules = outcome.pendingModules.joined(separator: " and ")
             Terminal.explain(
                 "\(modules) cannot be reached: the item is kept in the \(outcome.module) and goes there later")
         }

@@ -35,12 +35,12 @@ struct StatusCommand: ParsableCommand {
             status.isMemoryLocked
             ? ["secrets in memory: locked, never swapped out"]
             : ["secrets in memory: not locked, may be swapped out", "  hint: raise the limit that ulimit -l shows"]
-        return (modules + OwedText.lines(status.owed) + owedProblem(status) + memory).map { $0 + "\n" }.joined()
+        return (modules + PendingText.lines(status.pending) + pendingProblem(status) + memory).map { $0 + "\n" }.joined()
     }
 
     /// Why it cannot be told what is owed, unless the vault says the same of itself.
-    private static func owedProblem(_ status: StoreStatus) -> [String] {
-        guard let problem = status.owed.problem,
+    private static func pendingProblem(_ status: StoreStatus) -> [String] {
+        guard let problem = status.pending.problem,
             !status.modules.contains(where: { $0.problem?.message == problem.message })
         else { return [] }
         return ["what is owed cannot be told:"] + problemLines(problem).map { "  " + Terminal.printable($0) }

@@ -37,7 +37,7 @@ struct SyncCommand: ParsableCommand {
 
     /// "left 0" alone would say that nothing is owed at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
-        let owed = Dictionary(grouping: try store.owedElsewhere().map(\.debt), by: \.module)
+        let owed = Dictionary(grouping: try store.pendingElsewhere(), by: \.module)
         for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
             Terminal.warn(
                 TokenKeepError(
@@ -50,7 +50,7 @@ struct SyncCommand: ParsableCommand {
 
     private static func unfinished(_ outcome: SyncOutcome) -> TokenKeepError {
         let verb = outcome.left == 1 ? "is" : "are"
-        guard !outcome.owedTo.isEmpty else {
+        guard !outcome.pendingModules.isEmpty else {
             return TokenKeepError(
                 .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
         }

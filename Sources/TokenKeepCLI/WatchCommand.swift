@@ -30,7 +30,7 @@ struct WatchCommand: ParsableCommand {
         let watch = try StoreWatch(storeOptions.open(), service: service)
         // It goes on: what is wrong may be put right while it runs. But nobody would know why it is silent.
         if let problem = watch.problem { Terminal.warn(problem) }
-        try show(.readAgain)
+        try show(.listAgain)
         while true {
             while let change = try watch.next() { try show(change) }
             try WatchCommand.wait(for: watch)

@@ -29,4 +29,13 @@ package final class Guarded<Value>: @unchecked Sendable {
         defer { pthread_mutex_unlock(mutex) }
         return try body(&value.pointee)
     }
+
+    /// Locks until ``unlock(after:)``. For the handlers of fork(): other code calls ``withLock(_:)``.
+    package func lock() { pthread_mutex_lock(mutex) }
+
+    /// Runs `body` and unlocks.
+    package func unlock(after body: (inout Value) -> Void = { _ in }) {
+        body(&value.pointee)
+        pthread_mutex_unlock(mutex)
+    }
 }

@@ -41,7 +41,7 @@ extension Store {
     private func sealAll(
         _ passphrase: SecretBytes, isPartial: Bool, _ call: CallContext, _ progress: JournalProgress?
     ) throws(TokenKeepError) -> (ExportFile, ExportOutcome) {
-        var file = try ExportFile(passphrase: passphrase, in: arena)
+        var file = try ExportFile(passphrase: passphrase, call)
         var outcome = ExportOutcome()
         let names = try namesToExport(isPartial: isPartial, &outcome, call)
         for (index, name) in names.enumerated() {
@@ -91,7 +91,7 @@ extension Store {
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
         var call = try begin(.save, until: Deadline(milliseconds: .max))
-        let items = try ExportFile.read(path, passphrase: passphrase, in: arena)
+        let items = try ExportFile.read(path, passphrase: passphrase, call)
         for item in items { try checkRequirements(of: item.details) }
         var outcome = ImportOutcome()
         for (index, item) in items.enumerated() {
@@ -131,8 +131,7 @@ extension Store {
         var granted = call
         _ = try unlocking(call, for: details.name) { call throws(TokenKeepError) in
             granted = call
-            if let reconciler { return try reconciler.save(request, inTime(call)) }
-            return try dispatcher.save(request, inTime(call))
+            return try reconciler.save(request, inTime(call))
         }
         call = granted
     }

@@ -16,19 +16,18 @@ extension Store {
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
         let call = try begin(.any, until: deadline)
-        guard let reconciler else { return SyncOutcome() }
         return try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
     }
 
     /// What the journal owes, on this machine and on others.
-    public func owed() throws(TokenKeepError) -> PendingReport {
+    public func pendingReport() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
         return PendingReport(records)
     }
 
     /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
-        try owed().entries.filter { $0.isOfThisMachine && reconciler?.pending.isOurs($0.part) != true }
+        try pendingReport().entries.filter { $0.isOfThisMachine && !reconciler.pending.isOurs($0.part) }
     }
 
     /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
@@ -42,10 +41,10 @@ extension Store {
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
         let call = try begin(.any, until: deadline)
-        guard (1...Limits.attributeName).contains(module.utf8.count), module.utf8.allSatisfy(Store.isModuleByte) else {
+        guard ModuleName.isValid(module) else {
             throw TokenKeepError(.invalid, "no module can have this name", hint: "tokenkeep status names them")
         }
-        return try Forgetting(records: records, module: module, machine: onEveryMachine ? nil : .current)
+        return try Forgetting(records: records, module: module, isOnEveryMachine: onEveryMachine)
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
@@ -65,14 +64,6 @@ extension Store {
             .policy,
             "\(name) can be reached, and \(items) owed to it: if it were forgotten, its older ones would return",
             hint: "to give it what it is owed: tokenkeep sync; to forget it all the same: --though-reachable")
-    }
-
-    private static func isModuleByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): true
-        default: false
-        }
     }
 }
 
@@ -96,7 +87,7 @@ extension Store {
     ) throws(TokenKeepError) -> MigrationOutcome {
         let call = try begin(.any, until: deadline)
         if let service { _ = try ItemName(namespace: namespace, service: service, account: "") }
-        guard let reconciler else {
+        guard reconciler.pending.isPossible else {
             throw TokenKeepError(
                 .unsupported, "the stack has no two modules between which items can be moved",
                 hint: "give one that has both: --stack $'any sufficient secret-service\\nany required vault'")

@@ -1,58 +1,81 @@
 public import TokenKeepCore
-public import TokenKeepKeys
-public import TokenKeepRecords
+import TokenKeepKeys
+import TokenKeepRecords
 
-/// What an unlock came to.
+/// The outcome of an unlock, or of a change of the password.
 public struct UnlockOutcome: Sendable {
-    /// Why the keys are in this store's memory alone; nil where every process of the user has them.
-    public let reasonForMemory: String?
-    /// What keeps an interrupted change of keys from being finished; the vault is unlocked all the same.
-    public var problem: TokenKeepError?
-    /// How many records an interrupted change of keys met that no key opens: they stay as they are.
-    public var unreadable = 0
+    /// Why the keys are in this store's memory alone; nil if every process of the user has them.
+    public internal(set) var reasonForMemory: String?
+    /// Why items that other modules hold are not sealed under the present keys yet; the vault is unlocked all the same.
+    public internal(set) var problem: TokenKeepError?
+    /// How many records, or sealed secrets, no key opens: they stay as they are.
+    public internal(set) var unreadable = 0
+}
+
+/// Which keys a lock ends.
+public enum Locking: Sendable {
+    /// All: as at the end of the session.
+    case all
+    /// Those of ``AccessLevel/whenUnlocked``: as when the screen is locked.
+    case screen
 }
 
 extension Store {
-    /// Unlocks the vault with its password, for every process of the user; where the kernel's keyring cannot be used, for
-    /// this store alone. What an interrupted change of keys left is done as far as the time allows.
+    /// Unlocks the vault with its password, for every process of the user; if the kernel's keyring cannot be used, for this
+    /// store alone. Items that modules hold under older keys are sealed anew as far as the time allows.
     ///
-    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` where the vault has none.
+    /// The key of ``AccessLevel/whenUnlocked`` ends 180 seconds later, the others when the vault is locked or the machine is
+    /// switched off.
+    ///
+    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has none, ``Status/corrupt`` if
+    ///   its header was altered without the password.
     @discardableResult
     public func unlock(
-        _ password: SecretBytes, until deadline: Deadline? = nil, progress: RekeyingProgress? = nil
+        _ password: SecretBytes, until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
-        let unlocking = try records.unlock(password)
-        var outcome = UnlockOutcome(reasonForMemory: unlocking.reasonForMemory)
-        guard unlocking.isRekeying else { return outcome }
+        let unlocked = try unlockVault(password, call)
+        var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
+        try? records.opener.removeRubbish(of: unlocked.vault)
+        guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }
         do throws(TokenKeepError) {
-            outcome.unreadable = try records.finishRekeying(unlocking, call, progress: progress)
+            outcome.unreadable = try resealing.run(unlocked, call, progress: progress).unreadable
         } catch {
             outcome.problem = error
         }
         return outcome
     }
 
-    /// Locks the vault for every process of the user.
-    ///
-    /// - Returns: why it is locked for this program alone, where the kernel's keyring cannot be reached; nil where it is
-    ///   locked for all.
-    /// - Throws: ``Status/unsupported`` where it has no password, ``Status/io`` where a key is left.
-    @discardableResult
-    public func lock(_ locking: Vault.Locking = .all) throws(TokenKeepError) -> String? {
-        _ = try begin(.any)
-        return try records.lock(locking)
+    private func unlockVault(_ password: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> UnlockedVault {
+        records.opener.residentKeys.dropKeysOfLostVaults()
+        guard let vault = try records.open() else { throw VaultPasswords.noPassword }
+        try records.testify(vault)
+        let passwords = VaultPasswords(records.opener)
+        let unlocked = try passwords.open(.password, with: password, vault, call)
+        try passwords.keep(unlocked)
+        // Watchers see items now that were hidden.
+        records.announceChange()
+        return unlocked
     }
 
-    /// Lets `body` change the vault's passwords; every call may take as long as it needs. What the vault sealed for modules of
-    /// the stack is within reach meanwhile. Watches look again afterwards.
-    public func withVaultForPasswords<Result>(
-        _ body: (Vault, CallContext) throws(TokenKeepError) -> Result
-    ) throws(TokenKeepError) -> Result {
-        let call = try begin(.any, until: Deadline(milliseconds: .max))
-        // It may unlock the vault, or take its lock away: who watches sees items then that were hidden.
-        defer { records.announceChange() }
-        return try body(vault, call.withoutPrompts)
+    /// Seals items anew that modules of the stack hold under older keys.
+    var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
+
+    /// Locks the vault for every process of the user.
+    ///
+    /// - Returns: why it is locked for this program alone, if the kernel's keyring cannot be reached; nil if it is locked for
+    ///   all.
+    /// - Throws: ``Status/unsupported`` if it has no password, ``Status/io`` if a key is left.
+    @discardableResult
+    public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
+        _ = try begin(.any)
+        let keys = records.opener.residentKeys
+        keys.dropKeysOfLostVaults()
+        guard let vaultID = try records.opener.vaultID() else { throw VaultPasswords.noPassword }
+        // Before the header is looked at: resident keys go, whatever it is like.
+        let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
+        guard try records.open()?.keys.header.hasPassword == true else { throw VaultPasswords.noPassword }
+        return reason
     }
 
     /// What is really achieved for a level with flags, in this stack and on this machine, as it is now.
@@ -62,9 +85,9 @@ extension Store {
         _ = try begin(.save)
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
-        records.probeKeyring()
+        _ = records.opener.residentKeys.probe()
         _ = try records.exists()  // what is wrong with it is no protection
-        return ProtectionRequirements(dispatcher: dispatcher).protection(of: level, flags)
+        return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
     }
 
     /// How often the user may answer wrongly.
@@ -93,7 +116,7 @@ extension Store {
             let message = "password of the vault, for \(name)"
             let answer = try prompt(Prompt(kind: .password, attempt: attempt, message: message, item: name))
             do throws(TokenKeepError) {
-                return try records.unlock(answer).presence
+                return try unlockVault(answer, call).presence
             } catch {
                 guard error.status == .denied, attempt < Store.attempts else { throw error }
                 attempt += 1

@@ -12,8 +12,7 @@ public final class Store: Sendable {
     /// The namespace that every call means.
     public let namespace: String
     let dispatcher: Dispatcher
-    /// nil where nothing can be owed to any module of the stack.
-    let reconciler: Reconciler?
+    let reconciler: Reconciler
     /// Keeps the journal; watched for changes.
     let records: Records
     let arena = SecretArena()
@@ -35,7 +34,7 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         prompt = configuration.prompt
-        vault = Vault(arena: arena, path: configuration.vaultPath)
+        records = Records(VaultOpener(path: configuration.vaultPath, residentKeys: ClassKeyStore()))
         let factory = ModuleFactory(
             records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
             busAddress: configuration.busAddress, standIns: configuration.standIns,
@@ -47,8 +46,7 @@ public final class Store: Sendable {
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock)
-        if reconciler != nil { try programs[.save].checkEndsWhereItSaves() }
-        records.reachSealedItems { [weak self] in self }
+        if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
 
     /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
@@ -88,8 +86,7 @@ public final class Store: Sendable {
         }
         try LevelPolicy.check(request.accessLevel)
         return try unlocking(call, for: request.name) { call throws(TokenKeepError) in
-            if let reconciler { return try reconciler.save(request, call) }
-            return try dispatcher.save(request, call)
+            try reconciler.save(request, call)
         }
     }
 
@@ -171,7 +168,7 @@ public final class Store: Sendable {
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
     /// Whether other programs may change items without this one being told.
-    var hasForeignWriters: Bool { reconciler != nil }
+    var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
     /// How the store and its modules are.
     public func status() throws(TokenKeepError) -> StoreStatus {
@@ -180,7 +177,7 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
-            owed: PendingReport(records))
+            pending: PendingReport(records))
     }
 
     /// Calls `observer` when a module tells that items may have changed, until it answers false.
@@ -204,20 +201,17 @@ public final class Store: Sendable {
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        if let reconciler { return try reconciler.load(name, call) }
-        return try dispatcher.load(name, call)
+        try reconciler.load(name, call)
     }
 
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        if let reconciler { return try reconciler.clear(name, ifVersion: version, call) }
-        return try dispatcher.clear(name, ifVersion: version, call)
+        try reconciler.clear(name, ifVersion: version, call)
     }
 
     func list(_ service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        if let reconciler { return try reconciler.list(namespace: namespace, service: service, call) }
-        return try dispatcher.list(namespace: namespace, service: service, call)
+        try reconciler.list(namespace: namespace, service: service, call)
     }
 
     private func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
@@ -247,7 +241,7 @@ public final class Store: Sendable {
         var deadline = deadline ?? self.deadline
         if deadline.cancellation == nil { deadline = deadline.cancelled(by: cancellation) }
         try deadline.checkCancellation()
-        return CallContext(deadline: deadline, promptsAllowed: promptsAllowed)
+        return CallContext(deadline: deadline, promptsAllowed: promptsAllowed).sealing(with: VaultSealer(records))
     }
 }
 
@@ -257,6 +251,6 @@ public struct StoreStatus: Sendable {
     public let modules: [ModuleReport]
     /// Whether the memory of its secrets could be locked, so that it is never swapped out.
     public let isMemoryLocked: Bool
-    /// What the journal owes.
-    public let owed: PendingReport
+    /// The pending writes and removals.
+    public let pending: PendingReport
 }

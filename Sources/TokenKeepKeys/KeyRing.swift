@@ -119,7 +119,7 @@ extension KnownSlot {
     /// Opens every key of the slot: compares the commitment, then checks MAC B, then unwraps.
     ///
     /// - Returns: nil if the commitment is another: the password is wrong.
-    /// - Throws: ``FormatFault/malformed(_:)`` if the header was altered without the slot's password.
+    /// - Throws: ``FormatFault/refusedHeader`` if the header was altered without the slot's password.
     func open(
         with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
     ) throws(FormatFault) -> [OpenKey]? {
@@ -129,7 +129,7 @@ extension KnownSlot {
         let isRight = try FormatFault.needing { () throws(TokenKeepError) in
             try HeaderMAC.isRightB(headerFile, headerKey: headerKey.bytes)
         }
-        guard isRight else { throw .malformed("it was altered by somebody who does not know the password") }
+        guard isRight else { throw .refusedHeader }
         return try openUnchecked(with: derived, of: header)
     }
 

@@ -67,6 +67,14 @@ package final class VaultOpener: Sendable {
     /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if there is one that cannot be
     ///   used.
     package func open(fresh: Bool = false) throws(TokenKeepError) -> OpenVault? {
+        try open(fresh: fresh, isTrusting: false)
+    }
+
+    /// The vault although its header is not the one that an unlock verified: for a change of all keys, which takes nothing
+    /// from the header but the slot that the password opens.
+    package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
+
+    private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
         let path = try path()
         let before = kept.withLock { $0 }
         if !fresh, let before, let identity = identity(path, era: before.vault.era.number),
@@ -84,8 +92,8 @@ package final class VaultOpener: Sendable {
             }
             let identity = identity(path, era: number)
             do throws(TokenKeepError) {
-                let vault = try open(number, of: directory)
-                if let identity { kept.withLock { $0 = Kept(vault: vault, identity: identity) } }
+                let vault = try open(number, of: directory, isTrusting: isTrusting)
+                if let identity, !isTrusting { kept.withLock { $0 = Kept(vault: vault, identity: identity) } }
                 return vault
             } catch {
                 guard try directory.currentEra() != number else { throw error }
@@ -96,28 +104,32 @@ package final class VaultOpener: Sendable {
 
     private static let attempts = 8
 
-    private func open(_ number: UInt64, of directory: VaultDirectory) throws(TokenKeepError) -> OpenVault {
+    private func open(
+        _ number: UInt64, of directory: VaultDirectory, isTrusting: Bool
+    ) throws(TokenKeepError) -> OpenVault {
         guard let era = try EraDirectory.open(number, of: directory) else {
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has lost its directory \(EraDirectory.name(number))",
                 module: "vault", hint: "restore it from a backup")
         }
-        let (file, keys) = try readHeader(of: era)
+        let (file, keys) = try readHeader(of: era, isTrusting: isTrusting)
         guard let records = try era.openRecords() else { throw VaultOpener.recordsMissing(era) }
         return OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: file)
     }
 
     /// The first copy of an era's header that is whole, held against what an unlock verified.
-    private func readHeader(of era: EraDirectory) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
+    private func readHeader(
+        of era: EraDirectory, isTrusting: Bool
+    ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
         let keyfile = try HeaderFiles.keyfile(of: era)
         var first: TokenKeepError?
         for name in HeaderFiles.names {
             do throws(TokenKeepError) {
                 let (file, keys) = try HeaderFiles.open(name, of: era, with: keyfile, residentKeys)
-                try residentKeys.trust(of: keys.vaultID)?.check(keys.header, file: file)
+                if !isTrusting { try residentKeys.trust(of: keys.vaultID)?.check(keys.header, file: file) }
                 return (file, keys)
             } catch {
-                guard error.message != HeaderTrust.refusal.message else { throw error }
+                guard !HeaderTrust.isRefusal(error) else { throw error }
                 first = first ?? error
             }
         }

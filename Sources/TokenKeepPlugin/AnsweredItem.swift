@@ -37,20 +37,22 @@ struct AnsweredItem: Sendable {
     }
 
     private func name() throws(TokenKeepError) -> ItemName {
-        try AnsweredItem.within { () throws(TokenKeepError) in
+        try AnsweredItem.within("a name") { () throws(TokenKeepError) in
             try ItemName(namespace: namespace ?? "", service: service ?? "", account: account ?? "")
         }
     }
 
     private func details(of name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
-        let attributes = try AnsweredItem.within { () throws(TokenKeepError) in
+        try AnsweredItem.within("a label") { () throws(TokenKeepError) in
             try Limits.check(label ?? "", field: "label", atMost: Limits.label)
-            return try ItemAttributes(self.attributes)
+        }
+        let attributes = try AnsweredItem.within("attributes") { () throws(TokenKeepError) in
+            try ItemAttributes(self.attributes)
         }
         let level = accessLevel == 0 ? AccessLevel.afterFirstUnlock : AccessLevel(rawValue: accessLevel)
-        guard let level, level != .memoryOnly else { throw .foreign("a level that is none: \(accessLevel)") }
+        guard let level, level != .memoryOnly else { throw .foreign("a level that is none") }
         let flags = ItemFlags(rawValue: self.flags)
-        guard ItemFlags.known.isSuperset(of: flags) else { throw .foreign("flags that are none: \(self.flags)") }
+        guard ItemFlags.known.isSuperset(of: flags) else { throw .foreign("flags that are none") }
         return ItemDetails(
             name: name, label: label ?? name.defaultLabel, attributes: attributes, accessLevel: level, flags: flags,
             createdAt: try AnsweredItem.time(createdAt), modifiedAt: try AnsweredItem.time(modifiedAt),
@@ -62,13 +64,14 @@ struct AnsweredItem: Sendable {
         return seconds == 0 ? nil : UnixTime(seconds)
     }
 
+    /// The words of `body`'s error may quote the module's answer: they are dropped.
     private static func within<Result>(
-        _ body: () throws(TokenKeepError) -> Result
+        _ part: String, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             return try body()
         } catch {
-            throw .foreign("something outside the limits: \(error.message)")
+            throw .foreign("\(part) outside the limits")
         }
     }
 }
@@ -76,26 +79,6 @@ struct AnsweredItem: Sendable {
 /// A text that a module wrote for people, fit to be shown.
 enum ForeignText {
     private static let mostBytes = 512
-
-    /// Whether a text holds a secret, or 15 bytes of one: every such run covers one of its blocks of eight. A secret of
-    /// less than four bytes may be in any text.
-    static func holds(_ text: UnsafeRawBufferPointer, _ secret: SecretBytes) -> Bool {
-        let block = MemoryLayout<UInt64>.size
-        return secret.withUnsafeBytes { secret in
-            guard secret.count >= 4, text.count >= min(secret.count, block) else { return false }
-            guard secret.count >= 2 * block else {
-                return text.count >= secret.count
-                    && (0...text.count - secret.count).contains {
-                        text[$0..<$0 + secret.count].elementsEqual(secret)
-                    }
-            }
-            let runs = Set(
-                (0...text.count - block).map { text.loadUnaligned(fromByteOffset: $0, as: UInt64.self) })
-            return stride(from: 0, through: secret.count - block, by: block).contains {
-                runs.contains(secret.loadUnaligned(fromByteOffset: $0, as: UInt64.self))
-            }
-        }
-    }
 
     /// One line of at most 512 bytes, without control characters.
     static func line(_ text: String) -> String {

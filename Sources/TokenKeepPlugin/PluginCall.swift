@@ -11,8 +11,8 @@ final class PluginCall: Sendable {
     private struct Told {
         var isOver = false
         var expected = Expected.handle
-        var secret: SecretBytes?
-        var error: String?
+        var hasWords = false
+        var words: String?
         var notes: [String] = []
         var items: [AnsweredItem] = []
         var fault: TokenKeepError?
@@ -24,12 +24,15 @@ final class PluginCall: Sendable {
     let deadline: Deadline
     let promptsAllowed: Bool
     let arena: SecretArena?
+    /// Whether errors repeat the module's own words.
+    private let repeatsWords: Bool
     private let told = Guarded(Told())
 
-    init(_ call: CallContext, arena: SecretArena?) {
+    init(_ call: CallContext, arena: SecretArena?, repeatsWords: Bool = false) {
         deadline = call.deadline
         promptsAllowed = call.promptsAllowed
         self.arena = arena
+        self.repeatsWords = repeatsWords
     }
 
     /// Whether the caller has gone.
@@ -44,23 +47,19 @@ final class PluginCall: Sendable {
     func begin(_ expected: Expected) throws(TokenKeepError) {
         guard !isOver else { throw .late }
         told.withLock { told in
-            told = Told(isOver: told.isOver, expected: expected, secret: told.secret)
+            told = Told(isOver: told.isOver, expected: expected)
         }
     }
 
-    /// Notes the secret that the module gets: no text of its may hold it.
-    func entrust(_ secret: SecretBytes) { told.withLock { $0.secret = secret } }
-
-    /// Takes why the call fails, as the module's memory or answer has it, unless that holds a secret of this call.
+    /// Takes why the call fails, in the module's words.
+    ///
+    /// A module can put a secret into them, whole, in part or encoded: they are dropped, unless it is being checked.
     func set(error text: UnsafeRawBufferPointer) {
         told.withLock { told in
-            let secrets = [told.secret] + told.items.map(\.secret)
-            let isSecret = secrets.contains { secret in secret.map { ForeignText.holds(text, $0) } == true }
-            told.error = isSecret ? PluginCall.withheld : ForeignText.line(String(decoding: text, as: UTF8.self))
+            told.hasWords = true
+            if repeatsWords { told.words = ForeignText.line(String(decoding: text, as: UTF8.self)) }
         }
     }
-
-    private static let withheld = "the module said why in words that hold the secret"
 
     func note(_ text: String) {
         told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
@@ -87,12 +86,14 @@ final class PluginCall: Sendable {
     ///
     /// - Throws: the status where it is a failure, ``Status/corrupt`` where the answer is none.
     func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [AnsweredItem] {
-        let (fault, text, items) = told.withLock { ($0.fault, $0.error, $0.items) }
-        if let fault { throw fault }
+        let told = told.withLock { $0 }
+        if let fault = told.fault { throw fault }
         guard status == .ok else {
             throw TokenKeepError(
-                try PluginCall.meaning(of: status, expected), text ?? "the module says \(status.name), and not why")
+                try PluginCall.meaning(of: status, expected), told.words ?? "the module answered \(status.name)",
+                hint: told.hasWords && told.words == nil ? PluginCall.whereWordsAre : nil)
         }
+        let items = told.items
         switch expected {
         case .nothing, .removal, .handle: guard items.isEmpty else { throw .foreign("an item that nobody asked for") }
         case .item: guard items.count == 1 else { throw .foreign("OK and \(items.count) items for one") }
@@ -100,6 +101,9 @@ final class PluginCall: Sendable {
         }
         return items
     }
+
+    private static let whereWordsAre =
+        "the module says why, which only a check shows: tokenkeep module check MODULE [ARGUMENT …]"
 
     /// NOT_FOUND is believed only of an item that was asked for: elsewhere it would make an outage look like absence.
     private static func meaning(of status: Status, _ expected: Expected) throws(TokenKeepError) -> Status {

@@ -12,7 +12,10 @@ final class PluginHandle: @unchecked Sendable {
     ) throws(TokenKeepError) -> any PluginTransport {
         if let transport { return transport }
         let made = try open(
-            setting.file, PluginOptions(name: setting.name, arguments: setting.arguments, changed: changed), call)
+            setting.file,
+            PluginOptions(
+                name: setting.name, arguments: setting.arguments, repeatsWords: setting.repeatsWords, changed: changed),
+            call)
         transport = made
         return made
     }

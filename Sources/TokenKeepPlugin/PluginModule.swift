@@ -24,6 +24,9 @@ package final class PluginModule: Module {
         package var supportsPendingWrites = true
         /// After how long without a call a program that stays is told to end.
         package var idleMilliseconds: UInt32 = 5000
+        /// Whether errors repeat the module's own words, in which it can hide a secret: for a check, whose secrets are
+        /// its own.
+        package var repeatsWords = false
         /// The time that a save notes.
         package var clock: @Sendable () -> UnixTime = { .now }
 
@@ -66,6 +69,13 @@ package final class PluginModule: Module {
         worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { handle.close() }
     }
 
+    /// The same module, unused, whose errors repeat its own words.
+    package func repeatingWords() -> PluginModule {
+        var setting = setting
+        setting.repeatsWords = true
+        return PluginModule(setting, arena: arena, versionKey: versionKey)
+    }
+
     package var name: String { setting.name }
     package var supportsPendingWrites: Bool { setting.supportsPendingWrites }
     package var mayAnswer: Bool { worker.mayAnswer }
@@ -93,7 +103,6 @@ package final class PluginModule: Module {
             let keepsMetadata = try transport.keepsMetadata(call)
             if !keepsMetadata { try PluginModule.checkPlain(details) }
             details.version = key.version(of: keepsMetadata ? details : details.plain, secret: request.secret)
-            call.entrust(request.secret)
             try transport.save(TokenItem(details: details, secret: request.secret), call)
             return details.version
         }
@@ -185,7 +194,7 @@ package final class PluginModule: Module {
     ) throws(TokenKeepError) -> Result {
         // A person takes longer than any module.
         let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
-        let pluginCall = PluginCall(budget, arena: arena)
+        let pluginCall = PluginCall(budget, arena: arena, repeatsWords: setting.repeatsWords)
         let (handle, setting, observers) = (handle, setting, observers)
         do throws(TokenKeepError) {
             return try worker.run(pluginCall) { () throws(TokenKeepError) in

@@ -4,6 +4,8 @@ import TokenKeepCore
 struct PluginOptions: Sendable {
     let name: String
     let arguments: [String]
+    /// Whether the words of a program on standard error are shown if `TOKENKEEP_DEBUG=1`.
+    var repeatsWords = false
     /// Calls whoever wants to know that items may have changed.
     let changed: @Sendable () -> Void
 }

@@ -23,6 +23,11 @@ struct RecordFile: Sendable {
         guard prefix.kind == .value else { throw .malformed("it is of another kind than the items of a vault") }
         guard prefix.name == name else { throw .malformed("it belongs to another item") }
         guard prefix.era == keys.era else { throw .unknownKey }
+        if let level = prefix.level, prefix.classKeyID != keys.currentKeyID(for: .level(level)),
+            keys.header.names(prefix.classKeyID, .level(level))
+        {
+            throw .malformed("it names a key that seals nothing any more")
+        }
         self.bytes = bytes
         self.keys = keys
     }
@@ -76,7 +81,7 @@ struct RecordFile: Sendable {
     /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = prefix.secretAdditionalData(metadataBox: metadataBox)
-        return try keys.openSecret(of: prefix, presence) { key throws(FormatFault) in
+        return try keys.openSecret(of: prefix, presence?.current) { key throws(FormatFault) in
             try bytes.lent { file throws(FormatFault) in
                 let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
                 return try AuthenticatedBox.open(box, key: key, data: data, "secret")

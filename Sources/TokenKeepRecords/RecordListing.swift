@@ -29,7 +29,7 @@ extension Records {
     }
 
     /// Every item of a vault, some of whose keys may be open for this call alone.
-    func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+    package func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         var vault = vault
         var listing = ItemListing()
         var unreadable = 0

@@ -29,7 +29,7 @@ package final class Records: Sendable {
     }
 
     /// The vault, made if there is none. Its records have testified: nothing is written for another header.
-    func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
+    package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty {
             try testify(vault)
             return vault

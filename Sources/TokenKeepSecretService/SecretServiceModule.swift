@@ -23,7 +23,6 @@ public final class SecretServiceModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let timeout: UInt32
     private let address: String?
-    private let sealing: ItemSealing
     private let breaker = Breaker()
     private let gate = WriteGate()
     private let observers = ChangeObservers()
@@ -34,26 +33,23 @@ public final class SecretServiceModule: Module {
     /// - Parameters:
     ///   - arena: where loaded secrets live.
     ///   - timeoutMilliseconds: how long a call may take, within its own deadline; prompts alone may take longer.
-    ///   - sealer: seals the secrets of items that ask more than a Secret Service gives; nil where none do.
     ///   - versionKey: provides the key of item versions; asked at each call that needs one.
     public convenience init(
-        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000, sealer: (any SecretSealer)? = nil,
+        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.init(
-            arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, sealer: sealer,
-            versionKey: versionKey)
+            arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
     }
 
     /// - Parameter address: the bus to use instead of the session bus.
     package init(
-        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?, sealer: (any SecretSealer)? = nil,
+        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.arena = arena
         self.timeout = timeoutMilliseconds
         self.address = address
-        sealing = ItemSealing(sealer: sealer)
         self.versionKey = versionKey
     }
 
@@ -139,14 +135,15 @@ public final class SecretServiceModule: Module {
         return listing
     }
 
-    /// What any service gives, or for an item that asks more what the vault's key gives that seals it.
-    public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        sealing.protection(of: level, flags) ?? ItemSealing.ofService
-    }
+    /// Yes.
+    public let supportsSealing = true
+
+    /// The protection that any service gives.
+    public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { ItemSealing.ofService }
 
     /// See ``Module``.
     public func sealedItems(_ call: CallContext) -> [ItemName] {
-        guard let vaultID = (try? sealing.sealer?.vaultID()) ?? nil else { return [] }
+        guard let vaultID = (try? call.sealer?.vaultID()) ?? nil else { return [] }
         let names = try? converse(call) { conversation throws(TokenKeepError) in
             try conversation.names(sealedBy: vaultID)
         }
@@ -219,7 +216,7 @@ public final class SecretServiceModule: Module {
     }
 
     private func conversation(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> Conversation {
-        Conversation(link: link, call: call, budget: budget, arena: arena, sealing: sealing, module: name)
+        Conversation(link: link, call: call, budget: budget, arena: arena, module: name)
     }
 
     /// The present link, or a new one. Threads that come together may make several; the last one stays.

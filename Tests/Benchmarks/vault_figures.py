@@ -38,7 +38,7 @@ def measure():
                 what, items, f"{least:.1f}", f"{our:.1f}", f"{our / least:.2f}", f"{their:.1f}" if their else "-",
                 f"{their / our:.1f}" if their else "-"])
     rows.sort(key=lambda row: (row[0], row[1]))
-    table("Medians in microseconds", ["", "items", "floor", "vault", "vault/floor", "libsecret file", "libsecret/vault"], rows)
+    table("Medians in microseconds (a load with its free; its floor opens, stats, reads and closes one file)", ["", "items", "floor", "vault", "vault/floor", "libsecret file", "libsecret/vault"], rows)
 
     journal = run(build("journal", "tokenkeep"), 100, 4000, TOKENKEEP_VAULT=f"{WORK}/vault-journal")
     alone, stacked = journal["alone", 100], journal["stacked", 100]

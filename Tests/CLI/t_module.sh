@@ -23,6 +23,24 @@ printf '#!/bin/sh\n' >"$TOKENKEEP_MODULES/loose"
 chmod 777 "$TOKENKEEP_MODULES/loose"
 printf 'not executable' >"$TOKENKEEP_MODULES/README"
 
+# A module that echoes whatever it gets, in every text that it may write.
+cat >"$TOKENKEEP_MODULES/parrot" <<'END'
+#!/bin/sh
+while IFS= read -r line && [ -n "$line" ]; do
+    case $line in operation=*) operation=${line#*=} ;; secret+=*) secret=${line#*=} ;; esac
+done
+echo "$secret" | base64 -d >&2
+echo tokenkeep=1
+case $operation in
+load) echo status=not_found ;;
+save) printf 'status=denied\nmessage=%s\nnote=%s\n' "$secret" "$secret" ;;
+report) printf 'status=ok\ncapability=saves\n' ;;
+*) echo status=unsupported ;;
+esac
+echo
+END
+chmod 755 "$TOKENKEEP_MODULES/parrot"
+
 title "what there is"
 run module list | tr -s ' '
 
@@ -52,3 +70,6 @@ run load --stack "load required $TOKENKEEP_MODULES/one" example.com ann
 printf x | run save --stack "any required one" example.com ann
 run status --stack "any required one
 any required vault" | sed '/^secrets in memory/d; /hint: raise/d'
+
+title "what a module echoes is in no message, trace or debug output"
+printf s3cr3t | TOKENKEEP_DEBUG=1 run save --explain --stack "any required parrot" example.com ann

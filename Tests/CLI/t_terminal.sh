@@ -27,6 +27,9 @@ title "signals restore the terminal"
 on_terminal 'expect:: ' echo 'send:half\x03' -- "$TOKENKEEP" save example.com none
 on_terminal 'expect:: ' 'signal:TERM' -- "$TOKENKEEP" save example.com none
 on_terminal 'expect:: ' 'signal:HUP' -- "$TOKENKEEP" save example.com none
+for signal in USR1 USR2 ALRM ABRT QUIT VTALRM PROF XCPU XFSZ RTMIN; do
+    on_terminal 'expect:: ' echo "signal:$signal" -- bash -c 'ulimit -c 0; exec "$0" "$@"' "$TOKENKEEP" save example.com none
+done
 on_terminal 'expect:: ' 'send:\x1c' -- bash -c 'ulimit -c 0; exec "$0" "$@"' "$TOKENKEEP" save example.com none
 run load example.com none
 

@@ -10,9 +10,14 @@ public final class ChildProcess: @unchecked Sendable {
     /// - Parameters:
     ///   - environment: all of it; nothing is inherited but PATH.
     ///   - input: what it reads from its standard input.
-    public init(_ program: String, _ arguments: [String], environment: [String: String], input: String = "") throws {
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
+    ///   - user: as whom it runs; nil for this process's user.
+    public init(
+        _ program: String, _ arguments: [String], environment: [String: String], input: String = "",
+        user: UInt32? = nil
+    ) throws {
+        process.executableURL = URL(fileURLWithPath: user == nil ? program : "/usr/bin/setpriv")
+        let drop = user.map { ["--reuid=\($0)", "--regid=\($0)", "--clear-groups", program] } ?? []
+        process.arguments = drop + arguments
         process.environment = environment.merging(["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]) { given, _ in given }
         let standardInput = Pipe()
         process.standardInput = standardInput

@@ -8,14 +8,25 @@ public final class PrivateBus: @unchecked Sendable {
     public let address: String
     /// The bus itself.
     public private(set) var daemon: ChildProcess
+    private let user: UInt32?
 
     /// Starts a bus.
-    public init() throws {
+    ///
+    /// - Parameters:
+    ///   - user: whose it is; nil for this process's user. Only root may name another.
+    ///   - listen: where it listens; nil for a unix socket in ``directory``.
+    public init(user: UInt32? = nil, listen: String? = nil) throws {
+        self.user = user
+        let socket = "unix:path=\(directory.path)/bus"
         let configuration = """
             <busconfig>
               <type>session</type>
-              <listen>unix:path=\(directory.path)/bus</listen>
+              <listen>\(listen ?? socket)</listen>
+              <auth>EXTERNAL</auth>
+              <auth>ANONYMOUS</auth>
+              \(listen == nil ? "" : "<allow_anonymous/>")
               <policy context="default">
+                <allow user="*"/>
                 <allow send_destination="*" eavesdrop="true"/>
                 <allow eavesdrop="true"/>
                 <allow own="*"/>
@@ -23,24 +34,27 @@ public final class PrivateBus: @unchecked Sendable {
               <limit name="max_replies_per_connection">100000</limit>
             </busconfig>
             """
-        directory.write(Array(configuration.utf8), to: "bus.conf")
+        directory.write(Array(configuration.utf8), to: "bus.conf", mode: 0o644)
+        if user != nil { chmod(directory.path, 0o777) }
+        let printed: String
+        (daemon, printed) = try PrivateBus.start(in: directory.path, as: user)
         // Without the identifier that each bus makes for itself: another one may come at the same place.
-        address = "unix:path=\(directory.path)/bus"
-        daemon = try PrivateBus.start(in: directory.path)
+        address = listen == nil ? socket : printed
     }
 
-    private static func start(in directory: String) throws -> ChildProcess {
+    private static func start(
+        in directory: String, as user: UInt32?
+    ) throws -> (daemon: ChildProcess, address: String) {
+        let arguments = ["--config-file=\(directory)/bus.conf", "--nofork", "--print-address=1"]
         let daemon = try ChildProcess(
-            "/usr/bin/dbus-daemon", ["--config-file=\(directory)/bus.conf", "--nofork", "--print-address=1"],
-            environment: ["HOME": directory])
-        _ = try daemon.firstLine()  // it listens now
-        return daemon
+            "/usr/bin/dbus-daemon", arguments, environment: ["HOME": directory], user: user)
+        return (daemon, try daemon.firstLine())  // it listens now
     }
 
     /// Ends the bus, and whoever needs it, and starts another at the same address.
     public func restart() throws {
         daemon.kill()
-        daemon = try PrivateBus.start(in: directory.path)
+        daemon = try PrivateBus.start(in: directory.path, as: user).daemon
     }
 
     /// The environment of a program on this bus.

@@ -340,9 +340,37 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.corrupt, "")) { try module.prepare(call) }
     }
 
-    @Test func whatItSaysIsTold() throws {
-        let error = try failure(answering("tokenkeep=1\nstatus=locked\nmessage=\(encoded("ask\nlater"))\n\n"))
+    @Test func itsWordsAreShownByACheckAlone() throws {
+        let module = answering("tokenkeep=1\nstatus=locked\nmessage=\(encoded("ask\nlater"))\n\n")
+        let error = try failure(module)
         #expect(error?.status == .locked)
-        #expect(error?.message == "ask later")
+        #expect(error?.message == "the module answered LOCKED")
+        #expect(error?.hint?.contains("tokenkeep module check") == true)
+        #expect(try failure(module.repeatingWords())?.message == "ask later")
+    }
+
+    /// In any encoding: nothing that the module chose is in an error.
+    @Test(arguments: ["message=$secret", "message=$(printf %s $secret | base64 -w 0)", "status=$secret", "$secret=x"])
+    func aProgramThatEchoesTheSecretPutsNothingIntoTheError(line: String) throws {
+        let module = module(
+            """
+            while IFS= read -r line && [ -n "$line" ]; do
+                case $line in operation=*) operation=${line#*=} ;; secret+=*) secret=${line#secret+=} ;; esac
+            done
+            case $operation in
+            load) printf 'tokenkeep=1\\nstatus=not_found\\n\\n' ;;
+            report) printf 'tokenkeep=1\\nstatus=ok\\n\\n' ;;
+            *) printf 'tokenkeep=1\\n%s\\nstatus=denied\\n\\n' "\(line)" ;;
+            esac
+            """)
+        let request = try SaveRequest(name: name(), secret: SecretBytes("s3cr3t-t0ken"))
+        do throws(TokenKeepError) {
+            _ = try module.save(request, call)
+            Issue.record("it saves")
+        } catch {
+            let words = error.description + (error.hint ?? "")
+            #expect(!words.contains("t0ken") && !words.contains("czNjcjN0LXQwa2Vu"), "\(words)")
+            #expect(error.status == (line.hasPrefix("message") ? .denied : .corrupt), "\(words)")
+        }
     }
 }

@@ -155,17 +155,19 @@ import TokenKeepRecords
         #expect(module.mayAnswer)
     }
 
-    @Test func itsWordsAreMadeFitToBeShown() throws {
-        let error = try failure(module(Self.good.get().path, ["fault=words"]))
+    @Test func itsWordsAreMadeFitToBeShownByACheck() throws {
+        let error = try failure(module(Self.good.get().path, ["fault=words"]).repeatingWords())
         #expect(error?.status == .io)
         #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
         #expect(error?.message.hasPrefix("first second") == true)
     }
 
-    @Test func whatItSaysOfItsArgumentsIsTold() throws {
-        let error = try failure(module(Self.good.get().path, ["fault=open"]))
+    @Test func itsWordsAreInNoErrorButOfACheck() throws {
+        let module = try module(Self.good.get().path, ["fault=open"])
+        let error = try failure(module)
         #expect(error?.status == .invalid)
-        #expect(error?.message == "it does not open")
+        #expect(error?.message == "the module answered INVALID")
+        #expect(try failure(module.repeatingWords())?.message == "it does not open")
     }
 
     @Test func aModuleWithoutItsPlaceIsOutOfReachNotWithoutItems() throws {
@@ -288,19 +290,26 @@ import TokenKeepRecords
         #expect(try transport.load(name(), PluginCall(call, arena: nil)).secret?.utf8String == "x")
     }
 
-    @Test(
-        arguments: ["short", String(repeating: ".", count: 496)],
-        ["s3cr3t", "0123456789abcdef-0123456789abcdef-and-more"])
-    func noWordsHoldTheSecret(label: String, secret: String) throws {
-        let module = try module(Self.good.get().path, ["fault=quotes"])
+    /// Whole, in part or encoded: nothing that the module chose is in an error.
+    @Test(arguments: ["quotes", "quotes-hex"], ["abc", "s3cr3t", "0123456789abcdef-0123456789abcdef-and-more"])
+    func aModuleThatEchoesTheSecretPutsNothingIntoTheError(fault: String, secret: String) throws {
+        let module = try module(Self.good.get().path, ["fault=" + fault])
         do throws(TokenKeepError) {
             _ = try module.save(
-                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes(secret), label: label), call)
+                SaveRequest(name: ItemName(service: "a", account: ""), secret: SecretBytes(secret)), call)
             Issue.record("it saves")
         } catch {
             #expect(error.status == .io)
-            #expect(!error.message.contains(secret.prefix(4)), "\(error.message)")
+            #expect(error.message == "the module answered IO")
         }
+    }
+
+    /// A name, a number or a length can be the secret as well as a text.
+    @Test(arguments: ["upper", "level", "flags", "status", "small"])
+    func aWrongAnswerIsNotQuoted(fault: String) throws {
+        let message = try #require(try failure(module(Self.good.get().path, ["fault=" + fault]))?.message)
+        #expect(!message.contains("UPPER"), "\(message)")
+        #expect(!message.contains { $0.isNumber }, "\(message)")
     }
 
     /// A store behaves as with a service that hangs: what is saved is owed, and settled when the module is back.

@@ -10,13 +10,15 @@ final class FakeService {
 
     /// Starts a service.
     ///
-    /// - Parameter behaviour: JSON, as the program describes it.
-    init(_ behaviour: String = "{}", timeout: UInt32 = 5000) throws {
-        bus = try PrivateBus()
+    /// - Parameters:
+    ///   - behaviour: JSON, as the program describes it.
+    ///   - bus: where it runs; nil for a bus of its own.
+    init(_ behaviour: String = "{}", timeout: UInt32 = 5000, on bus: PrivateBus? = nil) throws {
+        self.bus = try bus ?? PrivateBus()
         let program = #filePath.replacingOccurrences(of: "FakeService.swift", with: "Fakes/secret_service.py")
-        process = try ChildProcess("/usr/bin/python3", [program, behaviour], environment: bus.environment)
+        process = try ChildProcess("/usr/bin/python3", [program, behaviour], environment: self.bus.environment)
         guard try process.firstLine() == "ready" else { throw HarnessFailure(message: "the fake does not start") }
-        client = try ServiceClient(bus, timeout: timeout)
+        client = try ServiceClient(self.bus, timeout: timeout)
     }
 
     /// Changes its behaviour.

@@ -234,4 +234,33 @@ import TokenKeepCore
         #expect(listing.items.map(\.name.account) == ["ann"])
         #expect(listing.problem != nil)
     }
+
+    /// The name of an error is the service's own choice, and may be the secret.
+    @Test(arguments: ["OpenSession", "CreateItem", "SearchItems"])
+    func anErrorThatEchoesTheSecretIsNotQuoted(member: String) throws {
+        let fake = try FakeService()
+        try fake.configure(
+            #"{"override": {"\#(member)": {"do": "error", "name": "com.example.s3cr3t_t0ken"}}}"#)
+        do {
+            try fake.client.save("example.com", "ann", "s3cr3t_t0ken")
+            Issue.record("it saves")
+        } catch let error as TokenKeepError {
+            #expect(!error.description.contains("t0ken") && error.hint?.contains("t0ken") != true, "\(error)")
+        }
+    }
+
+    /// An attribute that cannot be read is not quoted either.
+    @Test(arguments: ["tokenkeep:a:S3CR3T", "tokenkeep:access"])
+    func anAttributeThatEchoesTheSecretIsNotQuoted(attribute: String) throws {
+        let item = FakeService.item(
+            "1", FakeService.ours("example.com", "ann", [attribute: "S3CR3T"]), secret: "S3CR3T")
+        let fake = try FakeService(#"{"items": {\#(item)}}"#)
+        do {
+            _ = try fake.client.load("example.com", "ann")
+            Issue.record("it loads")
+        } catch let error as TokenKeepError {
+            #expect(error.status == .corrupt)
+            #expect(!error.description.contains("S3CR3T"), "\(error)")
+        }
+    }
 }

@@ -3,18 +3,9 @@
 import struct
 
 from cases_common import ANNA, VAULT, record_case
-from vault_format import HOME, OWED
-from vault_writer import (
-    CREATED_AT,
-    ItemPlan,
-    RecordPlan,
-    attribute,
-    debt,
-    encode_fields,
-    reversioned,
-    seeded,
-    state_pairs,
-)
+from record_writer import ItemPlan, RecordPlan, attribute, encode_fields, pending_part, reversioned, state_pairs
+from vault_format import HOME, PENDING
+from vault_writer import CREATED_AT, seeded
 
 
 def cases():
@@ -23,7 +14,7 @@ def cases():
     yield from label_cases()
     yield from attribute_cases()
     yield from state_structure_cases()
-    yield from debt_cases()
+    yield from pending_cases()
 
 
 def metadata_case(word, pairs, comment, raw_end=b""):
@@ -179,7 +170,7 @@ def state_structure_cases():
     yield state_case("of-2-bytes", [(1, b"\1\0"), pairs[1]], "The state has two bytes.")
     yield state_case("of-no-bytes", [(1, b""), pairs[1]], "The state has no byte.")
     yield state_case("changed-at-of-4-bytes", [pairs[0], (2, bytes(4))], "The time of the change has 4 bytes.")
-    for tag, word in ((1, ""), (2, "changed-at-"), (16, "pending-"), (17, "outbox-")):
+    for tag, word in ((1, ""), (2, "changed-at-"), (16, "refresh-"), (17, "outbox-")):
         value = {1: pairs[0][1], 2: pairs[1][1]}.get(tag, bytes(4))
         twice = sorted([*(p for p in pairs if p[0] != tag), (tag, value), (tag, value)], key=lambda pair: pair[0])
         yield state_case(word + "twice", twice, f"Field {tag} of the state stands twice.")
@@ -189,37 +180,37 @@ def state_structure_cases():
             f"unknown-critical-field-{tag}", sorted([*pairs, (tag, b"x")]), f"The state holds the unknown field {tag}."
         )
     yield state_case("outbox-flags-of-3-bytes", [*pairs, (17, bytes(3))], "The outbox flags have 3 bytes.")
-    pending = state_pairs(HOME, (16, bytes(32769)))
-    yield state_case("pending-of-32769-bytes", pending, "The pending refresh has one byte too many.")
+    refresh = state_pairs(HOME, (16, bytes(32769)))
+    yield state_case("refresh-of-32769-bytes", refresh, "The pending refresh has one byte too many.")
     yield state_case("last-field-cut", pairs, "The last field does not fit into the state box.", b"\0\x80\1")
 
 
-def debt_cases():
+def pending_cases():
     fingerprint = seeded("fingerprint", 16)
-    good = debt(1)
-    yield state_case("home-with-debt", state_pairs(HOME, (3, good)), "A home has a debt.")
-    many = [(3, debt(1, b"module-%02d" % number)) for number in range(65)]
-    yield state_case("65-debts", state_pairs(OWED, *many), "There are 65 debts.")
-    debts = {
-        "kind-0": debt(0),
-        "kind-3": debt(3),
-        "module-empty": debt(1, b""),
-        "module-65-bytes": debt(1, b"m" * 65),
-        "module-upper-case": debt(1, b"Module"),
-        "module-with-slash": debt(1, b"../module"),
-        "module-length-overruns": debt(1, b"module", module_length=64),
-        "two-base-fingerprints": debt(1, base=[fingerprint] * 2),
-        "17-in-flight": debt(1, in_flight=[fingerprint] * 17),
-        "base-cut": debt(1, base=[fingerprint])[:-2],
-        "in-flight-cut": debt(1, in_flight=[fingerprint])[:-1],
+    good = pending_part(1)
+    yield state_case("home-with-pending-part", state_pairs(HOME, (3, good)), "A home has a pending part.")
+    many = [(3, pending_part(1, b"module-%02d" % number)) for number in range(65)]
+    yield state_case("65-pending-parts", state_pairs(PENDING, *many), "There are 65 pending parts.")
+    parts = {
+        "kind-0": pending_part(0),
+        "kind-3": pending_part(3),
+        "module-empty": pending_part(1, b""),
+        "module-65-bytes": pending_part(1, b"m" * 65),
+        "module-upper-case": pending_part(1, b"Module"),
+        "module-with-slash": pending_part(1, b"../module"),
+        "module-length-overruns": pending_part(1, b"module", module_length=64),
+        "two-base-fingerprints": pending_part(1, base=[fingerprint] * 2),
+        "17-in-flight": pending_part(1, in_flight=[fingerprint] * 17),
+        "base-cut": pending_part(1, base=[fingerprint])[:-2],
+        "in-flight-cut": pending_part(1, in_flight=[fingerprint])[:-1],
         "byte-behind": good + b"\0",
         "without-bytes": b"",
-        "cut-before-machine-id": good[:1],
+        "cut-before-machine": good[:1],
         "cut-before-since": good[:17],
         "cut-before-module-length": good[:25],
         "cut-before-module": good[:26],
         "cut-before-base-count": good[:-2],
         "cut-before-in-flight-count": good[:-1],
     }
-    for word, value in debts.items():
-        yield state_case("debt-" + word, state_pairs(OWED, (3, value)), f"A debt is bad: {word.replace('-', ' ')}.")
+    for word, value in parts.items():
+        yield state_case("pending-part-" + word, state_pairs(PENDING, (3, value)), f"A pending part is bad: {word.replace('-', ' ')}.")

@@ -3,18 +3,14 @@
 import struct
 from dataclasses import replace
 
-from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, flipped
+from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, PASSWORD, VAULT, base_files, flipped, vector
+from cases_notes_common import ANOTHER_MACHINE, HOLDERS, KEY_IDS, MACHINE, PRINTS, NotePlan, holder_value, names_value
+from cases_notes_common import note_pairs
 from cases_sealed import SealedPlan
-from cases_slots import PASSWORD, argon_slot
-from vault_notes import NOTE_MAXIMUM, note_key
+from record_writer import ItemPlan, RecordPlan, encode_fields
+from vault_notes import NOTE_MAXIMUM
 from vault_primitives import length_prefixed, subkey
-from vault_writer import Fields, ItemPlan, RecordPlan, VaultPlan, encode_fields, patched, sealed, seeded
-from vector_file import Vector
-
-MACHINE, ANOTHER_MACHINE = seeded("machine", 16), seeded("another machine", 16)
-KEY_IDS = [VAULT.class_keys[2].key_id]
-HOLDERS = [(MACHINE, b"secret-service", KEY_IDS)]
-LAYOUT = [("magic", 8), ("version", 2), ("reserved", 6), ("vault-id", 16), ("name", 16)]
+from vault_writer import VaultPlan, patched, seeded
 
 
 def cases():
@@ -31,45 +27,6 @@ def cases():
     yield from bad_holder_cases()
 
 
-def names_value(item):
-    return length_prefixed([name.encode("utf-8") for name in item.names()])
-
-
-def holder_value(machine, module, key_ids, module_length=None, key_count=None):
-    module_length = len(module) if module_length is None else module_length
-    key_count = len(key_ids) if key_count is None else key_count
-    ids = b"".join(struct.pack("<Q", key_id) for key_id in key_ids)
-    return machine + bytes([module_length]) + module + bytes([key_count]) + ids
-
-
-def note_pairs(item, holders=HOLDERS):
-    pairs = [(1, names_value(item)), (2, struct.pack("<I", item.level)), (3, struct.pack("<I", item.flags))]
-    return pairs + [(4, holder_value(*holder)) for holder in holders]
-
-
-class NotePlan:
-    """A note. Every part of the prefix can be replaced; the box is sealed for it."""
-
-    def __init__(self, vault, item, plain=None, **prefix):
-        self.vault = vault
-        self.plain = encode_fields(note_pairs(item)) if plain is None else plain
-        name = bytes.fromhex(vault.name_of(*item.names()))
-        self.prefix = {"magic": b"TKSEALED", "version": 1, "reserved": bytes(6), "vault_id": vault.vault_id, "name": name}
-        self.prefix.update(prefix)
-
-    def fields(self, key=None, context=b"TKsealed"):
-        prefix = struct.pack("<8sH6s16s16s", *self.prefix.values())
-        fields, offset = Fields(), 0
-        for name, size in LAYOUT:
-            fields.add("prefix-" + name, prefix[offset : offset + size])
-            offset += size
-        fields.add_box("box", sealed(key or note_key(self.vault.name_key.secret), context + prefix, self.plain))
-        return fields
-
-    def data(self, **sealing):
-        return self.fields(**sealing).data
-
-
 def path_of(item, vault=VAULT):
     return "sealed/" + vault.name_of(*item.names())
 
@@ -78,11 +35,15 @@ def case(name, data, comment, expect="CORRUPT", item=ANNA, holders=HOLDERS, file
     """The note of the item is `data`. `files`: of a vault without Bert's record."""
     note = ()
     if expect == "OK":
-        told = [(machine.hex(), module.decode(), [f"{key_id:016x}" for key_id in ids]) for machine, module, ids in holders]
-        note = (item.level, item.flags, told)
+        note = (item.level, item.flags, [told(*holder) for holder in holders])
     also = ALSO_BERT if files is None and item.namespace == "" else None
     files = (base_files() if files is None else files) | {path_of(item): data}
-    return Vector(name, expect, comment, item.names(), files, None, also, note=note)
+    return vector(name, expect, comment, item, files, also=also, note=note)
+
+
+def told(machine, module, key_ids, prints):
+    """A module as a vector tells of it."""
+    return machine.hex(), module.decode(), [f"{key_id:016x}" for key_id in key_ids], [value.hex() for value in prints]
 
 
 def good(word, comment, item=ANNA, holders=HOLDERS, more=b""):
@@ -91,22 +52,25 @@ def good(word, comment, item=ANNA, holders=HOLDERS, more=b""):
 
 
 def holder_cases():
-    module, ids = b"secret-service", KEY_IDS
+    module, ids, one = b"secret-service", KEY_IDS, PRINTS
+    many_prints = [seeded(f"fingerprint {number}", 16) for number in range(17)]
     yield good("one-module", "One module may hold the item under one key.")
-    two = [(MACHINE, module, ids), (ANOTHER_MACHINE, b"another.module", [0x0102030405060708])]
+    two = [(MACHINE, module, ids, one), (ANOTHER_MACHINE, b"another.module", [0x0102030405060708], many_prints[:2])]
     yield good("two-modules-two-machines", "Two modules on two machines may hold it.", holders=two)
     yield good("two-modules-one-machine", "Two modules on one machine may hold it.", holders=[two[0], (MACHINE, *two[1][1:])])
-    same = [(MACHINE, module, ids), (ANOTHER_MACHINE, module, ids)]
+    same = [(MACHINE, module, ids, one), (ANOTHER_MACHINE, module, ids, one)]
     yield good("one-module-two-machines", "A module may hold it on two machines.", holders=same)
-    several = [(MACHINE, module, [VAULT.class_keys[1].key_id, *ids, 1, 0xFFFFFFFFFFFFFFFF])]
+    several = [(MACHINE, module, [VAULT.class_keys[1].key_id, *ids, 1, 0xFFFFFFFFFFFFFFFF], one)]
     yield good("several-keys", "A module may hold it under one of several keys, in no order.", holders=several)
-    yield good("16-keys", "As many keys as there may be.", holders=[(MACHINE, module, list(range(16, 0, -1)))])
-    yield good("no-key", "A module that may hold it, under no class key.", holders=[(MACHINE, module, [])])
-    yield good("key-0", "Of a module nothing is known but that it holds it.", holders=[(MACHINE, module, [0])])
+    full = [(MACHINE, module, list(range(16, 0, -1)), many_prints[:16])]
+    yield good("16-keys-16-fingerprints", "As many keys and fingerprints as there may be.", holders=full)
+    yield good("no-key", "A module that may hold it, under no class key.", holders=[(MACHINE, module, [], one)])
+    yield good("no-fingerprint", "A module that may hold it, with no fingerprint.", holders=[(MACHINE, module, ids, [])])
+    yield good("key-0", "Of a module nothing is known but that it holds it.", holders=[(MACHINE, module, [0], [bytes(16)])])
     yield good("no-module", "No module may hold it.", holders=[])
-    many = [(MACHINE, b"module-%02d" % number, list(range(16))) for number in range(64)]
-    yield good("64-modules", "As many modules as there may be, each with as many keys.", holders=many)
-    longest = [(bytes(16), b"z._-0" + b"m" * 59, ids), (b"\xff" * 16, b"a", ids)]
+    many = [(MACHINE, b"module-%02d" % number, list(range(16)), many_prints[:16]) for number in range(64)]
+    yield good("64-modules", "As many modules as there may be, each with as many keys and fingerprints.", holders=many)
+    longest = [(bytes(16), b"z._-0" + b"m" * 59, ids, one), (b"\xff" * 16, b"a", ids, one)]
     yield good("longest-and-shortest-module", "Modules' names at their limits.", holders=longest)
 
 
@@ -140,13 +104,13 @@ def file_cases():
     yield case("valid-note-leftovers-lying-around", data, comment, "OK", files=files)
     files = base_files() | {path_of(ANNA) + ".tmp": data}
     comment = "The note is there only as an unfinished write."
-    yield Vector("not-found-note-only-unfinished", "NOT_FOUND", comment, ANNA.names(), files, None, ALSO_BERT, note=())
+    yield vector("not-found-note-only-unfinished", "NOT_FOUND", comment, ANNA, files, also=ALSO_BERT, note=())
     vault = VaultPlan("note of a locked vault")
-    files = base_files(vault, [argon_slot(vault.keyfile_slot().keys, PASSWORD)], bert=False)
+    files = base_files(vault, [vault.password_slot(PASSWORD)], bert=False)
     files[path_of(ANNA, vault)] = NotePlan(vault, ANNA).data()
     comment = "A locked vault tells what it noted."
-    told = (ANNA.level, ANNA.flags, [(MACHINE.hex(), "secret-service", [f"{KEY_IDS[0]:016x}"])])
-    yield Vector("valid-note-of-a-locked-vault", "OK", comment, ANNA.names(), files, note=told)
+    note = (ANNA.level, ANNA.flags, [told(*HOLDERS[0])])
+    yield vector("valid-note-of-a-locked-vault", "OK", comment, ANNA, files, note=note)
     record = RecordPlan(VAULT, ANNA).data()
     files = base_files() | {"records/" + VAULT.name_of(*ANNA.names()): record}
     yield case("valid-note-beside-record", data, "The item has a record too.", "OK", files=files)
@@ -221,6 +185,11 @@ def binding_cases():
     for context in (b"TKstate_", b""):
         word = "of-a-state" if context else "without-context"
         yield case(f"note-data-{word}", plan.data(context=context), "Its box has other additional data.")
+    for word, era in {"another-era": struct.pack("<Q", 2), "no-era": b""}.items():
+        yield case(f"note-of-{word}", plan.data(era=era), f"Its box is sealed for {word.replace('-', ' ')}.")
+    first = VaultPlan(era=2)
+    data = NotePlan(first, ANNA, name=name).data()
+    yield case("note-under-keys-of-another-era", data, "It was sealed in another era, and its NAME is altered.")
 
 
 def field_case(word, pairs, comment, raw_end=b""):
@@ -291,7 +260,7 @@ def bad_name_cases():
 
 
 def bad_holder_cases():
-    machine, module, key_ids = HOLDERS[0]
+    machine, module, key_ids, prints = HOLDERS[0]
     whole = holder_value(machine, module, key_ids)
     values = {
         "name-empty": holder_value(machine, b"", key_ids),
@@ -310,14 +279,21 @@ def bad_holder_cases():
         "keys-one-more": holder_value(machine, module, key_ids, key_count=2),
         "keys-one-less": holder_value(machine, module, [*key_ids, 1], key_count=1),
         "keys-none-but-one": holder_value(machine, module, key_ids, key_count=0),
+        "17-fingerprints": holder_value(machine, module, key_ids, prints * 17),
+        "255-fingerprints": holder_value(machine, module, key_ids, prints * 255),
+        "fingerprints-one-more": holder_value(machine, module, key_ids, print_count=2),
+        "fingerprints-none-but-one": holder_value(machine, module, key_ids, print_count=0),
         "without-bytes": b"",
-        "cut-in-machine-id": whole[:15],
+        "cut-in-machine": whole[:15],
         "cut-before-name-length": whole[:16],
         "cut-before-name": whole[:17],
         "cut-in-name": whole[:20],
-        "cut-before-key-count": whole[:-9],
-        "cut-before-key-id": whole[:-8],
-        "cut-in-key-id": whole[:-1],
+        "cut-before-key-count": whole[:-26],
+        "cut-before-key-id": whole[:-25],
+        "cut-in-key-id": whole[:-18],
+        "cut-before-fingerprint-count": whole[:-17],
+        "cut-before-fingerprint": whole[:-16],
+        "cut-in-fingerprint": whole[:-1],
         "byte-behind": whole + b"\0",
     }
     for word, value in values.items():

@@ -3,11 +3,12 @@
 import struct
 from dataclasses import replace
 
-from cases_common import ANNA, BERT, FOREIGN, VAULT, base_files, flipped, path_of, record_case
-from vault_format import HOME, OWED, TOMBSTONE
+from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, era_files, flipped, path_of, record_case, vector
+from record_writer import ItemPlan, RecordPlan, encode_fields, state_pairs, without_boxes
+from vault_format import HOME, PENDING, TOMBSTONE
+from vault_keys import RETIRING
 from vault_primitives import length_prefixed
-from vault_writer import ItemPlan, Key, RecordPlan, encode_fields, new_key, patched, state_pairs, without_boxes
-from vector_file import Vector
+from vault_writer import Key, new_key, patched
 
 LENGTH_LIMITS = {"state": 65576, "metadata": 65576, "secret": 1048616}
 
@@ -45,10 +46,13 @@ def prefix_cases():
         "kind-0": ("kind", 0),
         "kind-2-sealed": ("kind", 2),
         "kind-3-export": ("kind", 3),
-        "kind-4": ("kind", 4),
+        "kind-4-carried-over": ("kind", 4),
+        "kind-5": ("kind", 5),
         "kind-reserved-not-zero": ("kind_reserved", 1),
         "level-reserved-not-zero": ("level_reserved", b"\0\0\1"),
         "flags-reserved-not-zero": ("flags_reserved", 1),
+        "era-0": ("era", 0),
+        "era-2": ("era", 2),
         "foreign-vault-id": ("vault_id", FOREIGN.vault_id),
         "name-of-another-item": ("name", bytes.fromhex(VAULT.name_of(*BERT.names()))),
     }
@@ -116,68 +120,37 @@ def length_cases():
 
 
 def key_id_cases():
-    name_key_id = RecordPlan(VAULT, ANNA, name_key_id=0x4242).data()
-    yield record_case(
-        "record-unknown-name-key-id",
-        name_key_id,
-        "The record names an unknown key id of the name key; the boxes are sealed for it.",
-    )
+    """A class key that stands nowhere in the header makes a reader refuse the header: Bert is not readable either."""
+    plans = {
+        "unknown-class-key-id": (Key(2, 0x4242, VAULT.class_keys[2].secret), "an unknown class key id"),
+        "lost-class-key": (new_key("a lost class key", 2), "a class key that the header does not hold"),
+        "class-key-of-another-level": (VAULT.class_keys[1], "the class key of level 1, under which it is sealed"),
+        "metadata-key-as-class-key": (VAULT.metadata_key, "the metadata key for a class key"),
+    }
+    for word, (key, what) in plans.items():
+        data = RecordPlan(VAULT, ANNA, class_key=key).data()
+        yield record_case("record-" + word, data, f"The record of level 2 names {what}.", is_refused=True)
     unknown = Key(17, 0x4242, VAULT.metadata_key.secret)
-    yield record_case(
-        "record-unknown-metadata-key-id",
-        RecordPlan(VAULT, ANNA, metadata_key=unknown).data(),
-        "The record names an unknown metadata key id.",
-    )
-    unknown = Key(2, 0x4242, VAULT.class_keys[2].secret)
-    yield record_case(
-        "record-unknown-class-key-id",
-        RecordPlan(VAULT, ANNA, class_key=unknown).data(),
-        "The record names an unknown class key id.",
-    )
-    lost = new_key("a lost class key", 2)
-    yield record_case(
-        "record-lost-class-key",
-        RecordPlan(VAULT, ANNA, class_key=lost).data(),
-        "The record is sealed under a class key that the header does not hold.",
-    )
-    other_level = RecordPlan(VAULT, ANNA, class_key=VAULT.class_keys[1]).data()
-    yield record_case(
-        "record-class-key-of-another-level",
-        other_level,
-        "A record of level 2 is sealed under the class key of level 1 and names it.",
-    )
-    as_class = RecordPlan(VAULT, ANNA, class_key=VAULT.metadata_key).data()
-    yield record_case(
-        "record-metadata-key-as-class-key",
-        as_class,
-        "The secret is sealed under the metadata key, and the record names it.",
-    )
-    as_metadata = RecordPlan(VAULT, ANNA, metadata_key=VAULT.class_keys[2]).data()
-    yield record_case(
-        "record-class-key-as-metadata-key",
-        as_metadata,
-        "The metadata are sealed under the class key, and the record names it.",
-    )
+    data = RecordPlan(VAULT, ANNA, metadata_key=unknown).data()
+    yield record_case("record-unknown-metadata-key-id", data, "The record names an unknown metadata key id.")
+    data = RecordPlan(VAULT, ANNA, metadata_key=VAULT.class_keys[2]).data()
+    comment = "The metadata are sealed under the class key, and the record names it."
+    yield record_case("record-class-key-as-metadata-key", data, comment)
     for field in ("metadata_key_id", "class_key_id"):
+        word = field.replace("_", "-")
         data = RecordPlan(VAULT, ANNA, **{field: 0}).data()
-        yield record_case(
-            f"record-{field.replace('_', '-')}-0",
-            data,
-            f"The {field.replace('_', ' ')} of a record with boxes is 0; the boxes are sealed for it.",
-        )
+        comment = f"The {word} of a record with boxes is 0; the boxes are sealed for it."
+        yield record_case(f"record-{word}-0", data, comment, is_refused=field == "class_key_id")
+    old = new_key("a retiring class 2", 2, RETIRING)
+    slots = [VAULT.keyfile_slot(keys=[*VAULT.keys(), old])]
+    files = era_files(slots=slots, items=[BERT]) | {path_of(ANNA): RecordPlan(VAULT, ANNA, class_key=old).data()}
+    comment = "The record is sealed under a retiring key, as none of an era is."
+    yield vector("record-under-retiring-class-key", "CORRUPT", comment, ANNA, files, also=ALSO_BERT)
 
 
 def moved_file_cases():
     files = base_files() | {path_of(ANNA): base_files()[path_of(BERT)]}
-    yield Vector(
-        "record-renamed",
-        "CORRUPT",
-        "Bert's record stands under Anna's NAME too.",
-        ANNA.names(),
-        files,
-        None,
-        also_bert(),
-    )
+    yield vector("record-renamed", "CORRUPT", "Bert's record stands under Anna's NAME too.", ANNA, files, also=ALSO_BERT)
     foreign = RecordPlan(FOREIGN, ANNA).data()
     yield record_case("record-of-another-vault", foreign, "The record comes from another vault with other keys.")
     renamed = RecordPlan(VAULT, BERT, name=bytes.fromhex(VAULT.name_of(*ANNA.names()))).data()
@@ -185,10 +158,6 @@ def moved_file_cases():
         "record-name-forged", renamed, "Bert's item is sealed for Anna's NAME: the metadata do not give it."
     )
     yield record_case("record-is-a-header", VAULT.header_fields().data, "A header stands where the record should be.")
-
-
-def also_bert():
-    return BERT.service, BERT.account, BERT.secret
 
 
 def swapped_box_cases():
@@ -214,7 +183,7 @@ def swapped_box_cases():
     )
     both = base_files()
     both[path_of(ANNA)], both[path_of(BERT)] = RecordPlan(VAULT, BERT).data(), RecordPlan(VAULT, ANNA).data()
-    yield Vector("record-files-swapped", "CORRUPT", "Two records have changed names.", ANNA.names(), both)
+    yield vector("record-files-swapped", "CORRUPT", "Two records have changed names.", ANNA, both)
 
 
 def swap(fields, other, box):
@@ -290,7 +259,7 @@ def packed(names):
 def tombstone_cases():
     boxes = RecordPlan(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
     yield record_case("record-tombstone-with-boxes", boxes, "The state is a tombstone, metadata and secret are there.")
-    for state, word in ((HOME, "home"), (OWED, "owed")):
+    for state, word in ((HOME, "home"), (PENDING, "pending")):
         data = without_boxes(VAULT, ANNA, state_pairs(state)).data()
         yield record_case(
             f"record-{word}-without-boxes", data, f"The state is {word}, metadata and secret are missing."
@@ -319,7 +288,7 @@ def tombstone_cases():
         yield record_case(f"record-tombstone-name-{word}", data, f"The state of a tombstone {what}.")
     cut = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (4, packed(ANNA.names())[:-1]))).data()
     yield record_case("record-tombstone-name-cut", cut, "The item's name ends early in the state of a tombstone.")
-    for state, word in ((HOME, "home"), (OWED, "owed")):
+    for state, word in ((HOME, "home"), (PENDING, "pending")):
         data = RecordPlan(VAULT, ANNA, state_pairs(state, (4, packed(ANNA.names())))).data()
         yield record_case(f"record-{word}-with-name", data, f"The state is {word} and holds the item's name.")
     good = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
@@ -330,12 +299,4 @@ def tombstone_cases():
     )
     yield record_case("record-tombstone-byte-behind", good + b"\0", "A byte stands behind a tombstone.")
     renamed = base_files() | {path_of(ANNA): without_boxes(VAULT, BERT, state_pairs(TOMBSTONE)).data()}
-    yield Vector(
-        "record-tombstone-renamed",
-        "CORRUPT",
-        "Bert's tombstone stands under Anna's NAME.",
-        ANNA.names(),
-        renamed,
-        None,
-        also_bert(),
-    )
+    yield vector("record-tombstone-renamed", "CORRUPT", "Bert's tombstone stands under Anna's NAME.", ANNA, renamed, also=ALSO_BERT)

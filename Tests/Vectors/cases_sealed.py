@@ -4,12 +4,11 @@ readable beside it."""
 import struct
 from dataclasses import replace
 
-from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, flipped
-from cases_slots import PASSWORD, argon_slot
+from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, PASSWORD, VAULT, base_files, flipped, vector
+from record_writer import PREFIX_LAYOUT, ItemPlan, RecordPlan
 from vault_keys import PURPOSE_PRESENCE, RETIRING
 from vault_primitives import hash_bytes
-from vault_writer import PREFIX_LAYOUT, Fields, ItemPlan, Key, RecordPlan, VaultPlan, new_key, patched, seeded
-from vector_file import Vector
+from vault_writer import Fields, Key, VaultPlan, new_key, patched
 
 SECRET_LIMIT = 1048616
 
@@ -30,7 +29,8 @@ class SealedPlan(RecordPlan):
     """A sealed secret: prefix and box. Every part of the prefix can be replaced; the box is sealed for it."""
 
     def __init__(self, vault, item, class_key=None, **prefix):
-        super().__init__(vault, item, class_key=class_key, **{"kind": 2, "metadata_key_id": 0, **prefix})
+        own = {"kind": 2, "metadata_key_id": 0, "name": bytes.fromhex(vault.id_of(*item.names()))}
+        super().__init__(vault, item, class_key=class_key, **(own | prefix))
         self.metadata_box = b""
         self.seal_secret()
 
@@ -47,11 +47,9 @@ class SealedPlan(RecordPlan):
 
 def case(name, data, comment, expect="CORRUPT", item=ANNA, files=None, **unlocking):
     """Another module holds `data` for the item. `files`: of a vault without Bert's record."""
-    secret = item.secret if expect == "OK" else None
     also = ALSO_BERT if files is None and item.namespace == "" else None
-    sealed_secret = (item.level, item.flags, data)
     files = base_files() if files is None else files
-    return Vector(name, expect, comment, item.names(), files, secret, also, sealed=sealed_secret, **unlocking)
+    return vector(name, expect, comment, item, files, also=also, sealed=(item.level, item.flags, data), **unlocking)
 
 
 def good(word, item, comment):
@@ -87,15 +85,15 @@ def flag_cases():
 
 
 def presence_case(name, sealing, expect, level=2, flags=2, password=PASSWORD):
-    """An item that asks at each use. The class keys are open without the password too."""
+    """An item that asks at each use."""
     item = replace(ANNA, level=level, flags=flags)
     vault = VaultPlan(name)
     presence = {
-        "presence": new_key(name + " presence", PURPOSE_PRESENCE),
+        "presence": vault.presence_key,
         "old presence": new_key(name + " old presence", PURPOSE_PRESENCE, RETIRING),
         "foreign presence": new_key(name + " foreign presence", PURPOSE_PRESENCE),
     }
-    slots = [vault.keyfile_slot(), argon_slot([presence["presence"], presence["old presence"]], PASSWORD)]
+    slots = [vault.password_slot(PASSWORD, [presence["old presence"]])]
     key = vault.class_keys[level]
     if sealing:
         key = Key(level, key.key_id, hash_bytes(32, key.secret, presence[sealing].secret))
@@ -106,47 +104,41 @@ def presence_case(name, sealing, expect, level=2, flags=2, password=PASSWORD):
 
 
 def key_cases():
-    keyfile_slot = VAULT.keyfile_slot()
     old = new_key("old class 2", 2, RETIRING)
-    rotating = base_files(slots=[VAULT.keyfile_slot(keys=[*keyfile_slot.keys, old])])
+    rotating = base_files(slots=[VAULT.keyfile_slot(keys=[*VAULT.keys(), old])])
     comment = "It is sealed under the retiring class key."
     yield case("valid-sealed-retiring-class-key", SealedPlan(VAULT, ANNA, old).data(), comment, "OK", files=rotating)
     comment = "It is sealed under the current class key, beside a retiring one."
     yield case("valid-sealed-beside-retiring-class-key", SealedPlan(VAULT, ANNA).data(), comment, "OK", files=rotating)
-    protected = new_key("class 2 of the password", 2)
-    files = base_files(slots=[keyfile_slot, argon_slot([protected], PASSWORD)])
-    comment = "The class key stands in a password slot alone."
-    data = SealedPlan(VAULT, ANNA, protected).data()
-    yield case("locked-sealed-class-key-in-password-slot", data, comment, "LOCKED", files=files)
 
 
 def unlocked_cases():
     """Vaults of their own: what one unlocks stays locked for the others."""
     for level in (1, 2):
         item, vault = replace(ANNA, level=level), VaultPlan(f"sealed and unlocked {level}")
-        files = base_files(vault, [argon_slot(vault.keyfile_slot().keys, PASSWORD)], bert=False)
+        files = base_files(vault, [vault.password_slot(PASSWORD)], bert=False)
         data = SealedPlan(vault, item).data()
         comment = f"The password opens the class key of level {level}."
         yield case(f"valid-sealed-unlocked-level-{level}", data, comment, "OK", item, files, password=PASSWORD)
-    for word in ("old", "new"):
-        vault = VaultPlan(f"sealed while rekeying {word}")
-        old = [new_key(f"{word} old {key.purpose}", key.purpose, RETIRING) for key in vault.keyfile_slot().keys]
-        slots = [vault.keyfile_slot(keys=old), argon_slot(vault.keyfile_slot().keys, PASSWORD)]
-        files = base_files(vault, slots, bert=False)
-        data = SealedPlan(vault, ANNA, old[1] if word == "old" else None).data()
-        comment = f"Keys are being replaced; it is sealed under the {word} one."
-        yield case(f"valid-sealed-rekeying-{word}-key", data, comment, "OK", files=files, password=PASSWORD)
-        name, expect = f"valid-sealed-rekeying-{word}-key-while-locked", "OK"
-        if word == "new":
-            name, expect = "locked-sealed-rekeying-new-key", "LOCKED"
-        yield case(name, data, comment[:-1] + ", and the vault is locked.", expect, files=files)
+        yield case(f"locked-sealed-level-{level}", data, "The vault is locked.", "LOCKED", item, files)
+    first, second = VaultPlan("sealed in an older era"), VaultPlan("sealed in an older era", era=2)
+    old = replace(first.class_keys[2], state=RETIRING)
+    files = base_files(second, [second.password_slot(PASSWORD, [old])], bert=False)
+    data = SealedPlan(first, ANNA).data()
+    comment = "It was sealed in the first era, whose class key the second has as a retiring one."
+    yield case("valid-sealed-older-era-retiring-class-key", data, comment, "OK", files=files, era=2, password=PASSWORD)
+    yield case("locked-sealed-older-era", data, comment + " The vault is locked.", "LOCKED", files=files, era=2)
+    files = base_files(second, [second.password_slot(PASSWORD)], bert=False)
+    comment = "It was sealed in the first era, of whose keys none is left."
+    yield case("sealed-older-era-key-gone", data, comment, files=files, era=2, password=PASSWORD)
 
 
 def byte_cases():
     fields = SealedPlan(VAULT, ANNA).fields()
     data = fields.data
     for name, (offset, size) in fields.places.items():
-        yield case(f"sealed-truncated-before-{name}", data[:offset], f"It ends before its field {name}.")
+        if not name.startswith("prefix-") or name in ("prefix-magic", "prefix-version", "prefix-class-key-id"):
+            yield case(f"sealed-truncated-before-{name}", data[:offset], f"It ends before its field {name}.")
         expect = "UNSUPPORTED" if name == "prefix-version" else "CORRUPT"
         yield case(f"sealed-flipped-{name}", flipped(data, offset), f"A bit of the field {name} is flipped.", expect)
     yield case("sealed-truncated-last-byte", data[:-1], "It lacks its last byte.")
@@ -162,7 +154,7 @@ def spoilt(word, comment, expect="CORRUPT", **prefix):
 
 def prefix_cases():
     """Values of the prefix that are wrong while the box is sealed for them."""
-    for kind in (0, 1, 3, 4):
+    for kind in (0, 1, 3, 4, 5):
         yield spoilt(f"kind-{kind}", f"It is of kind {kind}", kind=kind)
     for kind in (1, 3):
         data = SealedPlan(VAULT, ANNA, kind=kind).data(state_length=40, metadata_length=40)
@@ -188,8 +180,10 @@ def prefix_cases():
         data = SealedPlan(VAULT, item).data()
         yield case(f"sealed-unknown-flags-{flags}", data, f"The item has the flags {flags}, sealed for them.", item=item)
     yield spoilt("foreign-vault-id", "It names another vault", vault_id=FOREIGN.vault_id)
-    name = bytes.fromhex(VAULT.name_of(*BERT.names()))
+    name = bytes.fromhex(VAULT.id_of(*BERT.names()))
     yield spoilt("name-of-another-item", "It names another item", name=name)
+    name = bytes.fromhex(VAULT.name_of(*ANNA.names()))
+    yield spoilt("record-name", "It has the NAME of the item's record instead of its ID", name=name)
     yield spoilt("metadata-key-id", "It names a metadata key", metadata_key_id=VAULT.metadata_key.key_id)
     data = SealedPlan(VAULT, ANNA).data(last_reserved=1)
     yield case("sealed-last-reserved-not-zero", data, "The prefix's last reserved field is not zero.")
@@ -222,7 +216,6 @@ def length_cases():
 
 def key_id_cases():
     unknown = "names a key id that the header does not have"
-    yield spoilt("unknown-name-key-id", f"It {unknown} for the name key", name_key_id=0x4242)
     for key_id in (0, 0x4242, VAULT.metadata_key.key_id):
         yield spoilt(f"unknown-class-key-id-{key_id:x}", f"It {unknown} for its level", class_key_id=key_id)
     lost = new_key("a lost class key", 2)
@@ -247,17 +240,19 @@ def binding_cases():
     comment = "It comes from another vault with other keys."
     yield case("sealed-of-another-vault", SealedPlan(FOREIGN, ANNA).data(), comment)
     altered = {
-        "name": (bytes.fromhex(VAULT.name_of(*BERT.names())), BERT),
+        "name": (bytes.fromhex(VAULT.id_of(*BERT.names())), BERT),
         "level": (b"\1", replace(ANNA, level=1)),
         "flags": (struct.pack("<I", 4), replace(ANNA, flags=4)),
+        "era": (struct.pack("<Q", 2), ANNA),
     }
     for field, (value, item) in altered.items():
         data = patched(fields, "prefix-" + field, value)
         comment = f"The {field} is altered in the prefix, and nothing is sealed again."
         yield case(f"sealed-{field}-altered", data, comment)
         yield case(f"sealed-{field}-altered-as-its-module-says", data, comment + " The item is that one.", item=item)
-        comment = f"The item has another {field} than what was sealed."
-        yield case(f"sealed-{field}-altered-in-its-module", fields.data, comment, item=item)
+        if field != "era":
+            comment = f"The item has another {field} than what was sealed."
+            yield case(f"sealed-{field}-altered-in-its-module", fields.data, comment, item=item)
     foreign_id = patched(SealedPlan(FOREIGN, ANNA).fields(), "prefix-vault-id", VAULT.vault_id)
     yield case("sealed-vault-id-altered", foreign_id, "What another vault sealed names this one.")
     key_id = struct.pack("<Q", VAULT.class_keys[1].key_id)
@@ -273,4 +268,4 @@ def binding_cases():
     yield case("sealed-box-of-a-record", data, "It has the secret's box of the item's record.")
     files = base_files() | {"records/" + VAULT.name_of(*ANNA.names()): fields.data}
     comment = "What was sealed for another module stands as the item's record."
-    yield Vector("record-is-a-sealed-secret", "CORRUPT", comment, ANNA.names(), files, None, ALSO_BERT)
+    yield vector("record-is-a-sealed-secret", "CORRUPT", comment, ANNA, files, also=ALSO_BERT)

@@ -1,24 +1,15 @@
-"""Vaults that a reader must read, and honest answers other than a value: NOT_FOUND, LOCKED."""
+"""Vaults that a reader must read without a password, and NOT_FOUND."""
 
 import struct
 
-from cases_common import ANNA, BERT, FOREIGN, VAULT, base_files, path_of, record_case, vault_case, with_anna
-from vault_format import OWED, TOMBSTONE
-from vault_keys import RETIRING, SLOT_DEVICE, SLOT_PASSWORD, SLOT_RECOVERY
-from vault_primitives import argon2id, length_prefixed
-from vault_writer import (
-    CREATED_AT,
-    ItemPlan,
-    RecordPlan,
-    SlotPlan,
-    debt,
-    encode_fields,
-    new_key,
-    seeded,
-    state_pairs,
-    without_boxes,
-)
-from vector_file import Vector
+from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, era_files, path_of, record_case
+from cases_common import flipped, vault_case, vector, with_anna
+from record_writer import ItemPlan, RecordPlan, encode_fields, pending_part, state_pairs, without_boxes
+from vault_format import PENDING, TOMBSTONE
+from vault_keys import RETIRING, SLOT_DEVICE
+from vault_primitives import length_prefixed
+from vault_writer import CREATED_AT, SlotPlan, new_key, seeded
+from vector_file import Link
 
 ATTRIBUTES = [(f"attribute-{number:02}", f"value {number}") for number in range(31)] + [("z._-" + "z" * 60, "")]
 
@@ -38,7 +29,7 @@ def item_case(name, item, comment):
 def item_cases():
     minimal = ItemPlan("s", "", b"x")
     files = base_files(bert=False) | {path_of(minimal): RecordPlan(VAULT, minimal).data()}
-    yield Vector("valid-minimal", "OK", "One item with the shortest names.", minimal.names(), files, b"x")
+    yield vector("valid-minimal", "OK", "One item with the shortest names.", minimal, files)
     full = ItemPlan(
         "mail.example",
         "anna",
@@ -90,85 +81,39 @@ def item_cases():
     )
 
 
-def slots_case(name, slots, comment, expect="OK", class_key=None):
-    files = base_files(slots=slots) | {path_of(ANNA): RecordPlan(VAULT, ANNA, class_key=class_key).data()}
-    secret = ANNA.secret if expect == "OK" else None
-    also = (BERT.service, BERT.account, BERT.secret) if expect == "OK" else None
-    return Vector(name, expect, comment, ANNA.names(), files, secret, also)
+def slots_case(name, slots, comment):
+    files = era_files(slots=slots, items=[ANNA, BERT])
+    return vector(name, "OK", comment, ANNA, files, also=ALSO_BERT)
 
 
 def key_cases():
     keyfile_slot = VAULT.keyfile_slot()
     unknown = (0x4242, b"a slot that a later version knows")
-    yield slots_case(
-        "valid-unknown-slot-before",
-        [unknown, keyfile_slot],
-        "A slot of an unknown type stands before the keyfile slot.",
-    )
-    yield slots_case(
-        "valid-unknown-slots-after",
-        [keyfile_slot, unknown, (5, b""), (0, b"zero")],
-        "Slots of unknown types stand behind the keyfile slot.",
-    )
-    password = password_slot(keyfile_slot.keys)
-    yield slots_case(
-        "valid-password-slot-beside",
-        [keyfile_slot, password],
-        "A password slot (password: correct horse) wraps the same keys.",
-    )
-    costly = SlotPlan(keyfile_slot.keys, bytes(32), SLOT_RECOVERY, 9, 1, 16, 1048576, seeded("salt 2", 16))
-    yield slots_case(
-        "valid-recovery-slot-at-cost-limit",
-        [keyfile_slot, costly],
-        "A recovery slot with 16 passes and 1 GiB, which nobody has to derive.",
-    )
-    device = SlotPlan(keyfile_slot.keys, bytes(32), SLOT_DEVICE, 10, 0, extension=b"sealed by a device")
-    yield slots_case(
-        "valid-device-slot-with-extension",
-        [keyfile_slot, device],
-        "A device slot with an extension stands behind the keyfile slot.",
-    )
-    full = [keyfile_slot] + [(5, b"")] * 63
-    yield slots_case("valid-64-slots", full, "As many slots as there may be.")
-    old = new_key("old class 2", 2, RETIRING)
-    rotating = VAULT.keyfile_slot(keys=[*keyfile_slot.keys, old])
-    yield slots_case(
-        "valid-retiring-class-key",
-        [rotating],
-        "One record is sealed under the retiring class key, the other under the current one.",
-        class_key=old,
-    )
-    protected = new_key("class 2 of the password", 2)
-    slots = [keyfile_slot, password_slot([protected])]
-    locked = slots_case(
-        "locked-class-key-in-password-slot",
-        slots,
-        "The class key stands in a password slot alone.",
-        "LOCKED",
-        protected,
-    )
-    locked.also = (BERT.service, BERT.account, BERT.secret)
-    yield locked
-    only = [password_slot(keyfile_slot.keys)]
-    yield slots_case("locked-no-keyfile-slot", only, "There is a password slot and no keyfile slot.", "LOCKED")
-    absent = base_files(slots=only)
-    yield Vector(
-        "not-found-in-locked-vault",
-        "NOT_FOUND",
-        "A locked vault still tells that an item is not there.",
-        ANNA.names(),
-        absent,
-    )
-
-
-def password_slot(keys):
-    salt = seeded("salt", 16)
-    return SlotPlan(keys, argon2id(b"correct horse", salt, 1, 8), SLOT_PASSWORD, 8, 1, 1, 8, salt)
+    comment = "A slot of an unknown type stands before the keyfile slot."
+    yield slots_case("valid-unknown-slot-before", [unknown, keyfile_slot], comment)
+    comment = "Slots of unknown types stand behind the keyfile slot."
+    yield slots_case("valid-unknown-slots-after", [keyfile_slot, unknown, (5, b""), (0, b"zero")], comment)
+    device = SlotPlan(keyfile_slot.keys, bytes(64), SLOT_DEVICE, 10, 0, extension=b"sealed by a device")
+    comment = "A device slot with an extension stands behind the keyfile slot."
+    yield slots_case("valid-device-slot-with-extension", [keyfile_slot, device], comment)
+    bare = SlotPlan([], bytes(64), SLOT_DEVICE, 10, 1, 16, 131072, seeded("salt", 16))
+    comment = "Two device slots, one of them without keys and with the highest costs."
+    yield slots_case("valid-two-device-slots", [device, keyfile_slot, bare], comment)
+    higher = new_key("class 3 of a device", 3)
+    device = SlotPlan([*keyfile_slot.keys, higher], bytes(64), SLOT_DEVICE, 10)
+    yield slots_case("valid-device-slot-with-level-3", [keyfile_slot, device], "A device slot has a key of level 3.")
+    yield slots_case("valid-64-slots", [keyfile_slot] + [(5, b"")] * 63, "As many slots as there may be.")
+    retiring = [new_key(f"retiring {number}", purpose, RETIRING) for number, purpose in enumerate((2, 2, 1, 3, 5))]
+    rotating = VAULT.keyfile_slot(keys=[*keyfile_slot.keys, *retiring])
+    comment = "The keyfile slot has retiring keys too, two of them of one level."
+    yield slots_case("valid-retiring-keys", [rotating], comment)
+    comment = "The retiring keys stand before the current ones."
+    yield slots_case("valid-retiring-keys-first", [VAULT.keyfile_slot(keys=[*retiring, *keyfile_slot.keys])], comment)
 
 
 def header_copy_cases():
     good = VAULT.header_fields().data
-    damaged = good[:-1] + bytes([good[-1] ^ 1])
+    damaged = flipped(good, VAULT.header_fields().places["mac-a"][0])
     foreign = FOREIGN.header_fields().data
     newer = VAULT.header_fields(version=2).data
     copies = {
@@ -193,88 +138,50 @@ def header_copy_cases():
     )
 
 
+def pending_case(name, plan, comment, expect="OK"):
+    """Anna's record is pending, and `pending` says so."""
+    files = base_files() | {path_of(ANNA): plan.data(), "pending/" + VAULT.name_of(*ANNA.names()): b""}
+    return vector(name, expect, comment, ANNA, files, also=ALSO_BERT)
+
+
 def state_cases():
     fingerprint = seeded("fingerprint", 16)
-    debts = [(3, debt(1, base=[fingerprint], in_flight=[fingerprint] * 16)), (3, debt(2, b"another.old_module"))]
-    data = RecordPlan(VAULT, ANNA, state_pairs(OWED, *debts)).data()
-    yield record_case(
-        "valid-owed-with-debts",
-        data,
-        "An owed record with a put and a delete debt of modules that are nowhere; its value loads.",
-        "OK",
-    )
-    data = RecordPlan(VAULT, ANNA, state_pairs(OWED)).data()
-    yield record_case("valid-owed-without-debts", data, "An owed record that is being settled.", "OK")
-    many = [(3, debt(1, f"module-{number:02}".encode())) for number in range(64)]
-    yield record_case(
-        "valid-owed-with-64-debts",
-        RecordPlan(VAULT, ANNA, state_pairs(OWED, *many)).data(),
-        "As many debts as there may be.",
-        "OK",
-    )
+    parts = [(3, pending_part(1, base=[fingerprint], in_flight=[fingerprint] * 16))]
+    parts.append((3, pending_part(2, b"another.old_module")))
+    comment = "A pending write and a pending removal of modules that are nowhere; the value loads."
+    yield pending_case("valid-pending-parts", RecordPlan(VAULT, ANNA, state_pairs(PENDING, *parts)), comment)
+    comment = "A pending record that is being drained."
+    yield pending_case("valid-pending-without-parts", RecordPlan(VAULT, ANNA, state_pairs(PENDING)), comment)
+    many = [(3, pending_part(1, b"module-%02d" % number)) for number in range(64)]
+    plan = RecordPlan(VAULT, ANNA, state_pairs(PENDING, *many))
+    yield pending_case("valid-64-pending-parts", plan, "As many pending parts as there may be.")
     session = state_pairs(1, (16, b"a pending refresh"), (17, struct.pack("<I", 1)))
-    yield record_case(
-        "valid-session-state",
-        RecordPlan(VAULT, ANNA, session).data(),
-        "The state holds a pending refresh and outbox flags.",
-        "OK",
-    )
-    tombstone = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (3, debt(2)), (3, debt(2, b"another"))))
-    yield record_case(
-        "not-found-tombstone-with-debts",
-        tombstone.data(),
-        "The item was cleared, two modules may still hold it.",
-        "NOT_FOUND",
-    )
+    comment = "The state holds a session's pending refresh and outbox flags."
+    yield record_case("valid-session-state", RecordPlan(VAULT, ANNA, session).data(), comment, "OK")
+    parts = [(3, pending_part(2)), (3, pending_part(2, b"another"))]
+    comment = "The item was cleared, two modules may still hold it."
+    plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, *parts))
+    yield pending_case("not-found-tombstone-with-pending-parts", plan, comment, "NOT_FOUND")
     name = length_prefixed([part.encode("utf-8") for part in ANNA.names()])
-    yield record_case(
-        "not-found-tombstone-with-name",
-        without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (3, debt(2)), (4, name))).data(),
-        "The item was cleared, and the tombstone says which it was.",
-        "NOT_FOUND",
-    )
+    comment = "The item was cleared, and the tombstone says which it was."
+    plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, *parts[:1], (4, name)))
+    yield pending_case("not-found-tombstone-with-name", plan, comment, "NOT_FOUND")
 
 
 def directory_cases():
     old = RecordPlan(VAULT, ItemPlan("mail.example", "anna", b"an old token")).data()
     path = path_of(ANNA)
-    lying = {
-        path + ".tmp": old[:100],
-        path + ".corrupt-1": b"damaged",
-        path_of(BERT) + ".tmp": b"",
-        "header.tmp": b"x",
-        "header.corrupt-1": b"y",
-    }
-    yield vault_case(
-        "valid-leftovers-lying-around", lying, "Unfinished writes and files set aside are no records.", "OK"
-    )
+    lying = {path + ".tmp": old[:100], path + ".corrupt-1": b"damaged", path_of(BERT) + ".tmp": b""}
+    lying |= {"header.tmp": b"x", "header.corrupt-1": b"y", "header.2.corrupt-2": b"z", "/current.tmp": Link(b"era-2")}
+    comment = "Unfinished writes and files set aside are no records."
+    yield vault_case("valid-leftovers-lying-around", lying, comment, "OK")
     files = base_files() | {path + ".tmp": old, path + ".corrupt-1": old}
-    yield Vector(
-        "not-found-only-leftovers",
-        "NOT_FOUND",
-        "The item is there only as an unfinished write and as a file set aside.",
-        ANNA.names(),
-        files,
-    )
+    comment = "The item is there only as an unfinished write and as a file set aside."
+    yield vector("not-found-only-leftovers", "NOT_FOUND", comment, ANNA, files, also=ALSO_BERT)
     empty = base_files(bert=False)
-    yield Vector("not-found-empty-vault", "NOT_FOUND", "A new vault without records.", ANNA.names(), empty)
-    keyfile_alone = {"keyfile": empty["keyfile"], "lock": b""}
-    yield Vector(
-        "not-found-keyfile-alone",
-        "NOT_FOUND",
-        "The making of the vault was interrupted behind the keyfile.",
-        ANNA.names(),
-        keyfile_alone,
-    )
-    yield Vector(
-        "not-found-no-vault", "NOT_FOUND", "The directory is empty but for the lock.", ANNA.names(), {"lock": b""}
-    )
-    journal = with_anna({"generation": b"1", "changed": b""})
-    yield Vector(
-        "valid-journal-files",
-        "OK",
-        "Files that are reserved for the journal do not disturb.",
-        ANNA.names(),
-        journal,
-        ANNA.secret,
-    )
+    yield vector("not-found-empty-vault", "NOT_FOUND", "A new vault without records.", ANNA, empty)
+    journal = with_anna({"/generation": bytes(range(8)), "/changed": b"\0", "making": b""})
+    journal |= {"pending/" + VAULT.name_of(*BERT.names()): b"", f"used/secret-service@{bytes(16).hex()}": b""}
+    journal[f"sent/{VAULT.id_of(*ANNA.names())}.secret-service"] = bytes(40)
+    comment = "The files beside the records that are no part of an item."
+    yield vector("valid-journal-files", "OK", comment, ANNA, journal, also=ALSO_BERT)

@@ -13,15 +13,17 @@ import sys
 import gi
 
 from read_vault import audit
-from vault_format import VaultReader
+from vault_format import fingerprint, item_name, machine_hash
 from vault_keys import CURRENT
 from vault_notes import note_names, read_note
 from vault_primitives import Corrupt, VaultError
+from vault_reader import VaultReader
 from vault_sealed import open_sealed
 
 gi.require_version("Secret", "1")
 from gi.repository import Secret  # noqa: E402: the version must be said first
 
+MODULE = "secret-service"
 PREFIX = b"tokenkeep-base64:"
 LEVELS = ["when-unlocked", "after-first-unlock"]
 LEVELS += [word + "-this-device-only" for word in (*LEVELS, "when-passcode-set")]
@@ -52,21 +54,36 @@ def read_item(reader, label, attributes, stored):
         raise Corrupt(where, "flags of 0, or a secret without the words before base64")
     names = (values["namespace"], values["service"], values["account"])
     level, flags = LEVELS.index(values["access"]) + 1, int(values.get("flags", "0"))
-    secret = open_sealed(reader, names, level, flags, base64.b64decode(stored.removeprefix(PREFIX), validate=True))
+    sealed = base64.b64decode(stored.removeprefix(PREFIX), validate=True)
+    check_fingerprint(reader, names, sealed, where)
+    secret = open_sealed(reader, names, level, flags, sealed)
     ends = values.get("expires")
     return [*names, level, flags, label, ends, own, base64.b64encode(secret).decode("ascii")]
 
 
-def read_notes(reader):
+def this_machine(reader):
     with open("/etc/machine-id", encoding="ascii") as file:
-        here = file.read().strip()
+        return machine_hash(reader.header.journal_key, file.read().strip())
+
+
+def check_fingerprint(reader, names, sealed, where):
+    """The note of the item knows what the service has."""
+    note = read_note(reader, item_name(reader.header.name_key, *names))
+    here = this_machine(reader)
+    known = [holder.fingerprints for holder in note.holders if (holder.machine, holder.module) == (here, MODULE)]
+    if not any(fingerprint(reader.header.journal_key, sealed) in fingerprints for fingerprints in known):
+        raise Corrupt(where, "its note has another fingerprint")
+
+
+def read_notes(reader):
+    here = this_machine(reader)
     for name in note_names(reader):
         note = read_note(reader, name)
         holders = []
         for holder in note.holders:
             states = [reader.header.wrapped.get((note.level, key_id)) for key_id in holder.key_ids]
             keys = ["unknown" if state is None else "current" if state == CURRENT else "retiring" for state in states]
-            holders.append([holder.module, "here" if holder.machine_id == here else "elsewhere", keys])
+            holders.append([holder.module, "here" if holder.machine == here else "elsewhere", keys])
         yield [*note.names, note.level, note.flags, holders]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prints every item of a vault, written by anybody, and verifies what docs/format.md promises about its files.
 
-Usage: read_vault.py DIR [--json] [--password-stdin]
+Usage: read_vault.py DIR [--json] [--password-stdin | --code-stdin]
 Exit: 0 all is well; 1 something is not as the format says, each place on a line of standard error; 2 usage.
 """
 
@@ -13,86 +13,94 @@ import re
 import stat
 import sys
 
-from vault_format import STATE_NAMES, VaultReader
-from vault_keys import parse_header
+from vault_format import STATE_NAMES
 from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
+from vault_reader import ERA_NAME, VaultReader
 
-TOP_LEVEL_FILES = re.compile(r"(keyfile|header|header\.2|lock|generation|changed)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+")
-TOP_LEVEL_DIRECTORIES = {"records", "owed", "sent", "used", "sealed"}
-RECORD_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
-MARK_FILES = re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}")
-# The files of a directory, and their size where all have the same.
-BESIDE_RECORDS = {"used": (MARK_FILES, 0), "sealed": (re.compile(NOTE_FILES.pattern + r"(\.tmp|\.corrupt-[0-9]+)?"), None)}
+TOP_LEVEL_FILES = re.compile(r"(lock|generation|changed)(\.tmp)?")
+ERA_FILES = re.compile(r"(keyfile|header|header\.2)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+|making")
+NAMED_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
+# The files of an era's directories, and their size where all have the same.
+ERA_FOLDERS = {
+    "records": (NAMED_FILES, None),
+    "pending": (NOTE_FILES, 0),
+    "sent": (re.compile(r"[0-9a-f]{32}\.[a-z0-9._-]{1,64}"), None),
+    "used": (re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}"), 0),
+    "sealed": (NAMED_FILES, None),
+}
 
 
 def check_entries(directory):
-    """Modes, owners, kinds and names of everything in the vault."""
-    owner = os.lstat(directory).st_uid
-    yield from check_entry(directory, ".", owner, True)
+    """Modes, owners, kinds and names of everything in the vault, but for what is in eras that are not in force."""
+    yield from check_entry(directory, ".", is_directory=True)
     for entry in sorted(os.listdir(directory)):
-        is_directory = entry in TOP_LEVEL_DIRECTORIES
-        if not is_directory and not TOP_LEVEL_FILES.fullmatch(entry):
+        if entry in ("current", "current.tmp"):
+            yield from check_owner(directory, entry)
+        elif ERA_NAME.fullmatch(entry) or TOP_LEVEL_FILES.fullmatch(entry):
+            yield from check_entry(directory, entry, is_directory=entry.startswith("era-"))
+        else:
+            yield f"{entry}: no name of the format"
+    if not os.path.lexists(os.path.join(directory, "lock")):
+        yield "lock: missing"
+    elif os.lstat(os.path.join(directory, "lock")).st_size:
+        yield "lock: not empty"
+
+
+def check_era(reader):
+    for entry in reader.names(""):
+        if entry not in ERA_FOLDERS and not ERA_FILES.fullmatch(entry):
             yield f"{entry}: no name of the format"
             continue
-        yield from check_entry(directory, entry, owner, is_directory)
-    records = os.path.join(directory, "records")
-    for entry in sorted(os.listdir(records)) if os.path.isdir(records) else []:
-        if not RECORD_FILES.fullmatch(entry):
-            yield f"records/{entry}: no name of the format"
-        yield from check_entry(directory, "records/" + entry, owner, False)
-    for folder in BESIDE_RECORDS:
-        yield from check_files(directory, folder, owner)
-    for entry in ("records", "lock"):
-        if not os.path.lexists(os.path.join(directory, entry)):
-            yield f"{entry}: missing"
+        yield from check_entry(reader.directory, f"{reader.folder}/{entry}", is_directory=entry in ERA_FOLDERS)
+    for folder, (names, size) in ERA_FOLDERS.items():
+        for name in reader.names(folder):
+            entry = f"{folder}/{name}"
+            if not names.fullmatch(name):
+                yield f"{entry}: no name of the format"
+            elif size is not None and os.lstat(reader.path(entry)).st_size != size:
+                yield f"{entry}: not of {size} bytes"
+            yield from check_entry(reader.directory, f"{reader.folder}/{entry}", is_directory=False)
+    if not os.path.isdir(reader.path("records")):
+        yield "records: missing"
 
 
-def check_files(directory, folder, owner):
-    names, size = BESIDE_RECORDS[folder]
-    path = os.path.join(directory, folder)
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        entry = f"{folder}/{name}"
-        if not names.fullmatch(name):
-            yield f"{entry}: no name of the format"
-        elif size is not None and os.lstat(os.path.join(path, name)).st_size != size:
-            yield f"{entry}: not of {size} bytes"
-        yield from check_entry(directory, entry, owner, False)
-
-
-def check_entry(directory, entry, owner, is_directory):
+def check_entry(directory, entry, is_directory):
     status = os.lstat(os.path.join(directory, entry))
     expected_kind, expected_mode = (stat.S_ISDIR, 0o700) if is_directory else (stat.S_ISREG, 0o600)
     if not expected_kind(status.st_mode):
         yield f"{entry}: not a {'directory' if is_directory else 'regular file'}"
     elif stat.S_IMODE(status.st_mode) != expected_mode:
         yield f"{entry}: mode {stat.S_IMODE(status.st_mode):04o} instead of {expected_mode:04o}"
-    if status.st_uid != owner:
-        yield f"{entry}: belongs to uid {status.st_uid}, the directory to {owner}"
-    if entry == "lock" and status.st_size:
-        yield f"lock: {status.st_size} bytes instead of none"
+    yield from check_owner(directory, entry)
+
+
+def check_owner(directory, entry):
+    owner, expected = os.lstat(os.path.join(directory, entry)).st_uid, os.lstat(directory).st_uid
+    if owner != expected:
+        yield f"{entry}: belongs to uid {owner}, the directory to {expected}"
 
 
 def check_header_copies(reader):
     """Both copies are good; header.2 is written first, so it is the same or one epoch ahead."""
-    data, epochs = [], []
+    copies = []
     for name in ("header", "header.2"):
         try:
-            data.append(reader.read(name, 65537))
-            epochs.append(parse_header(data[-1], reader.keyfile, name, reader.password, reader.code).epoch)
+            copies.append(reader.read_header_copy(name))
         except VaultError as error:
             yield str(error)
-    if len(epochs) == 2:
-        if not epochs[0] <= epochs[1] <= epochs[0] + 1:
-            yield f"header.2: epoch {epochs[1]} beside epoch {epochs[0]} in header"
-        elif epochs[0] == epochs[1] and data[0] != data[1]:
+    if len(copies) == 2:
+        first, second = copies
+        if not first.epoch <= second.epoch <= first.epoch + 1:
+            yield f"header.2: epoch {second.epoch} beside epoch {first.epoch} in header"
+        elif first.epoch == second.epoch and first.data != second.data:
             yield "header.2: same epoch as header, other bytes"
 
 
 def item_to_dictionary(item):
     result = {"name": item.name, "state": STATE_NAMES[item.state.state], "level": item.level, "flags": item.flags}
     result["changed_at"] = item.state.changed_at
-    result["debts"] = [vars(debt) for debt in item.state.debts]
+    result["pending"] = [vars(part) for part in item.state.pending]
     result["pending_refresh"] = encode(item.state.pending_refresh)
     result["outbox_flags"] = item.state.outbox_flags
     if item.metadata:
@@ -116,6 +124,8 @@ def read_items(reader):
             problems.append(str(error))
             continue
         items.append(item_to_dictionary(item))
+        if item.state.pending and name not in reader.names("pending"):
+            problems.append(f"pending/{name}: missing beside a record with pending parts")
         if item.state.state in (1, 2) and item.secret is None:
             problems.append(f"LOCKED: records/{name}: its keys are in no slot that could be opened")
     return items, problems
@@ -130,19 +140,17 @@ def check_notes(reader):
             yield str(error)
 
 
-def audit(directory, password=None, code=None):
+def audit(directory, password=None, code=None, trust=None):
     """A dictionary of vault, items and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
-        reader = VaultReader(directory, password, code)
+        reader = VaultReader(directory, password, code, trust)
+        result["problems"] += check_era(reader)
         result["problems"] += check_header_copies(reader)
         header = reader.header
-        result["vault"] = {
-            "vault_id": reader.keyfile.vault_id.hex(),
-            "epoch": header.epoch,
-            "created_at": header.created_at,
-        }
+        vault = {"vault_id": reader.keyfile.vault_id.hex(), "era": reader.era}
+        result["vault"] = vault | {"epoch": header.epoch, "created_at": header.created_at}
         result["items"], problems = read_items(reader)
         result["problems"] += problems
         result["problems"] += check_notes(reader)
@@ -154,9 +162,9 @@ def audit(directory, password=None, code=None):
 def print_text(result):
     for item in result["items"]:
         for key, value in item.items():
-            print(
-                f"{key}: {json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else '' if value is None else value}"
-            )
+            if isinstance(value, (list, dict)):
+                value = json.dumps(value, ensure_ascii=False)
+            print(f"{key}: {'' if value is None else value}")
         print()
 
 
@@ -164,10 +172,13 @@ def main():
     parser = argparse.ArgumentParser(description="Print every item of a vault and verify its files.")
     parser.add_argument("directory", metavar="DIR")
     parser.add_argument("--json", action="store_true", help="one JSON object: vault, items, problems")
-    parser.add_argument("--password-stdin", action="store_true", help="the password is on standard input")
+    secret = parser.add_mutually_exclusive_group()
+    secret.add_argument("--password-stdin", action="store_true", help="the password is on standard input")
+    secret.add_argument("--code-stdin", action="store_true", help="a recovery code is on standard input")
     arguments = parser.parse_args()
     password = sys.stdin.buffer.read() if arguments.password_stdin else None
-    result = audit(arguments.directory, password)
+    code = sys.stdin.buffer.read() if arguments.code_stdin else None
+    result = audit(arguments.directory, password, code)
     if arguments.json:
         print(json.dumps(result, ensure_ascii=False, indent=1))
     else:

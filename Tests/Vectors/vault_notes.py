@@ -1,7 +1,7 @@
 """What a vault notes of an item that it sealed for other modules: docs/format.md, section 6, "Its note"."""
 
-import os
 import re
+import struct
 from dataclasses import dataclass
 
 from vault_format import ITEM_FLAGS, item_name, parse_names
@@ -15,11 +15,12 @@ NOTE_PREFIX_SIZE = 48
 
 @dataclass
 class Holder:
-    """A module that may hold the item, and the ids of the class keys under which it may."""
+    """A module that may hold the item, the ids of the class keys under which it may, and fingerprints of what it may hold."""
 
-    machine_id: str
+    machine: str
     module: str
     key_ids: list
+    fingerprints: list
 
 
 @dataclass
@@ -31,8 +32,7 @@ class Note:
 
 
 def note_names(reader):
-    path = os.path.join(reader.directory, FOLDER)
-    return sorted(filter(NOTE_FILES.fullmatch, os.listdir(path))) if os.path.isdir(path) else []
+    return list(filter(NOTE_FILES.fullmatch, reader.names(FOLDER)))
 
 
 def read_note_of(reader, names):
@@ -43,25 +43,30 @@ def read_note(reader, name):
     """The note in the file `name`. No password is needed."""
     where = f"{FOLDER}/{name}"
     data = reader.read(where, NOTE_MAXIMUM + 1)
-    return parse_note(data, name, reader.keyfile.vault_id, reader.header.name_key, where)
+    return parse_note(data, name, reader.keyfile, reader.header.name_key, where)
 
 
 def note_key(name_key):
     return subkey(name_key, 2, b"TKname__")
 
 
-def parse_note(data, name, vault_id, name_key, where):
+def note_data(prefix, era):
+    """The additional data of a note's box."""
+    return b"TKsealed" + prefix + struct.pack("<Q", era)
+
+
+def parse_note(data, name, keyfile, name_key, where):
     cursor = Cursor(data, where)
     cursor.magic_and_version(b"TKSEALED")
     if len(data) > NOTE_MAXIMUM:
         raise Corrupt(where, f"more than {NOTE_MAXIMUM} bytes")
     cursor.zero(6)
-    if cursor.take(16) != vault_id:
+    if cursor.take(16) != keyfile.vault_id:
         raise Corrupt(where, "belongs to another vault")
     if cursor.take(16).hex() != name:
         raise Corrupt(where, "holds another NAME than its file")
     box = cursor.take(cursor.left())
-    plain = open_box(note_key(name_key), b"TKsealed" + data[:NOTE_PREFIX_SIZE], box, where)
+    plain = open_box(note_key(name_key), note_data(data[:NOTE_PREFIX_SIZE], keyfile.era), box, where)
     note = parse_note_fields(plain, where)
     if item_name(name_key, *note.names) != name:
         raise Corrupt(where, "namespace, service and account do not give NAME")
@@ -81,8 +86,9 @@ def parse_note_fields(data, where):
 
 def parse_holder(data, where):
     cursor = Cursor(data, where)
-    machine_id = cursor.take(16).hex()
+    machine = cursor.take(16).hex()
     module = decode_word(cursor.take(cursor.integer(1)), where)
     key_ids = [cursor.integer(8) for _ in range(cursor.integer(1, 0, 16))]
+    fingerprints = [cursor.take(16).hex() for _ in range(cursor.integer(1, 0, 16))]
     cursor.end()
-    return Holder(machine_id, module, key_ids)
+    return Holder(machine, module, key_ids, fingerprints)

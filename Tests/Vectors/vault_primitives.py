@@ -9,6 +9,7 @@ import nacl.exceptions
 NONCE_SIZE = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 BOX_OVERHEAD = NONCE_SIZE + nacl.bindings.crypto_aead_xchacha20poly1305_ietf_ABYTES
 FIRST_OPTIONAL_TAG = 0x8000
+PASSES_TIMES_MEMORY_MAXIMUM = 2097152
 
 
 class VaultError(Exception):
@@ -71,8 +72,21 @@ def seal_box(key, data, plaintext, nonce):
 
 
 def argon2id(password, salt, passes, memory_kib):
+    """64 bytes: a key-encryption key and a commitment to it."""
     algorithm = nacl.bindings.crypto_pwhash_ALG_ARGON2ID13
-    return nacl.bindings.crypto_pwhash_alg(32, password, salt, passes, memory_kib * 1024, algorithm)
+    return nacl.bindings.crypto_pwhash_alg(64, password, salt, passes, memory_kib * 1024, algorithm)
+
+
+def parse_costs(cursor, derivation):
+    """Passes, memory in KiB and salt, as they stand behind the number of a derivation: 0 subkey, 1 Argon2id."""
+    passes = cursor.integer(4, derivation, 16 * derivation)
+    memory_kib = cursor.integer(4, 8 * derivation, 1048576 * derivation)
+    if passes * memory_kib > PASSES_TIMES_MEMORY_MAXIMUM:
+        raise Corrupt(cursor.where, f"{passes} passes over {memory_kib} KiB cost too much")
+    salt = cursor.take(16)
+    if derivation == 0 and any(salt):
+        raise Corrupt(cursor.where, "a salt without Argon2id")
+    return passes, memory_kib, salt
 
 
 def length_prefixed(parts):

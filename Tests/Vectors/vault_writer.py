@@ -1,25 +1,31 @@
-"""Writes vaults deterministically, right ones and, where told to, wrong ones that authenticate.
+"""Writes keyfiles and headers deterministically, right ones and, where told to, wrong ones that authenticate.
 
 Keys and ids come from a label, nonces from what is sealed: the same input gives the same bytes, whatever was made before.
 """
 
 import struct
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from vault_format import HOME, Metadata, item_name, item_version
+from vault_format import item_id, item_name
+from vault_header import HEADER_HEAD, MACS_SIZE, mac_a, mac_b
 from vault_keys import (
     CURRENT,
-    MAC_SIZE,
+    PURPOSE_HEADER,
+    PURPOSE_JOURNAL,
     PURPOSE_METADATA,
     PURPOSE_NAME,
+    PURPOSE_PRESENCE,
     SLOT_KEYFILE,
+    SLOT_PASSWORD,
+    SLOT_RECOVERY,
     WRAPPED_KEY_BOX,
-    header_mac,
+    Keyfile,
     wrapped_key_data,
 )
-from vault_primitives import BOX_OVERHEAD, hash_bytes, length_prefixed, seal_box, subkey
+from vault_primitives import BOX_OVERHEAD, argon2id, hash_bytes, seal_box
 
 CREATED_AT = 1767225600  # 2026-01-01 00:00:00 UTC
+SLOT_REST, WRAPPED_KEY = 84, 88
 
 
 def seeded(label, size):
@@ -37,6 +43,9 @@ class Key:
     secret: bytes
     state: int = CURRENT
 
+    def identity(self):
+        return self.purpose, self.state, self.key_id
+
 
 def new_key(label, purpose, state=CURRENT):
     key_id = int.from_bytes(seeded(label + " id", 8), "little")
@@ -45,10 +54,10 @@ def new_key(label, purpose, state=CURRENT):
 
 @dataclass
 class SlotPlan:
-    """A slot of type 1 to 4. The keyfile slot is the default; `kek` is its key-encryption key."""
+    """A slot of type 1 to 4. `derived`: its key-encryption key and its commitment."""
 
     keys: list
-    kek: bytes
+    derived: bytes
     type: int = SLOT_KEYFILE
     slot_id: int = 7
     derivation: int = 0
@@ -56,6 +65,11 @@ class SlotPlan:
     memory_kib: int = 0
     salt: bytes = bytes(16)
     extension: bytes = b""
+
+
+def argon_slot(keys, secret, slot_type=SLOT_PASSWORD, passes=1, memory_kib=8, slot_id=8):
+    salt = seeded(f"salt of slot {slot_id}", 16)
+    return SlotPlan(keys, argon2id(secret, salt, passes, memory_kib), slot_type, slot_id, 1, passes, memory_kib, salt)
 
 
 class Fields:
@@ -74,65 +88,92 @@ class Fields:
             self.add(name + "-ciphertext", box[24:-16])
         self.add(name + "-tag", box[-16:])
 
+    def add_all(self, other):
+        for name, (offset, size) in other.places.items():
+            self.add(name, other.data[offset : offset + size])
+
 
 class VaultPlan:
-    """Keys of a vault. `label` makes another vault with other keys."""
+    """Keys of an era of a vault. `label` makes another vault with other keys; vault id and journal key outlive eras."""
 
-    def __init__(self, label="vault"):
-        self.vault_id = seeded(label + " id", 16)
-        self.keyfile_key = seeded(label + " keyfile", 32)
-        self.name_key = new_key(label + " name", PURPOSE_NAME)
-        self.metadata_key = new_key(label + " metadata", PURPOSE_METADATA)
-        self.class_keys = {level: new_key(f"{label} class {level}", level) for level in (1, 2)}
+    def __init__(self, label="vault", era=1):
+        own = f"{label} era {era}"
+        self.vault_id, self.era = seeded(label + " id", 16), era
+        self.journal_key = new_key(label + " journal", PURPOSE_JOURNAL)
+        self.keyfile = Keyfile(self.vault_id, era, seeded(own + " keyfile", 32))
+        self.name_key = new_key(own + " name", PURPOSE_NAME)
+        self.metadata_key = new_key(own + " metadata", PURPOSE_METADATA)
+        self.header_key = new_key(own + " header", PURPOSE_HEADER)
+        self.presence_key = new_key(own + " presence", PURPOSE_PRESENCE)
+        self.class_keys = {level: new_key(f"{own} class {level}", level) for level in (1, 2)}
 
-    def kek(self):
-        return subkey(self.keyfile_key, 1, b"TKkeyfil")
+    def keys(self):
+        """The current keys of a keyfile slot, and of a recovery slot."""
+        return [self.class_keys[1], self.class_keys[2], self.metadata_key, self.header_key]
 
     def keyfile_slot(self, **changes):
-        keys = [self.class_keys[1], self.class_keys[2], self.metadata_key]
-        return replace(SlotPlan(keys, self.kek()), **changes)
+        return replace(SlotPlan(self.keys(), self.keyfile.derived()), **changes)
+
+    def password_slot(self, password, retiring=(), **costs):
+        return argon_slot([*self.keys(), self.presence_key, *retiring], password, **costs)
+
+    def recovery_slot(self, symbols, retiring=()):
+        return argon_slot([*self.keys(), *retiring], symbols, SLOT_RECOVERY, slot_id=9)
 
     def name_of(self, namespace, service, account):
         return item_name(self.name_key.secret, namespace, service, account)
 
-    def keyfile_fields(self, version=1, reserved=bytes(6)):
+    def id_of(self, namespace, service, account):
+        return item_id(self.journal_key.secret, namespace, service, account)
+
+    def folder(self):
+        return f"era-{self.era}/"
+
+    def keyfile_fields(self, version=1, reserved=bytes(6), era=None, era_reserved=bytes(8)):
         fields = Fields()
         fields.add("magic", b"TKKEYFIL")
         fields.add("version", struct.pack("<H", version))
         fields.add("reserved", reserved)
         fields.add("vault-id", self.vault_id)
-        fields.add("key", self.keyfile_key)
+        fields.add("era", struct.pack("<Q", self.era if era is None else era))
+        fields.add("era-reserved", era_reserved)
+        fields.add("key", self.keyfile.key)
         fields.add("checksum", hash_bytes(32, None, fields.data))
         return fields
 
-    def header_fields(self, slots=None, epoch=1, version=1, vault_id=None):
-        """`slots`: SlotPlans, and (type, bytes) for a slot of an unknown type."""
+    def header_fields(self, slots=None, epoch=1, version=1, vault_id=None, era=None, **keys):
+        """`slots`: SlotPlans, and (type, bytes) for a slot of an unknown type. `keys`: other ones than the vault's,
+        as name_key."""
         slots = [self.keyfile_slot()] if slots is None else slots
-        vault_id = vault_id or self.vault_id
+        keys = {"name_key": self.name_key, "journal_key": self.journal_key, "header_key": self.header_key} | keys
+        keyfile = replace(self.keyfile, vault_id=vault_id or self.vault_id, era=self.era if era is None else era)
         fields, rest = Fields(), Fields()
         for number, slot in enumerate(slots):
-            add_slot(rest, f"slot{number + 1}-", slot, vault_id)
+            add_slot(rest, f"slot{number + 1}-", slot, keyfile)
         fields.add("magic", b"TKHEADER")
         fields.add("version", struct.pack("<H", version))
         fields.add("slot-count", struct.pack("<H", len(slots)))
-        fields.add("length", struct.pack("<I", 136 + len(rest.data) + MAC_SIZE))
-        fields.add("vault-id", vault_id)
+        fields.add("length", struct.pack("<I", HEADER_HEAD + len(rest.data) + MACS_SIZE))
+        fields.add("vault-id", keyfile.vault_id)
+        fields.add("era", struct.pack("<Q", keyfile.era))
         fields.add("epoch", struct.pack("<Q", epoch))
         fields.add("created-at", struct.pack("<q", CREATED_AT))
-        fields.add("name-key-id", struct.pack("<Q", self.name_key.key_id))
-        fields.add("name-key-reserved", bytes(8))
-        data = wrapped_key_data(vault_id, SLOT_KEYFILE, 0, PURPOSE_NAME, CURRENT, self.name_key.key_id)
-        fields.add_box("name-key", sealed(self.kek(), data, self.name_key.secret))
-        for name, (offset, size) in rest.places.items():
-            fields.add(name, rest.data[offset : offset + size])
-        fields.add("mac", header_mac(self.name_key.secret, fields.data))
+        for word in ("name", "journal"):
+            add_keyfile_key(fields, word + "-key", keys[word + "_key"], keyfile)
+        fields.add_all(rest)
+        fields.add("mac-a", mac_a(keys["name_key"].secret, fields.data))
+        fields.add("mac-b", mac_b(keys["header_key"].secret, fields.data))
         return fields
 
-    def patched_header(self, field_name, value, fields=None, append=b""):
-        """A header with another value in one field (`append`: bytes before the MAC), and a MAC that fits."""
+    def with_macs(self, body, header_key=None):
+        """`body`: a header without its MACs."""
+        body += mac_a(self.name_key.secret, body)
+        return body + mac_b((header_key or self.header_key).secret, body)
+
+    def patched_header(self, field_name, value, fields=None, append=b"", header_key=None):
+        """A header with another value in one field (`append`: bytes before the MACs), and MACs that fit."""
         fields = fields or self.header_fields()
-        body = patched(fields, field_name, value)[:-MAC_SIZE] + append
-        return body + header_mac(self.name_key.secret, body)
+        return self.with_macs(patched(fields, field_name, value)[:-MACS_SIZE] + append, header_key)
 
 
 def patched(fields, name, value):
@@ -142,16 +183,22 @@ def patched(fields, name, value):
     return fields.data[:offset] + value + fields.data[offset + size :]
 
 
-def add_slot(fields, prefix, slot, vault_id):
-    if isinstance(slot, tuple):
-        fields.add(prefix + "type", struct.pack("<H", slot[0]))
-        fields.add(prefix + "reserved", bytes(2))
-        fields.add(prefix + "length", struct.pack("<I", len(slot[1])))
+def add_keyfile_key(fields, name, key, keyfile):
+    """The name key or the journal key."""
+    fields.add(name + "-id", struct.pack("<Q", key.key_id))
+    data = wrapped_key_data(keyfile.vault_id, keyfile.era, SLOT_KEYFILE, 0, key.identity())
+    fields.add_box(name, sealed(keyfile.wrapping_key(), data, key.secret))
+
+
+def add_slot(fields, prefix, slot, keyfile):
+    is_unknown = isinstance(slot, tuple)
+    length = len(slot[1]) if is_unknown else SLOT_REST + WRAPPED_KEY * len(slot.keys) + len(slot.extension)
+    fields.add(prefix + "type", struct.pack("<H", slot[0] if is_unknown else slot.type))
+    fields.add(prefix + "reserved", bytes(2))
+    fields.add(prefix + "length", struct.pack("<I", length))
+    if is_unknown:
         fields.add(prefix + "rest", slot[1])
         return
-    fields.add(prefix + "type", struct.pack("<H", slot.type))
-    fields.add(prefix + "reserved", bytes(2))
-    fields.add(prefix + "length", struct.pack("<I", 52 + 96 * len(slot.keys) + len(slot.extension)))
     fields.add(prefix + "id", struct.pack("<Q", slot.slot_id))
     fields.add(prefix + "derivation", bytes([slot.derivation]))
     fields.add(prefix + "derivation-reserved", bytes(3))
@@ -162,180 +209,19 @@ def add_slot(fields, prefix, slot, vault_id):
     fields.add(prefix + "key-count", struct.pack("<H", len(slot.keys)))
     fields.add(prefix + "key-count-reserved", bytes(2))
     fields.add(prefix + "extension-length", struct.pack("<I", len(slot.extension)))
+    fields.add(prefix + "commitment", slot.derived[32:])
     for number, key in enumerate(slot.keys):
-        add_wrapped_key(fields, f"{prefix}key{number + 1}-", key, slot, vault_id)
+        add_wrapped_key(fields, f"{prefix}key{number + 1}-", key, slot, keyfile)
     if slot.extension:
         fields.add(prefix + "extension", slot.extension)
 
 
-def add_wrapped_key(fields, prefix, key, slot, vault_id):
+def add_wrapped_key(fields, prefix, key, slot, keyfile):
     fields.add(prefix + "purpose", bytes([key.purpose]))
     fields.add(prefix + "state", bytes([key.state]))
     fields.add(prefix + "reserved", bytes(6))
     fields.add(prefix + "id", struct.pack("<Q", key.key_id))
-    fields.add(prefix + "id-reserved", bytes(8))
-    data = wrapped_key_data(vault_id, slot.type, slot.slot_id, key.purpose, key.state, key.key_id)
-    box = sealed(slot.kek, data, key.secret)
+    data = wrapped_key_data(keyfile.vault_id, keyfile.era, slot.type, slot.slot_id, key.identity())
+    box = sealed(slot.derived[:32], data, key.secret)
     assert len(box) == WRAPPED_KEY_BOX
     fields.add_box(prefix + "box", box)
-
-
-def encode_fields(pairs):
-    """Fields as they are given: nobody sorts or checks them."""
-    return b"".join(struct.pack("<HI", tag, len(value)) + value for tag, value in pairs)
-
-
-def attribute(name, value):
-    return bytes([len(name)]) + name + value
-
-
-def debt(kind, module=b"a-module-of-old-times", base=(), in_flight=(), module_length=None):
-    head = struct.pack("<B16sq", kind, seeded("machine", 16), CREATED_AT)
-    head += bytes([len(module) if module_length is None else module_length]) + module
-    return head + bytes([len(base)]) + b"".join(base) + bytes([len(in_flight)]) + b"".join(in_flight)
-
-
-@dataclass
-class ItemPlan:
-    """An item of a vault; `sealed_record` makes its record. Overrides replace what the item would give."""
-
-    service: str
-    account: str
-    secret: bytes
-    namespace: str = ""
-    label: str = ""
-    level: int = 2
-    flags: int = 0
-    expires_at: int | None = None
-    attributes: list = field(default_factory=list)
-    modified_at: int = CREATED_AT
-
-    def names(self):
-        return (self.namespace, self.service, self.account)
-
-    def version(self, vault):
-        texts = (*self.names(), self.label)
-        metadata = Metadata(*texts, CREATED_AT, self.modified_at, self.expires_at, 0, self.attributes)
-        return item_version(vault.name_key.secret, metadata, self.level, self.flags, self.secret)
-
-    def metadata_pairs(self, vault):
-        texts = [text.encode("utf-8") for text in (*self.names(), self.label)]
-        pairs = [(tag + 1, text) for tag, text in enumerate(texts)]
-        pairs += [(5, struct.pack("<q", CREATED_AT)), (6, struct.pack("<q", self.modified_at))]
-        if self.expires_at is not None:
-            pairs.append((7, struct.pack("<q", self.expires_at)))
-        pairs.append((8, struct.pack("<Q", self.version(vault))))
-        pairs += [(9, attribute(name.encode("ascii"), value.encode("utf-8"))) for name, value in self.attributes]
-        return pairs
-
-
-def reversioned(vault, item, pairs):
-    """The same metadata with the version that their bytes give, right or wrong: so a wrong field is the only fault."""
-    key = subkey(vault.name_key.secret, 4, b"TKname__")
-    first = {}
-    for tag, value in pairs:
-        first.setdefault(tag, value)
-    parts = [first.get(tag, b"") for tag in (1, 2, 3, 4)]
-    parts += [struct.pack("<I", item.level), struct.pack("<I", item.flags), first.get(7, bytes(8))]
-    for tag, value in pairs:
-        if tag == 9:
-            end = 1 + (value[0] if value else 0)
-            parts += [value[1:end], value[end:]]
-    parts.append(hash_bytes(32, key, item.secret))
-    number = int.from_bytes(hash_bytes(16, key, length_prefixed(parts))[:8], "little") or 1
-    return [(tag, struct.pack("<Q", number) if tag == 8 else value) for tag, value in pairs]
-
-
-def state_pairs(state=HOME, *more):
-    return [(1, bytes([state])), (2, struct.pack("<q", CREATED_AT)), *more]
-
-
-class RecordPlan:
-    """A record before its boxes are joined: every part can be replaced, `fields` seals the state over all of it."""
-
-    def __init__(self, vault, item, state=None, metadata=None, class_key=None, metadata_key=None, **prefix):
-        self.vault, self.item = vault, item
-        self.metadata_key = metadata_key or vault.metadata_key
-        self.class_key = class_key or vault.class_keys[item.level]
-        self.prefix = {
-            "magic": b"TKRECORD",
-            "version": 1,
-            "kind": 1,
-            "kind_reserved": 0,
-            "level": item.level,
-            "level_reserved": bytes(3),
-            "vault_id": vault.vault_id,
-            "name": bytes.fromhex(vault.name_of(*item.names())),
-            "flags": item.flags,
-            "flags_reserved": 0,
-            "name_key_id": vault.name_key.key_id,
-            "metadata_key_id": self.metadata_key.key_id,
-            "class_key_id": self.class_key.key_id,
-        }
-        self.prefix.update(prefix)
-        self.state_plain = encode_fields(state_pairs() if state is None else state)
-        metadata_plain = encode_fields(item.metadata_pairs(vault)) if metadata is None else metadata
-        self.seal_metadata(metadata_plain)
-        self.seal_secret()
-
-    def head(self):
-        """Bytes 0 to 79 of the prefix."""
-        return struct.pack("<8sHBBB3s16s16sIIQQQ", *self.prefix.values())
-
-    def seal_metadata(self, plain):
-        self.metadata_plain = plain
-        data = b"TKmetada" + self.head()[8:52] + self.head()[64:72]
-        self.metadata_box = sealed(self.metadata_key.secret, data, plain)
-
-    def seal_secret(self):
-        data = b"TKsecret" + self.head()[8:52] + self.head()[72:80] + self.metadata_box
-        self.secret_box = sealed(self.class_key.secret, data, self.item.secret)
-
-    def fields(self, state_length=None, metadata_length=None, secret_length=None, last_reserved=0):
-        """The record; a length that is given stands in the prefix instead of the true one."""
-        lengths = (state_length, metadata_length, secret_length)
-        true = (len(self.state_plain) + BOX_OVERHEAD, len(self.metadata_box), len(self.secret_box))
-        tail = struct.pack("<4I", *(t if g is None else g for g, t in zip(lengths, true)), last_reserved)
-        prefix = self.head() + tail
-        data = b"TKstate_" + prefix + hash_bytes(32, None, self.metadata_box + self.secret_box)
-        state_box = sealed(subkey(self.vault.name_key.secret, 2, b"TKname__"), data, self.state_plain)
-        fields, offset = Fields(), 0
-        for name, size in PREFIX_LAYOUT:
-            fields.add("prefix-" + name, prefix[offset : offset + size])
-            offset += size
-        for name, box in (("state", state_box), ("metadata", self.metadata_box), ("secret", self.secret_box)):
-            if box:
-                fields.add_box(name, box)
-        return fields
-
-    def data(self, **lengths):
-        return self.fields(**lengths).data
-
-
-PREFIX_LAYOUT = [
-    ("magic", 8),
-    ("version", 2),
-    ("kind", 1),
-    ("kind-reserved", 1),
-    ("level", 1),
-    ("level-reserved", 3),
-    ("vault-id", 16),
-    ("name", 16),
-    ("flags", 4),
-    ("flags-reserved", 4),
-    ("name-key-id", 8),
-    ("metadata-key-id", 8),
-    ("class-key-id", 8),
-    ("state-length", 4),
-    ("metadata-length", 4),
-    ("secret-length", 4),
-    ("last-reserved", 4),
-]
-
-
-def without_boxes(vault, item, state, **prefix):
-    """A record of a prefix and a state box alone: a tombstone where the state says so."""
-    zeros = {"level": 0, "flags": 0, "metadata_key_id": 0, "class_key_id": 0, **prefix}
-    record = RecordPlan(vault, item, state, **zeros)
-    record.metadata_box = record.secret_box = b""
-    return record

@@ -1,12 +1,18 @@
 """The file format of a vector: a text header, an empty line, then the vault's files with their bytes.
 
-Each file stands behind a line `--- PATH LENGTH`: exactly LENGTH bytes and a newline. Whoever unpacks a vector makes the
-directory `records` even where no record is in it, and others for the files in them; directories have mode 0700, files 0600.
+Each file stands behind a line `--- PATH LENGTH`: exactly LENGTH bytes and a newline. A symbolic link stands behind a line
+`--> PATH LENGTH` in the same way: the bytes are its target. Whoever unpacks a vector makes the directories that the paths
+name, and `records` in each `era-N` among them; directories have mode 0700, files 0600.
 """
 
 import base64
 import os
+import re
 from dataclasses import dataclass
+
+
+class Link(bytes):
+    """The target of a symbolic link, in the place of a file's bytes."""
 
 
 @dataclass
@@ -15,8 +21,11 @@ class Vector:
 
     `password` and `code` unlock the vault before anything is loaded. With `sealed`, (level, flags, bytes), the item is in
     another module, which holds these bytes for its secret and says that it has this level and these flags. With `note` what
-    is read is the item's note: (level, flags, holders), each of these (machine id, module's name, key ids) and the ids in
-    hexadecimal; () where it cannot be read."""
+    is read is the item's note: (level, flags, holders), each of these (machine's hash, module's name, key ids,
+    fingerprints), all but the name in hexadecimal; () if the note cannot be read. With `carried` the item's record is of
+    kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
+    `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
+    is no such key."""
 
     name: str
     expect: str
@@ -29,10 +38,14 @@ class Vector:
     code: bytes | None = None
     sealed: tuple | None = None
     note: tuple | None = None
+    carried: bytes | None = None
+    passphrase: bytes | None = None
+    items: int | None = None
+    trust: bytes | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
-        if self.expect == "OK" and self.note is None:
+        if self.secret is not None:
             lines.append(("secret-base64: " + base64.b64encode(self.secret).decode("ascii")).rstrip())
         if self.also:
             service, account, secret = self.also
@@ -46,15 +59,24 @@ class Vector:
             lines.append(f"sealed: {level} {flags} " + base64.b64encode(sealed).decode("ascii"))
         if self.note is not None:
             lines.append(("note: " + encode_note(*self.note)).rstrip())
+        if self.carried is not None:
+            lines.append(("carried-base64: " + base64.b64encode(self.carried).decode("ascii")).rstrip())
+        if self.passphrase is not None:
+            lines.append("passphrase-base64: " + base64.b64encode(self.passphrase).decode("ascii"))
+        if self.items is not None:
+            lines.append(f"items: {self.items}")
+        if self.trust is not None:
+            lines.append("trust-base64: " + base64.b64encode(self.trust).decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
-            data += f"--- {path} {len(content)}\n".encode("ascii") + content + b"\n"
+            mark = "-->" if isinstance(content, Link) else "---"
+            data += f"{mark} {path} {len(content)}\n".encode("ascii") + content + b"\n"
         return data
 
 
 def encode_note(level="", flags="", holders=()):
-    words = [f"{machine}/{module}/{','.join(key_ids)}" for machine, module, key_ids in holders]
+    words = [f"{machine}/{module}/{','.join(ids)}/{','.join(prints)}" for machine, module, ids, prints in holders]
     return " ".join([str(level), str(flags), *words])
 
 
@@ -62,8 +84,10 @@ def decode_note(text):
     if not text:
         return ()
     level, flags, *words = text.split(" ")
-    parts = [word.split("/") for word in words]
-    holders = [(machine, module, ids.split(",") if ids else []) for machine, module, ids in parts]
+    holders = []
+    for machine, module, *lists in (word.split("/") for word in words):
+        ids, prints = (text.split(",") if text else [] for text in lists)
+        holders.append((machine, module, ids, prints))
     return int(level), int(flags), holders
 
 
@@ -71,37 +95,59 @@ def decode(name, data):
     head, rest = data.split(b"\n\n", 1)
     words = dict(line.split(":", 1) for line in head.decode("utf-8").split("\n"))
     words = {key: value.strip() for key, value in words.items()}
-    secret = base64.b64decode(words["secret-base64"], validate=True) if "secret-base64" in words else None
-    also = None
+
+    def decoded(key):
+        return base64.b64decode(words[key], validate=True) if key in words else None
+
+    also = sealed = None
     if "also" in words:
         names, encoded = words["also"].rsplit(" ", 1)
         also = (*names.split("|"), base64.b64decode(encoded, validate=True))
-    files = {}
-    while rest:
-        line, rest = rest.split(b"\n", 1)
-        dashes, path, length = line.decode("ascii").split(" ")
-        if dashes != "---" or rest[int(length) : int(length) + 1] != b"\n":
-            raise ValueError(f"{name}: bad file line {line!r}")
-        files[path], rest = rest[: int(length)], rest[int(length) + 1 :]
-    item = tuple(words["item"].split("|"))
-    password = base64.b64decode(words["password-base64"], validate=True) if "password-base64" in words else None
-    code = words["code"].encode("ascii") if "code" in words else None
-    sealed = None
     if "sealed" in words:
         level, flags, *encoded = words["sealed"].split(" ")
         sealed = (int(level), int(flags), base64.b64decode("".join(encoded), validate=True))
-    note = decode_note(words["note"]) if "note" in words else None
-    return Vector(name, words["expect"], words["comment"], item, files, secret, also, password, code, sealed, note)
+    return Vector(
+        name,
+        words["expect"],
+        words["comment"],
+        tuple(words["item"].split("|")),
+        decode_files(name, rest),
+        decoded("secret-base64"),
+        also,
+        decoded("password-base64"),
+        words["code"].encode("ascii") if "code" in words else None,
+        sealed,
+        decode_note(words["note"]) if "note" in words else None,
+        decoded("carried-base64"),
+        decoded("passphrase-base64"),
+        int(words["items"]) if "items" in words else None,
+        decoded("trust-base64"),
+    )
+
+
+def decode_files(name, rest):
+    files = {}
+    while rest:
+        line, rest = rest.split(b"\n", 1)
+        mark, path, length = line.decode("ascii").split(" ")
+        if mark not in ("---", "-->") or rest[int(length) : int(length) + 1] != b"\n":
+            raise ValueError(f"{name}: bad file line {line!r}")
+        files[path] = (Link if mark == "-->" else bytes)(rest[: int(length)])
+        rest = rest[int(length) + 1 :]
+    return files
 
 
 def unpack(vector, directory):
     """Writes the vault into `directory`, which exists and is empty."""
     os.chmod(directory, 0o700)
-    os.mkdir(os.path.join(directory, "records"), 0o700)
     for path, content in vector.files.items():
-        parent = os.path.join(directory, os.path.dirname(path))
-        if not os.path.isdir(parent):
-            os.mkdir(parent, 0o700)
+        era = re.match("era-[0-9]+/", path)
+        for folder in (os.path.dirname(path), era and era[0] + "records"):
+            os.makedirs(os.path.join(directory, folder or ""), 0o700, exist_ok=True)
+        if isinstance(content, Link):
+            os.symlink(content, os.path.join(directory, path))
+            continue
         descriptor = os.open(os.path.join(directory, path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+

@@ -109,7 +109,8 @@ typedef struct tokenkeep_host {
     int32_t (*is_over)(const tokenkeep_call *call);
     /* Not 0 where the user may be asked for something. */
     int32_t (*may_prompt)(const tokenkeep_call *call);
-    /* Says why the call fails: one line in lower case, without the item's name and without a final period. */
+    /* Says why the call fails: one line in lower case, without the item's name and without a final period.
+     * Only `tokenkeep module check` shows it: an error of a store names the module and its status alone. */
     void (*set_error)(tokenkeep_call *call, const char *text);
     /* Gives an item: once for a load, once for each item of a list, without the secrets. */
     void (*answer)(tokenkeep_call *call, const tokenkeep_module_item *item);

@@ -18,6 +18,10 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 int tokenkeep_fstat(int descriptor, struct stat *status);
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
 
+/* The user at the other end of a connected unix socket, as it was when that end began to listen. 0, or -1 for
+ * any other descriptor, and if the kernel does not know the user. */
+int tokenkeep_socket_peer(int socket, uid_t *user);
+
 /* Whether whoever waits should give up; asked now and then, on the thread that waits. */
 typedef int (*tokenkeep_is_cancelled)(const void *data);
 
@@ -28,7 +32,7 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
  * Takes a write lock of the open file description (F_OFD_SETLK) on length bytes at offset of the file path in
  * directory, which is made if it is missing; length 0 is the whole file. Waits at most timeout_ms, and no
  * longer than is_cancelled, unless it is NULL, says no. Returns 0 and the locked descriptor, EBUSY where the
- * wait ended before, or another errno.
+ * wait ended before, EBADFD if path is no regular file, or another errno.
  *
  * Each lock has a descriptor of its own: two threads that shared one would both succeed. The file is looked
  * up again after locking, so that a lock on a removed file is not taken for one on its successor. In a child

@@ -59,6 +59,9 @@ package struct PresenceGrant: Sendable {
     /// The one that seals first, then those that only open.
     package let keys: [SecretBytes]
 
+    /// The same without the keys that only open.
+    package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
+
     /// Grants the use of `keys`.
     package init(keys: [SecretBytes]) { self.keys = keys }
 }

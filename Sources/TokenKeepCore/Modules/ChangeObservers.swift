@@ -12,9 +12,6 @@ package final class ChangeObservers: Sendable {
     /// Nobody yet.
     package init() {}
 
-    /// Whether there is anybody.
-    package var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
-
     /// Adds one, who is told until he answers false.
     package func add(_ observer: @escaping Observer) {
         state.withLock { state in

@@ -62,6 +62,9 @@ public protocol Module: Sendable {
     /// - Parameter service: only items of this service; nil for all.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
+    /// Whether the module seals, by the call's sealer, the secrets of items that ask more than it gives.
+    var supportsSealing: Bool { get }
+
     /// What the module achieves for a level; nil where it states nothing, which counts as none.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
@@ -85,6 +88,8 @@ extension Module {
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// It states nothing.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
+    /// No.
+    public var supportsSealing: Bool { false }
     /// None: it gets no sealed secrets.
     public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
     /// Saves: it takes one step.

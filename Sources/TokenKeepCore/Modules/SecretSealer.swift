@@ -10,6 +10,9 @@ public protocol SecretSealer: Sendable {
     /// - Throws: why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
+    /// Whether the call holds the item's lock, so that its secret can be sealed.
+    func holds(_ name: ItemName) -> Bool
+
     /// Whether a module may hold items sealed under its keys, noted or not; also if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 

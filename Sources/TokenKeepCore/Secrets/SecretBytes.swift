@@ -10,32 +10,22 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 {
     /// How many bytes the secret has.
     public let count: Int
-    private let base: UnsafeMutableRawPointer
-    private let arena: SecretArena?
+    private let slot: GuardedSlot
 
     /// Makes a secret of `count` bytes, written by `initialize`, with a NUL behind it.
     ///
     /// - Parameters:
-    ///   - arena: where it lives, if there is room; else it gets guard pages of its own.
+    ///   - arena: without effect: all secrets share the pool of the process.
     ///   - initialize: gets `count` zeroed bytes; what it throws is passed on, the memory wiped.
-    /// - Throws: ``Status/io`` where guarded memory is exhausted, and what `initialize` throws.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     public init(
         count: Int, in arena: SecretArena? = nil,
         initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
-        if let arena, let pointer = try arena.allocate(count + 1) {
-            self.base = pointer
-            self.arena = arena
-        } else {
-            try Sodium.start()
-            guard let pointer = sodium_malloc(count + 1) else { throw SecretBytes.exhausted(count) }
-            sodium_memzero(pointer, count + 1)
-            self.base = pointer
-            self.arena = nil
-        }
+        self.slot = try GuardedPool.shared.allocate(count)
         self.count = count
         // Every stored property is set: a throw from here on runs deinit, which wipes.
-        try initialize(UnsafeMutableRawBufferPointer(start: base, count: count))
+        try initialize(slot.bytes)
     }
 
     /// Copies bytes into guarded memory. The source stays as it is: wiping it is its owner's part.
@@ -72,23 +62,17 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         }
     }
 
-    deinit {
-        if let arena {
-            arena.free(base, count: count + 1)
-        } else {
-            sodium_free(base)  // wipes
-        }
-    }
+    deinit { GuardedPool.shared.free(slot) }
 
     /// Lends the bytes for the length of `body`. Do not keep the pointer.
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(UnsafeRawBufferPointer(start: base, count: count))
+        try body(UnsafeRawBufferPointer(slot.bytes))
     }
 
     /// The address of the bytes, with a NUL behind them: valid while this object lives.
-    public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(base) }
+    public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(slot.address) }
 
     /// The secret as a String, where it is UTF-8; nil otherwise. The String is not wiped.
     public var utf8String: String? {
@@ -97,7 +81,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     /// Compares in a time that depends on the lengths alone.
     public static func == (left: SecretBytes, right: SecretBytes) -> Bool {
-        left.count == right.count && sodium_memcmp(left.base, right.base, left.count) == 0
+        left.count == right.count && sodium_memcmp(left.slot.address, right.slot.address, left.count) == 0
     }
 
     /// Always `<redacted>`.

@@ -64,7 +64,7 @@ extension Dispatcher {
             var request = request
             // Only the first that takes it can judge the condition.
             if !taken.isEmpty { request.precondition = .none }
-            try ProtectionRequirements(dispatcher: self).check(request, in: place.module)
+            try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
             taken.insert(place.module.name)
             return Answered(value: (version: version, place: place))

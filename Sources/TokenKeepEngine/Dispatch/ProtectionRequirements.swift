@@ -3,11 +3,13 @@ import TokenKeepCore
 /// Which places of a stack give an item what its level and flags ask for.
 struct ProtectionRequirements {
     let dispatcher: Dispatcher
+    /// Seals for modules that support it; nil if no vault does.
+    let sealer: (any SecretSealer)?
 
     /// Whether an item may be kept in a module: see ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
-        let given = module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
+        let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
 
@@ -32,11 +34,21 @@ struct ProtectionRequirements {
     /// What is achieved for a level: the least of the places where a save may end.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
-        let given = modules.map { $0.protection(of: level, flags) ?? ProtectionRequirements.unknown($0) }
+        let given = modules.map { protection(by: $0, level, flags) }
         guard let first = given.first else {
             return Protection(none: "no module of the stack keeps such an item")
         }
         return given.dropFirst().reduce(first) { $0.weaker($1) }
+    }
+
+    /// The protection that a module gives an item, sealed if the item asks for more and the vault has a password.
+    private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
+        if module.supportsSealing, Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true,
+            let sealed = try? sealer.protection(of: level, flags)
+        {
+            return sealed
+        }
+        return module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
     }
 
     private static func unknown(_ module: any Module) -> Protection {

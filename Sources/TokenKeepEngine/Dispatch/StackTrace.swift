@@ -1,4 +1,3 @@
-import CSystemShims
 import Glibc
 package import TokenKeepCore
 
@@ -60,9 +59,7 @@ enum DebugTrace {
     /// Writes events where the environment asks for them; nil where it does not, or the program has more rights than its
     /// caller.
     static func handler() -> StackTraceHandler? {
-        guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0,
-            tokenkeep_is_secure_execution() == 0, getuid() == geteuid()
-        else { return nil }
+        guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }
     }
 

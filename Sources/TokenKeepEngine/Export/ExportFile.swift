@@ -1,30 +1,31 @@
 import CSystemShims
 import Glibc
 import SystemPackage
-public import TokenKeepCore
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
 
 /// Items sealed under a passphrase, in one file that needs no vault to be read.
-public struct ExportFile {
-    private let arena: SecretArena
+struct ExportFile {
     private let head: [UInt8]
     private let key: SecretBytes
     private var bytes: [UInt8]
     private var count: UInt64 = 0
 
     /// An export without items. Argon2id runs once.
-    public init(passphrase: SecretBytes, in arena: SecretArena) throws(TokenKeepError) {
+    init(passphrase: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
         try PasswordDerivation.check(passphrase)
         try Sodium.start()
         let derivation = PasswordDerivation.new()
-        self.arena = arena
-        head = ExportFormat.head(derivation)
-        key = try PasswordDerivation.key(of: passphrase, by: derivation, in: arena)
+        let derived = try PasswordDerivation.key(of: passphrase, by: derivation, call)
+        head = ExportFormat.head(derivation, derived.commitment)
+        key = derived.wrapping
         bytes = head
     }
 
     /// Seals one more item.
-    public mutating func add(_ item: TokenItem) throws(TokenKeepError) {
-        let plaintext = try ExportFormat.plaintext(of: item, in: arena)
+    mutating func add(_ item: TokenItem) throws(TokenKeepError) {
+        let plaintext = try ExportFormat.plaintext(of: item)
         plaintext.withUnsafeBytes { append(.item, $0) }
         count += 1
     }
@@ -40,7 +41,7 @@ public struct ExportFile {
     /// Ends the export and writes it durably, for the user alone, to a file that must not exist.
     ///
     /// - Throws: ``Status/duplicate`` where the file exists.
-    public consuming func write(to path: String) throws(TokenKeepError) {
+    consuming func write(to path: String) throws(TokenKeepError) {
         withUnsafeBytes(of: count.littleEndian) { append(.end, $0) }
         do throws(Errno) {
             let flags = O_WRONLY | O_CREAT | O_EXCL
@@ -78,48 +79,44 @@ public struct ExportFile {
     ///
     /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` where anything of the file is not as it was
     ///   written, ``Status/notFound`` where there is none.
-    public static func read(
-        _ path: String, passphrase: SecretBytes, in arena: SecretArena
+    static func read(
+        _ path: String, passphrase: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> [TokenItem] {
         try PasswordDerivation.check(passphrase)
         let bytes = try contents(of: path)
         do throws(FormatFault) {
-            return try bytes.lent { bytes throws(FormatFault) in try items(bytes, passphrase, in: arena) }
+            return try bytes.lent { bytes throws(FormatFault) in try items(bytes, passphrase, call) }
         } catch {
             switch error {
             case .malformed(let reason):
                 throw TokenKeepError(
                     .corrupt, "\(path) is no export or is damaged: \(reason)", hint: "nothing was imported")
             case .newerVersion, .resources: throw error.error(in: path)
-            case .lockedKey, .unknownKey, .presenceNeeded:
-                throw TokenKeepError(.denied, "the passphrase is wrong, or the first item is damaged")
+            case .lockedKey, .unknownKey, .presenceNeeded, .refusedHeader:
+                throw TokenKeepError(.denied, "the passphrase is wrong")
             }
         }
     }
 
     private static func items(
-        _ bytes: UnsafeRawBufferPointer, _ passphrase: SecretBytes, in arena: SecretArena
+        _ bytes: UnsafeRawBufferPointer, _ passphrase: SecretBytes, _ call: CallContext
     ) throws(FormatFault) -> [TokenItem] {
         var reader = ByteReader(bytes)
-        let derivation = try ExportFormat.parseHead(&reader)
+        let (derivation, commitment) = try ExportFormat.parseHead(&reader)
         let head = Array(bytes.prefix(ExportFormat.headLength))
         // Lengths first: what was cut off costs no derivation.
         let frames = try frames(&reader)
-        let key = try FormatFault.needing { () throws(TokenKeepError) in
-            try PasswordDerivation.key(of: passphrase, by: derivation, in: arena)
+        let derived = try FormatFault.needing { () throws(TokenKeepError) in
+            try PasswordDerivation.key(of: passphrase, by: derivation, call)
         }
+        guard derived.commitment == commitment else { throw .lockedKey }
+        let key = derived.wrapping
         var items: [TokenItem] = []
         for (index, frame) in frames.enumerated() {
             let data = ExportFormat.additionalData(head: head, index: UInt64(index), frame.kind)
-            let plaintext: SecretBytes
-            do throws(FormatFault) {
-                plaintext = try AuthenticatedBox.open(frame.box, key: key, data: data, in: arena, "frame \(index + 1)")
-            } catch {
-                if index == 0, case .malformed = error { throw .lockedKey }
-                throw error
-            }
+            let plaintext = try AuthenticatedBox.open(frame.box, key: key, data: data, "frame \(index + 1)")
             try plaintext.lent { bytes throws(FormatFault) in
-                if frame.kind == .item { return items.append(try ExportFormat.parseItem(bytes, in: arena)) }
+                if frame.kind == .item { return items.append(try ExportFormat.parseItem(bytes)) }
                 var reader = ByteReader(bytes)
                 guard try reader.integer(UInt64.self, "number of items") == items.count else {
                     throw .malformed("items are missing")

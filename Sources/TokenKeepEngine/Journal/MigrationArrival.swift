@@ -56,6 +56,7 @@ struct MigrationModule: RememberingModule {
     var supportsPendingWrites: Bool { base.supportsPendingWrites }
     func lastSeen(_ name: ItemName) -> KnownValue? { (base as? any RememberingModule)?.lastSeen(name) }
     var reportsModificationTime: Bool { base.reportsModificationTime }
+    var supportsSealing: Bool { base.supportsSealing }
     var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

@@ -2,31 +2,38 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What the journal owes to modules, on this machine and on others: for `tokenkeep status`.
+/// The pending writes and removals of a vault, on this machine and on others: for `tokenkeep status`.
 public struct PendingReport: Sendable {
-    /// Something owed to one module about one item.
+    /// A change of one item that one module missed.
     public struct Entry: Sendable {
-        /// The item; nil where its record does not say.
+        /// The item; nil if its record does not say.
         public let item: ItemName?
-        /// What is owed, to which module, since when.
-        public let part: PendingWrite
-        /// Whether it is owed on this machine.
+        /// The module that missed the change.
+        public let module: String
+        /// Whether the module must lose the item; else it must get it.
+        public let isRemoval: Bool
+        /// The time of the change.
+        public let since: UnixTime
+        /// Whether the module is on this machine.
         public let isOfThisMachine: Bool
+        let part: PendingWrite
     }
 
-    /// Every debt, in the order of modules and items.
+    /// Every entry, in the order of modules and items.
     public let entries: [Entry]
-    /// The first thing that could not be read; nil where the report is complete.
+    /// The first failure to read a record; nil if the report is complete.
     public let problem: TokenKeepError?
 
-    /// Reads what a vault's journal owes. Changes nothing.
+    /// Reads the records. Changes nothing.
     init(_ records: Records) {
         do throws(TokenKeepError) {
             let found = try records.pendingRecords()
             let machine = records.hash(of: records.machine)
             let all = found.records.values.flatMap { record in
                 record.pending.map {
-                    Entry(item: record.name, part: $0, isOfThisMachine: $0.machine == machine)
+                    Entry(
+                        item: record.name, module: $0.module, isRemoval: $0.kind == .remove, since: $0.since,
+                        isOfThisMachine: $0.machine == machine, part: $0)
                 }
             }
             entries = all.sorted(by: PendingReport.precedes)
@@ -38,7 +45,7 @@ public struct PendingReport: Sendable {
     }
 
     private static func precedes(_ left: Entry, _ right: Entry) -> Bool {
-        if left.part.module != right.part.module { return left.part.module < right.part.module }
+        if left.module != right.module { return left.module < right.module }
         if left.isOfThisMachine != right.isOfThisMachine { return left.isOfThisMachine }
         guard let one = left.item, let other = right.item else { return right.item == nil && left.item != nil }
         return one < other

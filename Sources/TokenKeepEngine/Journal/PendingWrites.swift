@@ -11,6 +11,9 @@ struct PendingWrites {
     /// Tells the time of a change.
     let clock: @Sendable () -> UnixTime
 
+    /// Whether anything can be pending for a module of this stack.
+    var isPossible: Bool { !deferrable.isEmpty }
+
     /// Whether a pending write is for a module of this stack on this machine; others stay as they are.
     func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 

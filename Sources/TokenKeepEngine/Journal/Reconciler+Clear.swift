@@ -15,6 +15,7 @@ extension Reconciler {
             _ = try clear(name, ifVersion: nil, call)
             return true
         }
+        guard usesRecords else { return try dispatcher.clear(name, ifVersion: version, call) }
         var isVisited = false
         let cleared: Cleared
         do throws(TokenKeepError) {

@@ -219,9 +219,13 @@ extension Reconciler {
         dispatcher.programs[.save].first?.actions[error.status] == .die
     }
 
+    private var requirements: ProtectionRequirements {
+        ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
+    }
+
     /// Whether the first place gives the item what it asks for; else the vault keeps it.
     private func canStore(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
-        ProtectionRequirements(dispatcher: dispatcher).areMet(by: top, level, flags)
+        requirements.areMet(by: top, level, flags)
     }
 
     /// What level the item has there cannot be asked now: it is noted where it is sealed, else at best this process has seen
@@ -314,7 +318,7 @@ extension Reconciler {
         }
         details.version = item.keys.versions.version(of: details, secret: request.secret)
         let isKept = canStore(top, details.accessLevel, details.flags)
-        guard isKept || ProtectionRequirements(dispatcher: dispatcher).hasVault else {
+        guard isKept || requirements.hasVault else {
             throw TokenKeepError(
                 .policy, "\(top.name) cannot keep \(request.name) as it demands", module: top.name,
                 hint: "use a stack that ends with the vault: any required vault")

@@ -15,21 +15,22 @@ struct Reconciler: Sendable {
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
+    /// Whether the stack has the vault, or a module that may miss a change: else records do not concern it.
+    let usesRecords: Bool
 
-    /// nil if no module of the stack may miss a change.
-    init?(_ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now }) {
+    init(_ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now }) {
         var seen: Set<String> = []
         let deferrable = dispatcher.programs.places.map(\.module).filter {
             $0.supportsPendingWrites && seen.insert($0.name).inserted
         }
-        guard !deferrable.isEmpty else { return nil }
         self.dispatcher = dispatcher
         self.records = records
         pending = PendingWrites(records: records, deferrable: deferrable, clock: clock)
+        usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        guard dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
+        guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
             let before = try records.snapshot()
@@ -80,6 +81,7 @@ struct Reconciler: Sendable {
 
     /// The modules' items, with what the journal knows better; once more where an item may have moved meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        guard usesRecords else { return try dispatcher.list(namespace: namespace, service: service, call) }
         var attempt = 1
         while true {
             let before = try records.generation()

@@ -12,20 +12,19 @@ struct DeferrableModule: RememberingModule {
 
     let base: any Module
     let records: Records
-    let machine: MachineID
     private let seen = KnownValues()
     /// Whether this store has looked for the note that the module is used.
     private let hasLooked = Guarded(false)
 
-    init(base: any Module, records: Records, machine: MachineID) {
+    init(base: any Module, records: Records) {
         self.base = base
-        self.records = vault
-        self.machine = machine
+        self.records = records
     }
 
     var name: String { base.name }
     var supportsPendingWrites: Bool { true }
     var reportsModificationTime: Bool { base.reportsModificationTime }
+    var supportsSealing: Bool { base.supportsSealing }
     var mayAnswer: Bool { base.mayAnswer }
 
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
@@ -60,7 +59,7 @@ struct DeferrableModule: RememberingModule {
         try noteUse(of: request.name, call)
         // After a failure too: what was sent may arrive.
         defer { records.announceChange() }
-        let version = try holding(request, call) { () throws(TokenKeepError) in
+        let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
         }
         rememberSaved(request)
@@ -70,7 +69,7 @@ struct DeferrableModule: RememberingModule {
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try noteUse(of: request.name, call)
         defer { records.announceChange() }
-        let saved = try holding(request, call) { () throws(TokenKeepError) in
+        let saved = try holding(request, call) { call throws(TokenKeepError) in
             try base.saveAtOnce(request, share(of: call))
         }
         guard let version = saved else { return nil }
@@ -78,22 +77,24 @@ struct DeferrableModule: RememberingModule {
         return version
     }
 
-    /// Where a secret may be sealed, nobody must replace the vault's keys before the module has it.
+    /// While a secret may be sealed, no process may replace the vault's keys before the module has it.
     private func holding<Result>(
-        _ request: SaveRequest, _ call: CallContext, _ body: () throws(TokenKeepError) -> Result
+        _ request: SaveRequest, _ call: CallContext, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let level = request.accessLevel ?? request.inherited?.accessLevel
-        let mayBeSealed = level.map { Protection.isAsked(by: $0, request.flags) } ?? true
-        guard mayBeSealed, !records.holds(request.name), (try? records.exists()) == true else { return try body() }
-        var hold: ItemHold?
-        do throws(TokenKeepError) {
-            hold = try records.hold(request.name, call)
-        } catch {
-            // What is not sealed needs no lock, and no vault that can be written.
-            guard error.status != .busy, error.status != .cancelled else { throw error }
+        let mayBeSealed = base.supportsSealing && level.map { Protection.isAsked(by: $0, request.flags) } ?? true
+        guard mayBeSealed, call.sealer?.holds(request.name) != true, (try? records.exists()) == true else {
+            return try body(call)
         }
-        defer { hold?.end() }
-        return try body()
+        let item: ItemTransaction
+        do throws(TokenKeepError) {
+            item = try records.begin(request.name, call)
+        } catch {
+            // A plain item needs no lock, and no vault that can be written.
+            guard error.status != .busy, error.status != .cancelled else { throw error }
+            return try body(call)
+        }
+        return try body(call.sealing(with: item.sealer))
     }
 
     private func rememberSaved(_ request: SaveRequest) {

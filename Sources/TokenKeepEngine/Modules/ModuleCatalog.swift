@@ -26,7 +26,7 @@ package enum ModuleCatalog {
             }
     }
 
-    /// A module by itself, and what it says that it can do; nil of our own.
+    /// A module by itself, and what it says that it can do; nil of our own. Its errors repeat its own words.
     ///
     /// - Parameters:
     ///   - target: a name as in a stack, or a path, which has a `/`.
@@ -42,13 +42,12 @@ package enum ModuleCatalog {
             var configuration = configuration
             configuration.stackText = "any required " + ([target] + arguments).map(quoted).joined(separator: " ")
             let module = try Store(configuration).onlyModule
-            return (
-                module,
-                try (module as? PluginModule).map { (plugin) throws(TokenKeepError) in try capabilities(of: plugin) }
-            )
+            guard let plugin = (module as? PluginModule)?.repeatingWords() else { return (module, nil) }
+            return (plugin, try capabilities(of: plugin))
         }
         var setting = PluginModule.Setting(file: ModuleFile(relativePath: target))
         setting.arguments = arguments
+        setting.repeatsWords = true
         try setting.file.check()
         let keys = try ItemVersionKey.random()
         let plugin = PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in keys }

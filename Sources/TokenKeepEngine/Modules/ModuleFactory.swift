@@ -27,10 +27,10 @@ struct ModuleFactory {
             "secret-service",
             { (factory, arguments) throws(TokenKeepError) in
                 let timeout = try arguments.takeTimeout() ?? 5000
-                return factory.owing(
+                return factory.deferring(
                     SecretServiceModule(
                         arena: factory.arena, timeoutMilliseconds: timeout, address: factory.busAddress,
-                        sealer: VaultSealer(factory.vault), versionKey: factory.versionKey))
+                        versionKey: factory.versionKey))
             }
         ),
         ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(factory.records) }),
@@ -48,7 +48,7 @@ struct ModuleFactory {
         var arguments = ModuleArguments(line)
         if let standIn = standIns[line.module] {
             _ = try arguments.takeTimeout()
-            return owing(standIn(versionKey))
+            return deferring(standIn(versionKey))
         }
         guard let own = ModuleFactory.own.first(where: { $0.name == line.module }) else {
             return try plugin(line, &arguments, isWritten: isWritten)
@@ -63,14 +63,14 @@ struct ModuleFactory {
         _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
     ) throws(TokenKeepError) -> any Module {
         var setting = PluginModule.Setting(file: try file(line))
-        guard ModuleFile.isName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
+        guard ModuleName.isValidFileName(setting.name), !ModuleFactory.ownNames.contains(setting.name) else {
             throw TokenKeepError(.invalid, "no module can be called \"\(setting.name.cutForMessage)\"")
         }
         setting.timeoutMilliseconds = try arguments.takeTimeout() ?? setting.timeoutMilliseconds
         setting.arguments = arguments.takeRest()
         setting.mayBeMissing = line.mayBeMissing
         setting.supportsPendingWrites = isWritten
-        return owing(PluginModule(setting, arena: arena, versionKey: versionKey))
+        return deferring(PluginModule(setting, arena: arena, versionKey: versionKey))
     }
 
     private func file(_ line: StackLine) throws(TokenKeepError) -> ModuleFile {
@@ -94,9 +94,9 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// The module, with what it misses owed to it where it accepts that.
-    private func owing(_ module: any Module) -> any Module {
-        module.supportsPendingWrites ? DeferrableModule(base: module, records: records, machine: .current) : module
+    /// The module, with the changes that it misses pending if it supports that.
+    private func deferring(_ module: any Module) -> any Module {
+        module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }
 
     private var versionKey: VersionKeyProvider {

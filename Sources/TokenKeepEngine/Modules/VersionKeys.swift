@@ -10,7 +10,7 @@ final class VersionKeys: Sendable {
     private let own = Guarded<ItemVersionKey?>(nil)
 
     init(records: Records, arena: SecretArena) {
-        self.records = vault
+        self.records = records
         self.arena = arena
     }
 

@@ -53,7 +53,7 @@ package struct Stack: Sendable {
     ///
     /// - Throws: ``Status/invalid`` where there is none of the name, or it is malformed.
     package init(name: String, directories: StackDirectories) throws(TokenKeepError) {
-        guard StackDirectories.isName(name) else {
+        guard ModuleName.isValidFileName(name) else {
             throw TokenKeepError(
                 .invalid, "the stack's name cannot be one of a stack",
                 hint: "1 to 64 of a-z 0-9 . _ - with no . first")

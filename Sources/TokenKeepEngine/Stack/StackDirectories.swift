@@ -1,4 +1,3 @@
-import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -11,19 +10,6 @@ package enum StackDirectories: Sendable {
 
     /// No directory at all.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
-
-    /// Whether a stack may be called so: 1 to 64 of `a-z 0-9 . _ -`, with no `.` first.
-    package static func isName(_ name: String) -> Bool {
-        (1...64).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
-                    UInt8(ascii: "_"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
-    }
 
     /// The file of a stack, for `default` the built-in text where there is none; else nil.
     func file(of name: String) throws(TokenKeepError) -> StackFile? {
@@ -59,7 +45,7 @@ package enum StackDirectories: Sendable {
 
     /// A program with more rights than its caller is not told by the caller's files where secrets go.
     private static var usersOwn: String? {
-        guard tokenkeep_is_secure_execution() == 0, getuid() == geteuid() else { return nil }
+        guard !Privileges.areRaised else { return nil }
         if let value = getenv("XDG_CONFIG_HOME"), let path = String(validatingCString: value),
             path.utf8.first == UInt8(ascii: "/")
         {

@@ -34,17 +34,13 @@ struct StackFile {
 
     /// Reads the file of a stack in a directory of stacks; nil where there is none.
     ///
-    /// - Throws: as ``init(path:)``, and ``Status/invalid`` where others may write to the directory: whatever the file's own
-    ///   permissions, they may put another in its place, or take it away so that another stack counts.
+    /// - Throws: as ``init(path:)``, and ``Status/denied`` if others may write to the directory or to one above it: whatever
+    ///   the file's own permissions, they may put another in its place, or take it away so that another stack counts.
     init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
         // What else is wrong with the directory is said, or is none of our business, when the file is opened.
-        if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR,
-            status.st_mode & (S_IWGRP | S_IWOTH) != 0
-        {
-            throw TokenKeepError(
-                .invalid, "\(directory): expected a directory that only its owner may write to",
-                hint: "chmod go-w \(directory)")
+        if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            try TrustedPath.check(directory)
         }
         try self.init(path: "\(directory)/\(name).conf")
     }

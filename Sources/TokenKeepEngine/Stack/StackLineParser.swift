@@ -88,7 +88,7 @@ struct StackLineParser {
     private mutating func stack(
         operation: StackLine.Operation, isSubstack: Bool, at place: StackPlace
     ) throws(TokenKeepError) -> StackParser.Statement {
-        guard let name = take(), !name.isBracketed, StackDirectories.isName(name.text) else {
+        guard let name = take(), !name.isBracketed, ModuleName.isValidFileName(name.text) else {
             throw expected("the name of a stack: 1 to 64 of a-z 0-9 . _ -, no . first")
         }
         guard words.isEmpty else { throw expected("nothing after the name of the stack") }

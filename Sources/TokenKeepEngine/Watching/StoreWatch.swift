@@ -47,7 +47,7 @@ public final class StoreWatch: Sendable {
         _ store: Store, service: String? = nil, cancellation: Cancellation? = nil
     ) throws(TokenKeepError) {
         try StoreWatch.check(store)
-        let signal = try VaultWatch(store.vault)  // before the first reading: nothing falls between
+        let signal = try VaultWatch(store.records)  // before the first reading: nothing falls between
         store.whenChanged { [weak signal] in
             signal?.note()
             return signal != nil

@@ -6,6 +6,8 @@ package enum FormatFault: Error, Equatable {
     case malformed(String)
     /// A later version of the format wrote them.
     case newerVersion(UInt16)
+    /// The header is not the vault's: it was altered without the password.
+    case refusedHeader
     /// They name a key that the header does not.
     case unknownKey
     /// The key is in the header, but nothing here opens it.
@@ -28,6 +30,7 @@ package enum FormatFault: Error, Equatable {
             TokenKeepError(
                 .unsupported, "\(file) has version \(version) of the format, which a later TokenKeep wrote",
                 module: "vault", hint: "upgrade TokenKeep")
+        case .refusedHeader: HeaderTrust.refusal
         case .unknownKey:
             TokenKeepError(
                 .corrupt, "\(file) names a key that the vault's header does not have", module: "vault",

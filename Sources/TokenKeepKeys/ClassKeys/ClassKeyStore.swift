@@ -128,17 +128,15 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Purging
 
-    /// Ends the keys of a vault, of one purpose or of all. What is trusted stays, without the header key.
+    /// Ends the keys of a vault, of one purpose or of all. What is trusted stays: a header that was put in place while the
+    /// vault is locked is refused, too.
     ///
     /// - Returns: why other programs' keys may still be in the kernel; nil if none is.
     /// - Throws: ``Status/io`` if a visible one is left.
     package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
-        var trust = purpose == nil ? try self.trust(of: vaultID) : nil
+        let trust = purpose == nil ? try self.trust(of: vaultID) : nil
         let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? ""))
-        if trust != nil {
-            for index in trust?.entries.indices ?? 0..<0 { trust?.entries[index].headerKey = nil }
-            if let trust { try setTrust(trust, of: vaultID) }
-        }
+        if let trust { try setTrust(trust, of: vaultID) }
         return reason
     }
 

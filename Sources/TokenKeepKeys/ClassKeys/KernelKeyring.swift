@@ -8,7 +8,7 @@ package enum KernelKeyring {
     /// Whether the program runs with more rights than its caller, whose keyring it would reach.
     ///
     /// Looked at anew each time, as the next: a program may give up its rights, or enter a namespace, while it runs.
-    package static var isForbidden: Bool { tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() }
+    package static var isForbidden: Bool { Privileges.areRaised }
 
     /// Why keys cannot be kept in it; nil where they can, as far as that is seen without trying. In a user namespace the
     /// keyring is the namespace's own.

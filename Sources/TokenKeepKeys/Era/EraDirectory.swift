@@ -10,6 +10,8 @@ package struct EraDirectory: Sendable {
     package let descriptor: OwnedDescriptor
 
     private static let prefix = "era-"
+    /// The highest number of 19 digits.
+    private static let maximum: UInt64 = 9_999_999_999_999_999_999
     package static let link = "current"
     static let recordsFolder = "records"
 
@@ -18,7 +20,7 @@ package struct EraDirectory: Sendable {
     /// The number in an era's name; nil for any other name.
     static func number(of name: String) -> UInt64? {
         guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)), number > 0,
-            number <= UInt64(Int64.max), EraDirectory.name(number) == name
+            number <= maximum, EraDirectory.name(number) == name
         else { return nil }
         return number
     }
@@ -26,7 +28,26 @@ package struct EraDirectory: Sendable {
     /// Opens an era; nil if there is none of this number.
     package static func open(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory? {
         guard let descriptor = try vault.openFolder(name(number)) else { return nil }
-        return EraDirectory(number: number, path: "\(vault.path)/\(name(number))", descriptor: descriptor)
+        let path = "\(vault.path)/\(name(number))"
+        do throws(Errno) {
+            try check(descriptor, path)
+        } catch {
+            guard error != .permissionDenied else { throw isOpenToOthers(path) }
+            throw error.error("cannot inspect \(path)")
+        }
+        return EraDirectory(number: number, path: path, descriptor: descriptor)
+    }
+
+    /// - Throws: ``Errno/permissionDenied`` for a directory that belongs to another user or that others may write to.
+    private static func check(_ directory: OwnedDescriptor, _ path: String) throws(Errno) {
+        let status = try SystemCall.status(of: directory)
+        guard status.owner == geteuid(), status.permissions & 0o022 == 0 else { throw .permissionDenied }
+    }
+
+    private static func isOpenToOthers(_ path: String) -> TokenKeepError {
+        TokenKeepError(
+            .denied, "\(path) belongs to another user, or others may write to it", module: "vault",
+            hint: "chown \(geteuid()) '\(path)' && chmod 700 '\(path)'")
     }
 
     /// Makes an era's directory with an empty one for records.
@@ -45,10 +66,15 @@ package struct EraDirectory: Sendable {
 
     /// The directory `records`; nil if it is missing.
     package func openRecords() throws(TokenKeepError) -> OwnedDescriptor? {
+        let shown = "\(path)/\(EraDirectory.recordsFolder)"
         do throws(Errno) {
-            return try SystemCall.open(EraDirectory.recordsFolder, in: descriptor.number, O_RDONLY | O_DIRECTORY)
+            let records = try SystemCall.open(
+                EraDirectory.recordsFolder, in: descriptor.number, O_RDONLY | O_DIRECTORY)
+            if let records { try EraDirectory.check(records, shown) }
+            return records
         } catch {
-            throw error.error("cannot open \(path)/\(EraDirectory.recordsFolder)")
+            guard error != .permissionDenied else { throw EraDirectory.isOpenToOthers(shown) }
+            throw error.error("cannot open \(shown)")
         }
     }
 }

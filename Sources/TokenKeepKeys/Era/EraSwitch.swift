@@ -69,15 +69,12 @@ package struct EraSwitch: ~Copyable {
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
-        let present = try opener.residentKeys.trust(of: vaultID)?.entries.filter { $0.era == before.era.number } ?? []
-        let headerKey = made.keys.first { $0.purpose == .header }?.bytes
-        let next = HeaderTrust.Entry(made.header, file: made.headerFile, headerKey: headerKey)
-        let old =
-            present.first ?? HeaderTrust.Entry(before.keys.header, file: before.headerFile, headerKey: nil)
-        if hasPassword || !present.isEmpty {
-            try opener.residentKeys.keep(
-                hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
-        }
+        let old = HeaderTrust.Entry(
+            before.keys.header, file: before.headerFile, headerKey: try EraSwitch.headerKey(before.keys))
+        let next = HeaderTrust.Entry(
+            made.header, file: made.headerFile, headerKey: try EraSwitch.headerKey(after.keys))
+        try opener.residentKeys.keep(
+            hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
         do throws(Errno) {
             try SystemCall.syncFileSystem(of: after.era.descriptor)
         } catch {
@@ -86,6 +83,14 @@ package struct EraSwitch: ~Copyable {
         try before.directory.switchTo(made.era)
         guard hasPassword else { return opener.residentKeys.forget(vaultID) }
         try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
+    }
+
+    private static func headerKey(_ keys: KeyRing) throws(TokenKeepError) -> SecretBytes {
+        do throws(FormatFault) {
+            return try keys.currentKey(for: .header).bytes
+        } catch {
+            throw error.error(in: "header")
+        }
     }
 
     /// Removes the era that was replaced. A failure leaves rubbish that the next unlock removes.

@@ -24,6 +24,24 @@ package enum SystemCall {
         return nil
     }
 
+    /// Opens a regular file without waiting; nil if there is none.
+    ///
+    /// - Throws: `notARegularFile` if the path leads to a pipe, a device, a directory or a symbolic link.
+    package static func openRegular(
+        _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
+    ) throws(Errno) -> OwnedDescriptor? {
+        do throws(Errno) {
+            guard let opened = try open(path, in: directory, flags | O_NONBLOCK, mode: mode) else { return nil }
+            guard try status(of: opened).isRegularFile else { throw Errno.notARegularFile }
+            return opened
+        } catch {
+            let specialFile: [Errno] = [
+                .tooManySymbolicLinkLevels, .isDirectory, .noSuchAddressOrDevice, .operationNotSupportedByDevice,
+            ]
+            throw specialFile.contains(error) ? .notARegularFile : error
+        }
+    }
+
     /// The same for an absolute path that may end in a symbolic link.
     package static func openFollowing(_ path: String, _ flags: Int32) throws(Errno) -> OwnedDescriptor? {
         let descriptor = tokenkeep_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
@@ -186,6 +204,9 @@ package enum SystemCall {
 }
 
 extension Errno {
+    /// A file of the vault is no regular file. Also what `tokenkeep_lock_acquire` and `tokenkeep_lock_try` answer then.
+    package static let notARegularFile = Errno(rawValue: EBADFD)
+
     /// The error as a caller of the store sees it.
     ///
     /// - Parameter action: what could not be done: `cannot write records/…`.
@@ -197,6 +218,10 @@ extension Errno {
             TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "make room on the disk")
         case .readOnlyFileSystem:
             TokenKeepError(.io, "\(action): \(self)", module: "vault", hint: "set TOKENKEEP_VAULT to a writable place")
+        case .notARegularFile:
+            TokenKeepError(
+                .corrupt, "\(action): it is not a regular file", module: "vault",
+                hint: "move it away: the next save makes a new one")
         default: TokenKeepError(.io, "\(action): \(self)", module: "vault")
         }
     }

@@ -27,6 +27,8 @@ package struct VaultDirectory {
         guard let descriptor else { return nil }
         let directory = VaultDirectory(path: path, descriptor: descriptor)
         try directory.checkOwner()
+        // Nobody else may put another vault in the place of this one.
+        try TrustedPath.check(path, user: geteuid())
         return directory
     }
 

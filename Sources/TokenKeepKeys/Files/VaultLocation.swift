@@ -1,4 +1,3 @@
-import CSystemShims
 import Glibc
 package import TokenKeepCore
 
@@ -8,8 +7,7 @@ package enum VaultLocation {
     ///
     /// - Throws: ``Status/invalid`` where a variable holds no absolute path in UTF-8; ``Status/io`` where the user has no home.
     package static func path() throws(TokenKeepError) -> String {
-        let isPrivileged = tokenkeep_is_secure_execution() != 0 || getuid() != geteuid()
-        if !isPrivileged {
+        if !Privileges.areRaised {
             if let path = try absolutePath(in: "TOKENKEEP_VAULT") { return path }
             if isSandboxed, let data = try absolutePath(in: "XDG_DATA_HOME") { return data + "/tokenkeep" }
         }

@@ -2,23 +2,23 @@ package import TokenKeepCore
 
 /// What an unlock verified about a vault's header, kept in the kernel while the vault is unlocked (docs/format.md, "While
 /// the vault is unlocked"). Every later reader compares the header with it.
-package struct HeaderTrust: Equatable {
+package struct HeaderTrust {
     /// One verified header. During a change of keys the present era and the next one have an entry each.
-    struct Entry: Equatable {
+    struct Entry {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// nil after a lock.
-        var headerKey: SecretBytes?
+        /// Verifies MAC B of later headers of the era. It opens no item, and stays when the vault is locked.
+        let headerKey: SecretBytes
 
-        init(_ header: Header, file: [UInt8], headerKey: SecretBytes?) {
+        init(_ header: Header, file: [UInt8], headerKey: SecretBytes) {
             era = header.era
             epoch = header.epoch
             hash = HeaderTrust.hash(of: file)
             self.headerKey = headerKey
         }
 
-        fileprivate init(era: UInt64, epoch: UInt64, hash: [UInt8], headerKey: SecretBytes?) {
+        fileprivate init(era: UInt64, epoch: UInt64, hash: [UInt8], headerKey: SecretBytes) {
             self.era = era
             self.epoch = epoch
             self.hash = hash
@@ -39,15 +39,17 @@ package struct HeaderTrust: Equatable {
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
-        guard header.epoch >= entry.epoch else { throw HeaderTrust.refusal }
-        guard let headerKey = entry.headerKey else { return }
-        guard try HeaderMAC.isRightB(file, headerKey: headerKey) else { throw HeaderTrust.refusal }
+        guard header.epoch >= entry.epoch, try HeaderMAC.isRightB(file, headerKey: entry.headerKey) else {
+            throw HeaderTrust.refusal
+        }
     }
 
     /// The error of a header that is not the one in force.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint: "nothing was changed; put the right files header and keyfile back, or restore the whole vault")
+
+    static func isRefusal(_ error: TokenKeepError) -> Bool { error.message == refusal.message }
 
     static func hash(of file: [UInt8]) -> [UInt8] {
         file.withUnsafeBytes { KeyedHash.digest(of: $0, count: 32) }
@@ -66,7 +68,7 @@ package struct HeaderTrust: Equatable {
                 head.append(entry.hash)
                 let start = 1 + index * HeaderTrust.entryLength
                 UnsafeMutableRawBufferPointer(rebasing: payload[start...]).copyBytes(from: head.bytes)
-                entry.headerKey?.withUnsafeBytes {
+                entry.headerKey.withUnsafeBytes {
                     UnsafeMutableRawBufferPointer(rebasing: payload[(start + 48)..<(start + 80)]).copyMemory(from: $0)
                 }
             }
@@ -86,7 +88,7 @@ package struct HeaderTrust: Equatable {
             let hash = try reader.array(32, "hash")
             let key = try reader.take(32, "header key")
             let headerKey = try FormatFault.needing { () throws(TokenKeepError) in
-                key.contains { $0 != 0 } ? try SecretBytes(copying: key) : nil
+                try SecretBytes(copying: key)
             }
             entries.append(Entry(era: era, epoch: epoch, hash: hash, headerKey: headerKey))
         }

@@ -30,7 +30,7 @@ package struct HeaderWriter {
                 .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
         }
         guard try HeaderMAC.isRightB(present.headerFile, headerKey: headerKey) else {
-            throw FormatFault.malformed("it was altered by somebody who does not know the password").error(in: "header")
+            throw HeaderTrust.refusal
         }
         try check()
         let header = present.keys.header.with(slots: slots)

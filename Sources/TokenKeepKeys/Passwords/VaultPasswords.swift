@@ -6,6 +6,12 @@ package struct UnlockedVault: Sendable {
     /// Every key of the slot, presence and header key included.
     package let keys: [OpenKey]
 
+    /// - Parameter keys: the keys that a password opened; none without a password.
+    package init(vault: OpenVault, keys: [OpenKey]) {
+        self.vault = vault
+        self.keys = keys
+    }
+
     /// The presence keys, the current one first: for the call that asked for the password.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }

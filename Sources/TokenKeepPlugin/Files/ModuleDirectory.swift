@@ -7,7 +7,7 @@ package enum ModuleDirectory {
     /// The compiled-in directory, unless `TOKENKEEP_MODULES` says another one; that is not heard where the program has
     /// more rights than its caller.
     package static var path: String {
-        if !ModuleFile.isPrivileged, let value = getenv("TOKENKEEP_MODULES"),
+        if !Privileges.areRaised, let value = getenv("TOKENKEEP_MODULES"),
             let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/")
         {
             return path
@@ -17,7 +17,7 @@ package enum ModuleDirectory {
 
     /// The file of a module, or nil.
     package static func file(of name: String) -> ModuleFile? {
-        guard ModuleFile.isName(name) else { return nil }
+        guard ModuleName.isValidFileName(name) else { return nil }
         let path = path
         return ["\(path)/\(name).so", "\(path)/\(name)"].first { (path: String) in access(path, F_OK) == 0 }
             .map { ModuleFile(path: $0) }

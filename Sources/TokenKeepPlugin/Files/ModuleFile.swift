@@ -39,12 +39,6 @@ package struct ModuleFile: Sendable {
         return kind == .sharedObject ? String(name.dropLast(3)) : name
     }
 
-    /// Whether a module may be called so: 1 to 64 of `a-z 0-9 . _ -`, with no `.` first.
-    package static func isName(_ name: String) -> Bool {
-        (1...Limits.attributeName).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
-            && name.utf8.allSatisfy(ItemAttributes.isNameByte)
-    }
-
     /// Whether the file can be used, without running anything of it.
     ///
     /// - Throws: ``Status/unavailable``, as an absence where there is no such file.
@@ -94,28 +88,20 @@ package struct ModuleFile: Sendable {
     }
 
     private func checkDirectories(of resolved: String) throws(TokenKeepError) {
-        var parts = resolved.split(separator: "/")
-        while !parts.isEmpty {
-            parts.removeLast()
-            let directory = "/" + parts.joined(separator: "/")
-            var status = stat()
-            guard tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0 else {
-                throw refused(ModuleFile.words(errno))
-            }
-            // In a directory with the sticky bit nobody replaces what is another's. To which group root gives
-            // a directory, as Debian gives /usr/local/lib to staff, is root's own decision.
-            let isRootsGroup = status.st_uid == 0 && status.st_mode & S_IWOTH == 0
-            try checkOwner(status, of: directory, mayBeShared: status.st_mode & S_ISVTX != 0 || isRootsGroup)
+        do throws(TokenKeepError) {
+            try TrustedPath.check(resolved, user: Privileges.areRaised ? nil : geteuid())
+        } catch {
+            throw refused(error.message, hint: error.hint)
         }
     }
 
-    private func checkOwner(_ status: stat, of path: String, mayBeShared: Bool = false) throws(TokenKeepError) {
-        let ownIsEnough = !ModuleFile.isPrivileged
+    private func checkOwner(_ status: stat, of path: String) throws(TokenKeepError) {
+        let ownIsEnough = !Privileges.areRaised
         guard status.st_uid == 0 || ownIsEnough && status.st_uid == geteuid() else {
             let wanted = ownIsEnough ? "root or this user" : "root"
             throw refused("\(path) is owned by user \(status.st_uid), not by \(wanted)")
         }
-        guard mayBeShared || status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw refused("others than its owner may write to \(path)", hint: "chmod go-w \(path)")
         }
     }
@@ -124,9 +110,6 @@ package struct ModuleFile: Sendable {
     func refused(_ words: String, hint: String? = nil, isAbsence: Bool = true) -> TokenKeepError {
         TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
     }
-
-    /// Whether the program has more rights than its caller, who then may not bring code into it.
-    static var isPrivileged: Bool { tokenkeep_is_secure_execution() != 0 || getuid() != geteuid() }
 
     /// Whether an error says something of the file, and not of what the process or the machine lacks right now.
     private static func isOfTheFile(_ error: Int32) -> Bool { ![EMFILE, ENFILE, ENOMEM, EINTR, EIO].contains(error) }

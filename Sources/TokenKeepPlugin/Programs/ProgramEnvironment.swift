@@ -19,7 +19,7 @@ enum ProgramEnvironment {
 
     /// `NAME=VALUE` for each. A program with more rights than its caller passes on nothing that the caller wrote.
     static func entries(_ variables: [String]) -> [String] {
-        guard !ModuleFile.isPrivileged else {
+        guard !Privileges.areRaised else {
             return [plainPath, "LANG=C.UTF-8"] + (HomeDirectory.path().map { ["HOME=" + $0] } ?? [])
         }
         var entries = (always + variables).compactMap { name in getenv(name).map { "\(name)=" + String(cString: $0) } }

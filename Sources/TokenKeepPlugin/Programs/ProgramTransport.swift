@@ -16,7 +16,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
         self.file = file
         self.variables = variables
-        self.options = PluginOptions(name: options.name, arguments: arguments, changed: options.changed)
+        self.options = PluginOptions(
+            name: options.name, arguments: arguments, repeatsWords: options.repeatsWords, changed: options.changed)
     }
 
     func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool {
@@ -89,7 +90,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
                 guard error.status == .unavailable, process.saidNothing else { throw error }
             }
         }
-        let process = try ProgramProcess(file, variables: variables, showsErrors: ProgramTransport.showsErrors)
+        let process = try ProgramProcess(file, variables: variables, showsErrors: showsErrors)
         return try ask(process, request, expected, call)
     }
 
@@ -120,9 +121,9 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         if answer.keepsRunning, process.tookRequest { kept = process }
     }
 
-    /// A program's own words may hold anything: they are seen only by who asks for them.
-    private static var showsErrors: Bool {
-        guard !ModuleFile.isPrivileged, let value = getenv("TOKENKEEP_DEBUG") else { return false }
+    /// A program can put a secret into its own words: they are shown only while it is checked.
+    private var showsErrors: Bool {
+        guard options.repeatsWords, !Privileges.areRaised, let value = getenv("TOKENKEEP_DEBUG") else { return false }
         return strcmp(value, "1") == 0
     }
 }

@@ -11,9 +11,9 @@ enum ForeignStrings {
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// A line as the module has it, and beyond what is shown of it: where a secret is cut, its beginning is left.
+    /// A line in the module's own memory.
     static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: text, count: strnlen(text, 1024))
+        UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
     }
 
     /// A text that may have `limit` bytes; nil for NULL. One byte further nothing is read.
@@ -54,7 +54,7 @@ extension AnsweredItem {
         let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
         let least = 56  // up to the secret's length
         guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
-            throw .foreign("an item with an impossible struct_size: \(size)")
+            throw .foreign("an item with an impossible struct_size")
         }
         namespace = try ForeignStrings.text(item.name_space, "namespace", atMost: Limits.namespace)
         service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)

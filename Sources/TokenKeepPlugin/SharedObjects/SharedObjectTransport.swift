@@ -97,7 +97,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
 
     private static func status(_ number: tokenkeep_status, opening: Bool = false) throws(TokenKeepError) -> Status {
         guard let status = Status(rawValue: number), status.mayBeSaid(opening: opening) else {
-            throw .foreign("a status that no module may give: \(number)")
+            throw .foreign("a status that no module may give")
         }
         return status
     }

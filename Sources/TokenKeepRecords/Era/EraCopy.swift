@@ -96,7 +96,7 @@ package struct EraCopy {
         } catch {
             switch error {
             case .malformed, .unknownKey: break
-            case .newerVersion, .lockedKey, .presenceNeeded, .resources: throw error.error(in: "records/\(file)")
+            case .newerVersion, .lockedKey, .presenceNeeded, .resources, .refusedHeader: throw error.error(in: "records/\(file)")
             }
             return try carried(file, bytes, of: itemName(name, bytes))
         }
@@ -145,8 +145,8 @@ package struct EraCopy {
 
     private func write(_ bytes: [UInt8], to file: String) throws(TokenKeepError) {
         do throws(Errno) {
-            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK
-            guard let opened = try SystemCall.open(file, in: after.records.number, flags, mode: 0o600) else {
+            let flags = O_WRONLY | O_CREAT | O_TRUNC
+            guard let opened = try SystemCall.openRegular(file, in: after.records.number, flags, mode: 0o600) else {
                 throw Errno.noSuchFileOrDirectory
             }
             try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: opened) }
@@ -170,7 +170,7 @@ package struct EraCopy {
         for record in copied.values where record.hasPending {
             let folder = try hints.openOrMake(isDurable: false)
             do throws(Errno) {
-                _ = try SystemCall.open(record.newFile, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+                _ = try SystemCall.openRegular(record.newFile, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
             } catch {
                 throw error.error("cannot write \(PendingHints.folder)/\(record.newFile)")
             }

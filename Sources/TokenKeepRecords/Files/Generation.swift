@@ -1,23 +1,22 @@
 import Glibc
 import SystemPackage
-import TokenKeepCore
-import TokenKeepKeys
+package import TokenKeepCore
+package import TokenKeepKeys
 
 /// The file `generation`: another value before and after every change of a record.
 ///
 /// An item that moves between modules may be missed by a reader that looks at one before and at the other after. A value
 /// that is no longer the same tells the reader to look again.
-struct Generation {
+package struct Generation {
     fileprivate static let file = "generation"
     private let opened: OwnedDescriptor
 
     /// Opens the file, which is made if it is missing.
-    init(_ directory: VaultDirectory) throws(TokenKeepError) {
+    package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe that somebody put here must not wait for its reader.
-            let flags = O_WRONLY | O_CREAT | O_NONBLOCK
-            let opened = try SystemCall.open(Generation.file, in: directory.descriptor.number, flags, mode: 0o600)
-            guard let opened, try SystemCall.status(of: opened).isRegularFile else { throw Errno.invalidArgument }
+            let opened = try SystemCall.openRegular(
+                Generation.file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)
+            guard let opened else { throw Errno.noSuchFileOrDirectory }
             self.opened = opened
         } catch {
             throw error.error("cannot open \(Generation.file)")
@@ -26,7 +25,7 @@ struct Generation {
 
     /// Sets another value. It is random: several writers need not wait for each other, and no value returns. A mapped
     /// counter would do too, but costs a save 30 µs.
-    func renew() throws(TokenKeepError) {
+    package func renew() throws(TokenKeepError) {
         var value = UInt64.random(in: .min ... .max)
         do throws(Errno) {
             try SystemCall.overwrite(opened, with: &value, count: MemoryLayout<UInt64>.size)
@@ -48,9 +47,8 @@ final class HeldGeneration: Sendable {
 
     /// nil where there is no such file: a reader makes none.
     init?(_ directory: VaultDirectory) {
-        let flags = O_RDONLY | O_NONBLOCK
-        let found = try? SystemCall.open(Generation.file, in: directory.descriptor.number, flags)
-        guard let opened = found ?? nil, (try? SystemCall.status(of: opened))?.isRegularFile == true else { return nil }
+        let found = try? SystemCall.openRegular(Generation.file, in: directory.descriptor.number, O_RDONLY)
+        guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 

@@ -1,8 +1,8 @@
-import TokenKeepCore
-import TokenKeepKeys
+package import TokenKeepCore
+package import TokenKeepKeys
 
 /// The fields of a metadata box.
-struct MetadataFields {
+package struct MetadataFields {
     private enum Tag {
         static let namespace: UInt16 = 1
         static let service: UInt16 = 2
@@ -15,12 +15,18 @@ struct MetadataFields {
         static let attribute: UInt16 = 9
     }
 
-    var details: ItemDetails
+    package var details: ItemDetails
     /// Optional fields: kept as they are.
-    var kept: [KeptField] = []
+    package var kept: [KeptField] = []
 
     /// Reads the fields; level and flags come from the record's prefix.
-    static func parse(
+    /// - Parameter kept: optional fields, kept as they are.
+    package init(details: ItemDetails, kept: [KeptField] = []) {
+        self.details = details
+        self.kept = kept
+    }
+
+    package static func parse(
         _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> MetadataFields {
         var fields = Fields(bytes, repeating: [Tag.attribute])
@@ -74,7 +80,7 @@ struct MetadataFields {
         }
     }
 
-    func serialized() -> [UInt8] {
+    package func serialized() -> [UInt8] {
         var writer = ByteWriter(capacity: 512)
         writer.append(field: Tag.namespace, details.name.namespace.utf8)
         writer.append(field: Tag.service, details.name.service.utf8)

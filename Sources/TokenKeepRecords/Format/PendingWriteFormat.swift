@@ -5,7 +5,6 @@ import TokenKeepKeys
 enum PendingWriteFormat {
     static let fingerprintLength = 16
     static let machineLength = 16
-    private static let maximumModule = 64
     private static let maximumInFlight = 16
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> PendingWrite {
@@ -29,9 +28,9 @@ enum PendingWriteFormat {
 
     static func parseModule(_ reader: inout ByteReader) throws(FormatFault) -> String {
         let length = Int(try reader.integer(UInt8.self, "length of a module's name"))
-        guard (1...maximumModule).contains(length) else { throw .malformed("it names no module") }
+        guard (1...ModuleName.maximumLength).contains(length) else { throw .malformed("it names no module") }
         let module = try reader.text(length, "module's name")
-        guard module.utf8.allSatisfy(ItemAttributes.isNameByte) else {
+        guard ModuleName.isValid(module) else {
             throw .malformed("it names a module that cannot be one")
         }
         return module
@@ -55,14 +54,9 @@ enum PendingWriteFormat {
         64 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
     }
 
-    /// Whether a module may have this name.
-    static func isModule(_ name: String) -> Bool {
-        (1...maximumModule).contains(name.utf8.count) && name.utf8.allSatisfy(ItemAttributes.isNameByte)
-    }
-
     /// Whether a pending write fits the format.
     static func isValid(_ part: PendingWrite) -> Bool {
-        isModule(part.module) && part.machine.count == machineLength
+        ModuleName.isValid(part.module) && part.machine.count == machineLength
             && (part.base?.count ?? fingerprintLength) == fingerprintLength && part.inFlight.count <= maximumInFlight
             && part.inFlight.allSatisfy { $0.count == fingerprintLength }
     }

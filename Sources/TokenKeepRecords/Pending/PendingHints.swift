@@ -34,7 +34,7 @@ struct PendingHints {
         do throws(Errno) {
             let isThere = try SystemCall.status(of: file, in: folder.number) != nil
             guard !isThere || !hadPending else { return }
-            if !isThere { _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600) }
+            if !isThere { _ = try SystemCall.openRegular(file, in: folder.number, O_WRONLY | O_CREAT, mode: 0o600) }
         } catch {
             throw error.error("cannot write \(PendingHints.folder)/\(file)")
         }

@@ -51,7 +51,7 @@ struct SentValues {
         _ bytes: [UInt8], to name: String, in folder: OwnedDescriptor, _ how: Int32
     ) throws(Errno) {
         guard
-            let file = try SystemCall.open(name, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK | how, mode: 0o600)
+            let file = try SystemCall.openRegular(name, in: folder.number, O_WRONLY | O_CREAT | how, mode: 0o600)
         else { throw Errno.noSuchFileOrDirectory }
         try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: file) }
     }

@@ -14,7 +14,7 @@ extension Records {
         let vault = try openOrMake(call)
         let folder = try EraFolder(name: Records.usedFolder, era: vault.era).openOrMake(isDurable: true)
         do throws(Errno) {
-            _ = try SystemCall.open(marker(module, vault), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
+            _ = try SystemCall.openRegular(marker(module, vault), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
             try SystemCall.sync(folder)
         } catch {
             throw error.error("cannot note that \(module) is used")

@@ -87,7 +87,7 @@ enum SealedNoteFormat {
     }
 
     private static func isValid(_ holder: SealedNote.Holder) -> Bool {
-        PendingWriteFormat.isModule(holder.module) && holder.machine.count == PendingWriteFormat.machineLength
+        ModuleName.isValid(holder.module) && holder.machine.count == PendingWriteFormat.machineLength
             && holder.keyIDs.count <= maximumKeys && holder.fingerprints.count <= SealedNote.maximumFingerprints
             && holder.fingerprints.allSatisfy { $0.count == PendingWriteFormat.fingerprintLength }
     }

@@ -39,6 +39,7 @@ enum SealedSecret {
         }
         guard prefix.vaultID == keys.vaultID else { throw .malformed("another vault sealed it") }
         guard prefix.name == keys.journal.id(of: details.name) else { throw .malformed("it is another item's") }
+        guard prefix.era <= keys.era else { throw .malformed("it was sealed in a later era") }
         guard prefix.level == details.accessLevel, prefix.flags == details.flags else {
             throw .malformed("it was sealed for another level or other flags")
         }

@@ -31,6 +31,9 @@ package struct VaultSealer: SecretSealer {
     /// See ``SecretSealer``.
     package func sealsItems() throws(TokenKeepError) -> Bool { try vault()?.keys.header.hasPassword ?? false }
 
+    /// See ``SecretSealer``.
+    package func holds(_ name: ItemName) -> Bool { held?.name == name }
+
     /// See ``SecretSealer``. Retiring keys seal what other modules have not got anew yet.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {

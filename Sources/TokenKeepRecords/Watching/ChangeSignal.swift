@@ -1,18 +1,18 @@
 import Glibc
 import SystemPackage
 import TokenKeepCore
-import TokenKeepKeys
+package import TokenKeepKeys
 
 /// The file `changed`: written to after each change of an item, so that those who watch it look again.
 ///
 /// A mapped counter cannot be watched; a write to a file can. What is written means nothing.
-enum ChangeSignal {
+package enum ChangeSignal {
     static let file = "changed"
 
     /// Wakes those who watch. A change is no less made where they cannot be woken.
-    static func send(in directory: VaultDirectory) {
-        let flags = O_WRONLY | O_CREAT | O_NONBLOCK
-        let opened = try? SystemCall.open(file, in: directory.descriptor.number, flags, mode: 0o600)
+    package static func send(in directory: VaultDirectory) {
+        let opened = try? SystemCall.openRegular(
+            file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)
         guard let opened = opened ?? nil else { return }
         var byte = UInt8(ascii: "\n")
         pwrite(opened.number, &byte, 1, 0)

@@ -1,4 +1,3 @@
-import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -8,7 +7,7 @@ enum BusAddress {
     ///
     /// - Throws: ``Status/unavailable``, as an absence, where there is none or the environment cannot be trusted.
     static func find() throws(TokenKeepError) -> String {
-        guard tokenkeep_is_secure_execution() == 0, getuid() == geteuid() else {
+        guard !Privileges.areRaised else {
             throw absent("a program with raised privileges does not follow its environment to a message bus")
         }
         if let address = value("DBUS_SESSION_BUS_ADDRESS") {

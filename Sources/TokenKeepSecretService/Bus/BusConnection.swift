@@ -17,64 +17,7 @@ final class BusConnection: @unchecked Sendable {
     private let construction: OpaquePointer?
     private let end = ConnectionEnd()
 
-    /// Connects, with every signal blocked for the threads that this starts.
-    ///
-    /// - Throws: ``Status/unavailable`` where the bus does not let this process in; as an absence where nothing listens
-    ///   at the address; ``Status/timedOut`` where the bus does not answer, ``Status/cancelled``.
-    static func connect(
-        to address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
-    ) throws(TokenKeepError) -> BusConnection {
-        let context = try MainContext(leaving: DescriptorSupply.forConnection)
-        let pending = Pending { _, result -> Attempt in
-            var error: UnsafeMutablePointer<GError>?
-            let connection = glib.pointee.g_dbus_connection_new_for_address_finish(result, &error)
-            return connection.map(Attempt.connected) ?? .failed(failure(error))
-        }
-        withSignalsBlocked {
-            let authenticateAsClientOfABus: Int32 = 1 | 8
-            glib.pointee.g_dbus_connection_new_for_address(
-                address, authenticateAsClientOfABus, nil, pending.cancellable, pendingCallback, pending.callbackData)
-        }
-        guard context.run(until: deadline, { pending.isDone }) else {
-            glib.pointee.g_cancellable_cancel(pending.cancellable)
-            if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
-            _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
-            if case .connected(let late)? = pending.take() {
-                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // closes it
-            }
-            throw deadline.failure("the message bus did not answer in time")
-        }
-        switch pending.take() {
-        case .connected(let connection)?:
-            return BusConnection(connection, in: context, breaker: breaker, observers: observers)
-        case .failed(let error)?: throw error
-        case nil: throw TokenKeepError(.internal, "GLib did not say how connecting ended")
-        }
-    }
-
-    private enum Attempt {
-        case connected(OpaquePointer)
-        case failed(TokenKeepError)
-    }
-
-    /// An absence only where nothing listens: a bus that is there may hold items.
-    private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
-        let notFound: Int32 = 1
-        let invalidAddress: Int32 = 13
-        let connectionRefused: Int32 = 39
-        let isAbsence =
-            error.map {
-                $0.pointee.domain == glib.pointee.g_io_error_quark()
-                    && [notFound, invalidAddress, connectionRefused].contains($0.pointee.code)
-            } ?? false
-        let problem = GLibrary.take(error)
-        return TokenKeepError(
-            .unavailable,
-            isAbsence ? "there is no session bus at its address: \(problem)" : "no way to the session bus: \(problem)",
-            isAbsence: isAbsence)
-    }
-
-    private init(
+    init(
         _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: Breaker, observers: ChangeObservers
     ) {
         self.pointer = pointer
@@ -204,7 +147,8 @@ final class BusConnection: @unchecked Sendable {
         defer { glib.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
         let methodReturn: Int32 = 2
         guard glib.pointee.g_dbus_message_get_message_type(message) == methodReturn else {
-            return .error(GLibrary.printable(glib.pointee.g_dbus_message_get_error_name(message)))
+            let name = glib.pointee.g_dbus_message_get_error_name(message)
+            return .error(named: name.map { String(cString: $0) } ?? "")
         }
         guard let body = glib.pointee.g_dbus_message_get_body(message) else { return .answer(.tuple([])) }
         return Variant(taking: glib.pointee.g_variant_ref(body)).map(Reply.answer) ?? .malformed
@@ -213,28 +157,4 @@ final class BusConnection: @unchecked Sendable {
     static func late(_ deadline: Deadline) -> TokenKeepError {
         deadline.failure("the Secret Service did not answer in time")
     }
-
-    private static func withSignalsBlocked(_ body: () -> Void) {
-        var all = sigset_t()
-        var previous = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_BLOCK, &all, &previous)
-        body()
-        pthread_sigmask(SIG_SETMASK, &previous, nil)
-    }
-}
-
-/// Hears that a connection was closed.
-private final class ConnectionEnd {
-    private(set) var hasCome = false
-
-    /// Called in the context in which the connection was made: by whoever lets go of it.
-    static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
-
-    private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =
-        {
-            _, _, _, data in
-            guard let data else { return }
-            Unmanaged<ConnectionEnd>.fromOpaque(data).takeUnretainedValue().hasCome = true
-        }
 }

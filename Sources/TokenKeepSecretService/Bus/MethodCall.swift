@@ -25,6 +25,10 @@ enum Reply {
         return true
     }
 
+    /// The error with this name, as far as the name is one that specifications know: a service can put a secret into
+    /// any other.
+    static func error(named name: String) -> Reply { .error(ErrorNames.known.contains(name) ? name : ErrorNames.other) }
+
     /// Whether the other end, or the bus, went away: another connection may find its successor.
     var isLoss: Bool {
         switch self {

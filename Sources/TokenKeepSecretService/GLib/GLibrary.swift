@@ -31,11 +31,9 @@ enum GLibrary {
         }
     }
 
-    /// The words of an error of GLib, which is freed.
-    static func take(_ error: UnsafeMutablePointer<GError>?) -> String {
-        guard let error else { return "unknown error" }
-        defer { glib.pointee.g_error_free(error) }
-        return printable(error.pointee.message)
+    /// Frees an error of GLib. Its words may be those of a service, which can echo a secret.
+    static func drop(_ error: UnsafeMutablePointer<GError>?) {
+        if let error { glib.pointee.g_error_free(error) }
     }
 
     /// A foreign text cut to what fits on a line of a message, without control characters.

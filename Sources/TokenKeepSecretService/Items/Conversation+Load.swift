@@ -3,10 +3,12 @@ import TokenKeepCore
 extension Conversation {
     /// The item with its secret.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
-        if let unchanged = try loadUnchanged(name, key) { return unchanged }
+        if let unchanged = try loadUnchanged(name, key), unchanged.details.isSealed || !sealing.isNoted(name) {
+            return unchanged
+        }
         let changes = link.itemChanges
         let findings = try find(name, secret: true)
-        guard let item = findings.best else {
+        guard let item = try answer(findings, name) else {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         let loaded = try read(item, as: name, findings.secrets, key)
@@ -19,6 +21,17 @@ extension Conversation {
                 changes: changes)
         }
         return loaded
+    }
+
+    /// The item that a load answers. An item that the service was given sealed is the sealed one alone: a plain one beside it is
+    /// passed over, and in its place it is damage.
+    private func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
+        guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
+        if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
+        guard findings.best != nil else { return nil }
+        throw TokenKeepError(
+            .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
+            hint: "nothing was deleted; save the item anew, or clear it")
     }
 
     /// What other programs keep under the name, whether a load finds it or ours.

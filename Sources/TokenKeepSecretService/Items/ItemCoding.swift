@@ -86,7 +86,9 @@ enum ItemCoding {
             details.isForeign = !item.isOurs(name)
             return details
         } catch {
-            throw TokenKeepError(.corrupt, "\(name) as the Secret Service holds it cannot be read: \(error.message)")
+            // The error's own words may quote the service, which can echo a secret.
+            throw TokenKeepError(
+                .corrupt, "the Secret Service holds \(name) with a label or an attribute that cannot be read")
         }
     }
 

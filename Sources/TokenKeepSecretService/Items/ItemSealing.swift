@@ -22,10 +22,9 @@ struct ItemSealing: Sendable {
     /// Whether the service may hold sealed items, noted or not; also where the vault cannot be read.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
-    /// What sealing an item achieves; nil where it is not sealed: it asks for nothing, or the vault has no password.
-    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        guard Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true else { return nil }
-        return try? sealer.protection(of: level, flags)
+    /// Whether the service's item must be a sealed one: it was given sealed.
+    func isHeldSealed(_ name: ItemName, in module: String) throws(TokenKeepError) -> Bool {
+        try sealer?.isHeldSealed(name, by: module) ?? false
     }
 
     /// The vault that seals an item that is saved now; nil where it is not sealed.

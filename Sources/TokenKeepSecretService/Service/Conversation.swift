@@ -7,9 +7,11 @@ struct Conversation {
     /// What the service may take of the call's time.
     let budget: Budget
     let arena: SecretArena
-    let sealing: ItemSealing
     /// The module's name, for details.
     let module: String
+
+    /// Seals and opens secrets with the keys that the call brings along.
+    var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }
 
     /// When the next answer must be here.
     var deadline: Deadline { budget.deadline }

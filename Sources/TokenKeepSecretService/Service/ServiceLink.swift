@@ -90,12 +90,14 @@ final class ServiceLink: @unchecked Sendable {
 
     private static func complete(
         _ context: borrowing MainContext, until deadline: Deadline, _ connection: BusConnection, _ owner: String,
-        start: (Pending<String?>) -> Void,
+        start: (Pending<Bool>) -> Void,
         finish: @escaping (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Int32
     ) throws(TokenKeepError) {
-        let pending = Pending<String?> { _, result in
+        let pending = Pending<Bool> { _, result in
             var error: UnsafeMutablePointer<GError>?
-            return finish(result, &error) != 0 ? nil : GLibrary.take(error)
+            let hasSession = finish(result, &error) != 0
+            GLibrary.drop(error)
+            return hasSession
         }
         start(pending)
         guard context.run(until: deadline, { pending.isDone }) else {
@@ -104,9 +106,9 @@ final class ServiceLink: @unchecked Sendable {
             context.deliver(atMost: 32) { pending.isDone }
             throw BusConnection.late(deadline)
         }
-        guard let problem = pending.take() ?? nil else { return }
+        guard pending.take() != true else { return }
         connection.noteLoss()
-        throw TokenKeepError(.unavailable, "no session with the Secret Service: \(problem)")
+        throw TokenKeepError(.unavailable, "the Secret Service opened no session")
     }
 
     /// A secret as the service takes it. Copies in libsecret's memory are wiped.

@@ -168,7 +168,7 @@ static tokenkeep_status load(void *data, const char *name_space, const char *ser
                              tokenkeep_call *call) {
     handle *self = data;
     wait_where_asked(self);
-    if (self->fault != NULL && strcmp(self->fault, "quotes") != 0)
+    if (self->fault != NULL && strncmp(self->fault, "quotes", 6) != 0)
         return misbehave(self->fault, call);
     stored *one = *find(self, name_space, service, account);
     if (one == NULL)
@@ -183,8 +183,11 @@ static tokenkeep_status save(void *data, const tokenkeep_module_item *item, toke
     if (host->is_over(call))
         return TOKENKEEP_TIMED_OUT;
     if (self->fault != NULL) { /* quotes */
-        char text[1100];       /* behind a label that may be so long that the host's cut divides the secret */
-        snprintf(text, sizeof text, "cannot keep %.500s%.40s", item->label, (const char *)item->secret);
+        char text[256];
+        int length = snprintf(text, sizeof text, "cannot keep ");
+        const char *form = strcmp(self->fault, "quotes") == 0 ? "%c" : "%02x";
+        for (size_t i = 0; i < item->secret_length && length < 200; i++)
+            length += sprintf(text + length, form, ((const unsigned char *)item->secret)[i]);
         host->set_error(call, text);
         return TOKENKEEP_IO;
     }

@@ -1,0 +1,89 @@
+/// Guarded pages divided into slots of one size. The pool's lock guards everything that changes in it.
+final class GuardedRegion: @unchecked Sendable {
+    let sizeClass: SizeClass
+    let pages: GuardedPages
+    private(set) var isLocked: Bool
+    /// The index in the region's ``RegionList``.
+    var position = 0
+
+    private let slotSize: Int
+    private let slotCount: Int
+    /// The last slot ends at the guard page.
+    private let slots: UnsafeMutableRawBufferPointer
+    /// Indices of the free slots. The slot that was freed last is the next one used.
+    private var freeSlots: [UInt16]
+
+    /// Maps and locks a region. nil if the kernel refuses the mapping.
+    ///
+    /// - Parameter count: the length of the secret, if the region is for one secret alone.
+    init?(of sizeClass: SizeClass, for count: Int) {
+        guard let pages = GuardedPages(count: sizeClass.regionSize(for: count)) else { return nil }
+        self.sizeClass = sizeClass
+        self.pages = pages
+        isLocked = pages.lock()
+        slotSize = sizeClass.slotSize ?? pages.bytes.count
+        slotCount = pages.bytes.count / slotSize
+        slots = UnsafeMutableRawBufferPointer(rebasing: pages.bytes.suffix(slotCount * slotSize))
+        freeSlots = (0..<UInt16(clamping: slotCount)).reversed()
+    }
+
+    var isFull: Bool { freeSlots.isEmpty }
+    var isEmpty: Bool { freeSlots.count == slotCount }
+
+    /// Marks a slot as used and returns its bytes. nil if the region is full.
+    func takeSlot() -> UnsafeMutableRawBufferPointer? {
+        guard let index = freeSlots.popLast() else { return nil }
+        let start = Int(index) * slotSize
+        return UnsafeMutableRawBufferPointer(rebasing: slots[start..<start + slotSize])
+    }
+
+    /// Marks the slot that contains `address` as free.
+    func returnSlot(at address: UnsafeMutableRawPointer) {
+        guard let base = slots.baseAddress else { return }
+        freeSlots.append(UInt16(clamping: (address - base) / slotSize))
+    }
+
+    /// Locks the pages again: in a child of fork(), or after other locked memory was released.
+    func lockAgain() { isLocked = pages.lock() }
+}
+
+/// The regions of one size class. Those with a free slot come first, then the full ones.
+struct RegionList: Sendable {
+    private(set) var regions: [GuardedRegion] = []
+    private var availableCount = 0
+
+    /// A region with a free slot, or nil.
+    var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
+
+    /// Adds a region with a free slot.
+    mutating func insert(_ region: GuardedRegion) {
+        region.position = regions.count
+        regions.append(region)
+        becameAvailable(region)
+    }
+
+    /// Moves a region whose last free slot was taken behind those with free slots.
+    mutating func becameFull(_ region: GuardedRegion) {
+        availableCount -= 1
+        move(region, to: availableCount)
+    }
+
+    /// Moves a full region with a slot freed to those with free slots.
+    mutating func becameAvailable(_ region: GuardedRegion) {
+        move(region, to: availableCount)
+        availableCount += 1
+    }
+
+    /// Removes a region with a free slot.
+    mutating func remove(_ region: GuardedRegion) {
+        becameFull(region)
+        move(region, to: regions.count - 1)
+        regions.removeLast()
+    }
+
+    private mutating func move(_ region: GuardedRegion, to position: Int) {
+        let other = regions[position]
+        regions.swapAt(region.position, position)
+        (other.position, region.position) = (region.position, position)
+    }
+}

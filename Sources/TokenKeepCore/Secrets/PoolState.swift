@@ -1,0 +1,63 @@
+/// The regions of a pool. The pool's lock guards it.
+struct PoolState: Sendable {
+    typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
+
+    /// Regions with at least one used slot, by size class.
+    private var lists = [RegionList](repeating: RegionList(), count: SizeClass.allCases.count)
+    /// At most one empty region of each size class.
+    private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
+    private(set) var regionCount = 0
+    /// How many regions are not locked into memory.
+    private(set) var unlockedCount = 0
+    /// Set in a child of fork(), which does not inherit the locks of its parent's memory.
+    var mustLockAgain = false
+
+    /// Adds a new region.
+    mutating func add(_ region: GuardedRegion) {
+        lists[region.sizeClass.rawValue].insert(region)
+        regionCount += 1
+        if !region.isLocked { unlockedCount += 1 }
+    }
+
+    /// Takes a free slot of a size class and its region. nil if no region has one.
+    mutating func takeSlot(of sizeClass: SizeClass) -> Slot? {
+        if mustLockAgain { lockAgain() }
+        let index = sizeClass.rawValue
+        if lists[index].available == nil, let spare = spares[index] {
+            lists[index].insert(spare)
+            spares[index] = nil
+        }
+        guard let region = lists[index].available, let slot = region.takeSlot() else { return nil }
+        if region.isFull { lists[index].becameFull(region) }
+        return (region, slot)
+    }
+
+    /// Takes a slot back. Returns the region to unmap, if it is empty and not kept.
+    mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
+        let index = region.sizeClass.rawValue
+        if region.isFull { lists[index].becameAvailable(region) }
+        region.returnSlot(at: address)
+        guard region.isEmpty else { return nil }
+        lists[index].remove(region)
+        if spares[index] == nil, region.sizeClass != .ownPages {
+            spares[index] = region
+            if !region.isLocked { lockAgain(region) }
+            return nil
+        }
+        regionCount -= 1
+        if !region.isLocked { unlockedCount -= 1 }
+        return region
+    }
+
+    /// Locks every region, in a child of fork().
+    private mutating func lockAgain() {
+        mustLockAgain = false
+        for region in lists.flatMap(\.regions) + spares.compactMap({ $0 }) { lockAgain(region) }
+    }
+
+    private mutating func lockAgain(_ region: GuardedRegion) {
+        let wasLocked = region.isLocked
+        region.lockAgain()
+        if wasLocked != region.isLocked { unlockedCount += wasLocked ? 1 : -1 }
+    }
+}

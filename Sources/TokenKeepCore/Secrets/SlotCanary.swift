@@ -1,0 +1,42 @@
+import CSodium
+
+/// Random bytes directly before and behind each secret. A write out of bounds changes them.
+///
+/// The first byte behind a secret is zero: C reads a secret as a string that ends there.
+struct SlotCanary: Sendable {
+    static let count = 16
+
+    private let before: (UInt64, UInt64)
+    private let behind: (UInt64, UInt64)
+
+    /// Draws the bytes. libsodium must have been started.
+    init() {
+        before = (SlotCanary.random(), SlotCanary.random())
+        behind = ((SlotCanary.random() & ~0xFF).littleEndian, SlotCanary.random())
+    }
+
+    func write(around slot: GuardedSlot) {
+        SlotCanary.store(before, at: slot.address - SlotCanary.count)
+        SlotCanary.store(behind, at: slot.address + slot.count)
+    }
+
+    func isIntact(around slot: GuardedSlot) -> Bool {
+        SlotCanary.load(slot.address - SlotCanary.count) == before
+            && SlotCanary.load(slot.address + slot.count) == behind
+    }
+
+    private static func random() -> UInt64 {
+        var bits: UInt64 = 0
+        randombytes_buf(&bits, MemoryLayout<UInt64>.size)
+        return bits
+    }
+
+    private static func store(_ halves: (UInt64, UInt64), at address: UnsafeMutableRawPointer) {
+        address.storeBytes(of: halves.0, as: UInt64.self)
+        address.storeBytes(of: halves.1, toByteOffset: 8, as: UInt64.self)
+    }
+
+    private static func load(_ address: UnsafeMutableRawPointer) -> (UInt64, UInt64) {
+        (address.loadUnaligned(as: UInt64.self), address.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Replaces every key of a vault by making a new era (docs/format.md, "Eras"): the items are written anew beside the old
+/// ones, while readers and writers go on, and one rename puts them in force.
+struct KeyRotation {
+    /// How long other processes may hold items before the switch is given up, in milliseconds.
+    private static let patience: UInt32 = 30_000
+
+    let records: Records
+    let call: CallContext
+    let progress: JournalProgress?
+
+    /// - Parameters:
+    ///   - before: the vault with every key open that must be written anew.
+    ///   - newKeys: what opens the new keys.
+    ///   - check: refuses under the lock of the whole vault, before the switch.
+    /// - Returns: the new era, and how many records no key opened: they were carried over whole.
+    func run(
+        _ before: UnlockedVault, with newKeys: EraKeys.Opener,
+        check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
+    ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
+        try checkRoom(before.vault)
+        let change = try EraSwitch.begin(
+            before.vault, opener: records.opener, with: newKeys, retiring: try keysOfSealedItems(before))
+        let after = UnlockedVault(vault: change.after, keys: change.made.keys)
+        var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
+        try copy.copyChanges(call, progress: progress)
+        // Most of the work is on the disk before anybody has to wait.
+        do throws(Errno) {
+            try SystemCall.syncFileSystem(of: change.after.era.descriptor)
+        } catch {
+            throw error.error("cannot make \(change.after.era.path) durable")
+        }
+        try commit(change, &copy, check)
+        return (try change.finish(), copy.unreadable)
+    }
+
+    /// Writes what has changed since, and switches, while nobody else writes.
+    private func commit(
+        _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ check: (OpenVault) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) {
+        let before = change.before
+        let lock = try VaultLock(.whole, of: before.directory, call.until(Deadline(milliseconds: KeyRotation.patience)))
+        defer { lock.release() }
+        guard let present = try records.opener.openForRotation(), present.headerFile == before.headerFile else {
+            throw TokenKeepError(
+                .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+        }
+        try check(before)
+        try copy.copyChanges(call)
+        try copy.copyCompanions()
+        let generation = try Generation(before.directory)
+        try generation.renew()
+        defer { try? generation.renew() }
+        try change.commit()
+        ChangeSignal.send(in: before.directory)
+    }
+
+    /// The keys under which other modules hold items.
+    private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
+        let needed = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
+        guard !needed.isEmpty else { return [] }
+        return vault.keys.filter { key in
+            switch key.purpose {
+            case .level: needed.contains(key.id)
+            case .presence: true
+            default: false
+            }
+        }.map(\.retiring)
+    }
+
+    /// Refuses if the disk has no room for all records once more.
+    private func checkRoom(_ vault: OpenVault) throws(TokenKeepError) {
+        var needed: UInt64 = 1 << 20
+        for name in try VaultFiles.names(in: vault.records) {
+            guard let status = (try? SystemCall.status(of: name, in: vault.records.number)) ?? nil else { continue }
+            needed += UInt64(status.size / 4096 + 1) * 4096
+        }
+        var room = statvfs()
+        guard fstatvfs(vault.records.number, &room) == 0 else { return }
+        let free = UInt64(room.f_bavail) * UInt64(room.f_frsize)
+        guard free < needed else { return }
+        throw TokenKeepError(
+            .io, "writing every item anew needs \(needed >> 20) MiB, and the disk has \(free >> 20) MiB left",
+            module: "vault", hint: "make room on the disk")
+    }
+}

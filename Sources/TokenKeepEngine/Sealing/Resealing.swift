@@ -1,0 +1,180 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Seals the items anew that other modules hold under retiring keys; then those keys go.
+struct Resealing {
+    /// An item that a module may hold under a retiring key.
+    private struct Item {
+        let name: ItemName
+        let module: String
+        /// The hash of the machine that is noted; nil if no note, but the module itself, names the item.
+        let machine: [UInt8]?
+        /// Whether another machine is noted besides this one: what is found here tells nothing of it.
+        var isOnlyElsewhere = false
+    }
+
+    /// The outcome for one item.
+    private enum Outcome {
+        /// The module has it under the present keys, or plain if it need not be sealed any more.
+        case done
+        /// Its record has a newer value or its removal pending for the module: the module's item is not needed.
+        case recorded
+        /// The module has none.
+        case absent
+    }
+
+    /// How long another process may hold one item, in milliseconds.
+    private static let patience: UInt32 = 5000
+    /// How long giving one item back to its module may take, in milliseconds.
+    private static let drainMilliseconds: UInt32 = 60_000
+
+    let records: Records
+    let reconciler: Reconciler
+
+    /// Seals every such item anew and drops the keys that none needs any more.
+    ///
+    /// - Returns: the vault as it is then, and how many sealed secrets no key opens: they stay as they are.
+    /// - Throws: the first failure that may not occur again; the other items are sealed anew.
+    func run(
+        _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
+    ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
+        let call = call.withoutPrompts.granting(unlocked.presence).sealing(with: VaultSealer(records))
+        let items = try items(of: unlocked.vault, call)
+        var unreadable = 0
+        var obstacle: TokenKeepError?
+        for (index, item) in items.enumerated() {
+            progress?(index, items.count)
+            guard !call.deadline.hasPassed else {
+                throw TokenKeepError(
+                    .timedOut, "the deadline passed before every item was sealed anew", module: "vault",
+                    hint: "tokenkeep unlock goes on")
+            }
+            do throws(TokenKeepError) {
+                if try !reseal(item, call) { unreadable += 1 }
+            } catch {
+                obstacle = obstacle ?? error
+            }
+        }
+        if !items.isEmpty { progress?(items.count, items.count) }
+        if let obstacle { throw obstacle }
+        let dropped = try VaultPasswords(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
+            guard try notedItems(of: unlocked.vault).allSatisfy({ item in items.contains { $0.name == item.name } })
+            else {
+                throw TokenKeepError(
+                    .conflict, "an item was sealed under an older key meanwhile", module: "vault",
+                    hint: "tokenkeep unlock goes on")
+            }
+        }
+        return (dropped, unreadable)
+    }
+
+    /// The items that modules may hold under retiring keys: those that are noted, and those that the modules name besides.
+    private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
+        let noted = Set(try SealedNotes(vault).all().map(\.name))
+        var items = try notedItems(of: vault)
+        var seen: Set<String> = []
+        for place in reconciler.dispatcher.programs.places where seen.insert(place.module.name).inserted {
+            for name in place.module.sealedItems(call) where !noted.contains(name) {
+                items.append(Item(name: name, module: place.module.name, machine: nil))
+            }
+        }
+        return items
+    }
+
+    private func notedItems(of vault: OpenVault) throws(TokenKeepError) -> [Item] {
+        let machine = records.hash(of: records.machine)
+        var items: [Item] = []
+        for note in try SealedNotes(vault).all() {
+            let current = vault.keys.currentKeyID(for: .level(note.level)).map { [$0] }
+            for holder in note.holders where holder.keyIDs != current {
+                let isHereToo = note.holders.contains { $0.module == holder.module && $0.machine == machine }
+                items.append(
+                    Item(
+                        name: note.name, module: holder.module, machine: holder.machine,
+                        isOnlyElsewhere: holder.machine != machine && isHereToo))
+            }
+        }
+        return items
+    }
+
+    /// - Returns: false if no key opens it: it stays as it is.
+    private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        guard !item.isOnlyElsewhere else { throw missing(item) }
+        let outcome: Outcome
+        do throws(TokenKeepError) {
+            outcome = try sealAnew(item.name, in: try module(item.module), call)
+        } catch {
+            guard error.status == .corrupt, error.module == "vault" else { throw error }
+            return false
+        }
+        switch outcome {
+        case .done:
+            guard let machine = item.machine else { return true }
+            try records.begin(item.name, call.until(Deadline(milliseconds: Resealing.patience)))
+                .noteResealed(in: item.module, on: machine)
+        case .recorded where item.machine == nil || item.machine == records.hash(of: records.machine): break
+        case .recorded, .absent: throw missing(item)
+        }
+        return true
+    }
+
+    /// Seals an item anew through its record, as a save in several steps does: an interruption, or a message that arrives late,
+    /// is drained like every other.
+    private func sealAnew(
+        _ name: ItemName, in module: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> Outcome {
+        guard case .recorded = try writeAhead(name, of: module, call) else {
+            return try isThere(name, in: module, call) ? .done : .absent
+        }
+        let left = try? reconciler.drain(name, call.until(Deadline(milliseconds: Resealing.drainMilliseconds)))
+        return left?.isEmpty == true ? .done : .recorded
+    }
+
+    private func isThere(_ name: ItemName, in module: any Module, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+        return item.map { !$0.details.isForeign } ?? false
+    }
+
+    /// Takes the item into its record, with the module's write pending.
+    private func writeAhead(
+        _ name: ItemName, of module: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> Outcome {
+        var item = try records.begin(name, call.until(Deadline(milliseconds: Resealing.patience)))
+        let call = call.sealing(with: item.sealer)
+        if case .unreadable(let error) = item.entry {
+            throw TokenKeepError(.unavailable, "\(name): \(error.message)", module: "vault", hint: error.hint)
+        }
+        if let record = item.entry.record, reconciler.pending.has(record, for: module.name) { return .recorded }
+        let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+        guard let value, !value.details.isForeign else { return .absent }
+        guard item.entry.record == nil else {
+            // It has a value of its own, which must stay.
+            _ = try module.save(try SaveRequest(value), call)
+            return .done
+        }
+        try item.apply(reconciler.writingAhead(value, to: module, item))
+        return .recorded
+    }
+
+    private func module(_ name: String) throws(TokenKeepError) -> any Module {
+        guard let place = reconciler.dispatcher.programs.places.first(where: { $0.module.name == name }) else {
+            throw TokenKeepError(
+                .unavailable, "the stack has no module \(name), which holds items that the vault sealed", module: name,
+                hint:
+                    "tokenkeep unlock with a stack that has it; or, if its items are given up: tokenkeep forget \(name)"
+            )
+        }
+        return place.module
+    }
+
+    private func missing(_ item: Item) -> TokenKeepError {
+        let isHere = item.machine == nil || item.machine == records.hash(of: records.machine)
+        return TokenKeepError(
+            .unavailable,
+            "\(item.name), which the vault sealed in \(item.module)\(isHere ? "" : " on another machine"), is not there",
+            module: item.module,
+            hint: (isHere ? "" : "run tokenkeep unlock on that machine; ")
+                + "if the item is gone for good: tokenkeep clear, and tokenkeep unlock")
+    }
+}

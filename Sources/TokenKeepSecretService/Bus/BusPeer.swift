@@ -1,0 +1,26 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// The process at the other end of a bus's socket. Whoever runs the bus reads all that is sent over it.
+enum BusPeer {
+    /// Refuses a socket whose other end is neither this user's nor root's.
+    ///
+    /// - Parameter user: the user whose bus it must be, if not root's.
+    /// - Throws: ``Status/unavailable``, naming the other user, or for a socket that tells none, as of TCP.
+    static func check(_ socket: Int32, user: uid_t = geteuid()) throws(TokenKeepError) {
+        var peer = uid_t.max
+        guard tokenkeep_socket_peer(socket, &peer) == 0 else {
+            throw refused("the message bus does not tell whose it is")
+        }
+        guard peer == user || peer == 0 else {
+            throw refused("the message bus is of user \(peer), neither of user \(user) nor of root")
+        }
+    }
+
+    private static func refused(_ words: String) -> TokenKeepError {
+        TokenKeepError(
+            .unavailable, "\(words): nothing is sent to it",
+            hint: "let DBUS_SESSION_BUS_ADDRESS name a unix socket of your own session bus")
+    }
+}

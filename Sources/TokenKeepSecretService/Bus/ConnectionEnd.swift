@@ -1,0 +1,16 @@
+internal import CLibsecret
+
+/// Hears that a connection was closed.
+final class ConnectionEnd {
+    private(set) var hasCome = false
+
+    /// Called in the context in which the connection was made: by whoever lets go of it.
+    static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
+
+    private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =
+        {
+            _, _, _, data in
+            guard let data else { return }
+            Unmanaged<ConnectionEnd>.fromOpaque(data).takeUnretainedValue().hasCome = true
+        }
+}

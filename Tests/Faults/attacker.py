@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+"""An attacker who has every file of a vault and its keyfile, never its password, alters files behind the program's back.
+
+Usage: attacker.py PROGRAM [SCENARIO]
+
+SCENARIO is one of them alone. Each runs while the vault is unlocked, after a lock, and as after a start of the machine (no
+key of the vault is left in the kernel). Either every call is CORRUPT and changes nothing, until the right files are back; or
+the attack gains nothing: neither the older secrets nor what is saved later can be decrypted with all that he has.
+"""
+import ctypes
+import itertools
+import os
+import platform
+import shutil
+import sys
+import tempfile
+
+import passwords
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Vectors"))
+from attack import Attacker, files_of  # noqa: E402: its folder must be on the path first
+from record_writer import ItemPlan  # noqa: E402
+from vault_format import machine_hash  # noqa: E402
+
+ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
+LATER = "a token that is saved after the attack"
+OK, NOT_FOUND, LOCKED, DENIED, CORRUPT = 0, 1, 3, 5, 7
+SCENARIOS = []
+# What every process writes, and what says nothing.
+VOLATILE = {"generation", "changed", "lock"}
+
+
+def scenario(*states):
+    """The states of the vault in which it is played; all of them if none is named."""
+    def register(function):
+        SCENARIOS.append((function, states or ("unlocked", "locked", "started")))
+        return function
+
+    return register
+
+
+class World(passwords.Machine):
+    """A vault with the password "one", its user, and the attacker who has seen it."""
+
+    def __init__(self, work):
+        super().__init__(work)
+        self.password = "one"
+        self.expect("password", "set", "--stdin", input="one\n")
+        self.attacker = Attacker(self.vault)
+
+    def enter(self, state):
+        """Unlocked, locked, or as after a start of the machine."""
+        assert self.opens(self.password), f"{self.password} does not open the vault"
+        if state == "locked":
+            self.expect("lock")
+        if state == "started":
+            assert self.start_anew(), "there was no trust key in the user's keyring"
+
+    def start_anew(self):
+        """Whether a trust key was there to be forgotten."""
+        self.run("lock")
+        return forget(f"tokenkeep:{self.attacker.plan.vault_id.hex()}:trust")
+
+    def change(self, password, *options):
+        self.expect("password", "change", *options, "--stdin", input=f"{self.password}\n{password}\n")
+        self.password = password
+
+    def calls(self):
+        """What a user does who knows of nothing: (words, exit code)."""
+        for arguments, input in (
+                (("load", "s", "ann"), ""), (("save", "s", "carol"), LATER), (("unlock", "--stdin"), self.password + "\n"),
+                (("load", "s", "bob"), ""), (("save", "s", "carol"), LATER), (("list",), "")):
+            yield " ".join(arguments), self.run(*arguments, input=input).returncode
+
+    def expect_refused(self, right):
+        """Every call is CORRUPT and changes nothing; with the right files, all is as before."""
+        before = self.lasting_files()
+        for words, code in self.calls():
+            assert code == CORRUPT, f"{words}: exit code {code}"
+        assert self.lasting_files() == before, "a refused vault was written to"
+        self.expect_hidden()
+        self.attacker.put_back(right)
+        assert self.opens(self.password), "the right files do not heal the vault"
+        self.check_items("with the right files")
+
+    def expect_no_gain(self, *codes):
+        """The user's calls end with one of the codes, and whatever they do, the attacker reads nothing."""
+        for words, code in self.calls():
+            assert code in codes, f"{words}: exit code {code}"
+        self.expect_hidden()
+
+    def expect_hidden(self):
+        for secret in (*passwords.ITEMS.values(), LATER):
+            assert not self.attacker.sees(secret.encode()), f"the attacker reads {secret!r}"
+
+    def lasting_files(self):
+        return {path: content for path, content in files_of(self.vault).items() if path not in VOLATILE}
+
+
+def forget(description):
+    """Takes a key out of the user's keyring, as a start of the machine does. Whether it was there."""
+    number = {"x86_64": 250, "aarch64": 219}[platform.machine()]
+    keyctl, user_keyring, search, unlink = ctypes.CDLL(None, use_errno=True).syscall, -4, 10, 9
+    key = keyctl(number, search, user_keyring, b"user", description.encode(), 0)
+    return key > 0 and keyctl(number, unlink, key, user_keyring) == 0
+
+
+# Headers of his
+
+
+@scenario()
+def a_planted_keyfile_slot(world, right):
+    world.attacker.plant_keyfile_slot()
+    world.expect_refused(right)
+
+
+@scenario()
+def a_planted_retiring_key(world, right):
+    world.attacker.plant_retiring_key()
+    world.expect_refused(right)
+
+
+@scenario()
+def a_header_of_his_own(world, right):
+    world.attacker.replace_header()
+    world.expect_refused(right)
+
+
+@scenario()
+def a_header_of_his_own_with_the_vaults_key_ids(world, right):
+    world.attacker.replace_header(same_ids=True)
+    world.expect_refused(right)
+
+
+# Without the kernel's keys nothing tells that the records are not just damaged.
+@scenario("unlocked", "locked")
+def a_header_and_a_name_key_of_his_own(world, right):
+    world.attacker.replace_header(own_name_key=True)
+    world.expect_refused(right)
+
+
+# Files of his among the right ones
+
+
+@scenario()
+def an_injected_record(world, right):
+    world.attacker.inject_record(ANN)
+    world.expect_no_gain(OK, LOCKED, CORRUPT)
+
+
+@scenario()
+def a_forged_note(world, right):
+    machine = this_machine(world)
+    world.attacker.forge_note(ANN, machine, b"secret-service")
+    world.expect_no_gain(OK, LOCKED)
+
+
+@scenario()
+def a_forged_pending_part(world, right):
+    world.attacker.forge_pending_part(ANN, this_machine(world))
+    world.expect_no_gain(OK, LOCKED)
+
+
+def this_machine(world):
+    with open("/etc/machine-id", encoding="ascii") as file:
+        return machine_hash(world.attacker.header.journal_key, file.read().strip())
+
+
+# What was right once
+
+
+@scenario("unlocked", "locked")
+def an_older_header(world, right):
+    world.change("two")
+    newer = world.attacker.seize()
+    world.attacker.put_back(right, [path for path in right if "/header" in path])
+    world.expect_refused(newer)
+
+
+@scenario("unlocked", "locked")
+def an_older_era(world, right):
+    world.change("two", "--compromised")
+    newer = world.attacker.seize()
+    world.attacker.put_older_era_back(right)
+    world.expect_refused(newer)
+
+
+@scenario()
+def an_older_keyfile_and_header_in_a_later_era(world, right):
+    world.change("two", "--compromised")
+    newer = world.attacker.seize()
+    old, new = (copy["current"].decode() + "/" for copy in (right, newer))
+    moved = {new + name: right[old + name] for name in ("keyfile", "header", "header.2")}
+    world.attacker.put_back(moved, moved)
+    world.expect_refused(newer)
+
+
+@scenario("started")
+def each_file_and_each_pair_of_older_ones(world, right):
+    """A later token, a cleared item and another password: no mixture of then and now gives him anything."""
+    world.expect("unlock", "--stdin", input="one\n")
+    world.expect("save", "s", "ann", input="newer token of ann")
+    world.expect("clear", "s", "bob")
+    world.change("two")
+    newer = world.attacker.seize()
+    changed = [path for path in right if right[path] != newer.get(path) and path not in VOLATILE]
+    assert len(changed) >= 4, f"only {changed} changed"
+    for paths in itertools.chain(((path,) for path in changed), itertools.combinations(changed, 2)):
+        world.start_anew()
+        world.attacker.put_back(newer)
+        world.attacker.put_back(right, paths)
+        world.expect_no_gain(OK, NOT_FOUND, LOCKED, DENIED, CORRUPT)
+        assert not world.attacker.sees(b"newer token of ann"), f"he reads what is newer than {paths}"
+
+
+def play(function, state):
+    """Why it failed; None if it did not."""
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="tokenkeep-attacker-", dir=shared) as work:
+        world = World(work)
+        try:
+            right = world.attacker.seize()
+            world.enter(state)
+            function(world, right)
+        except AssertionError as problem:
+            return problem
+        finally:
+            world.run("lock")
+            shutil.rmtree(world.vault, ignore_errors=True)
+    return None
+
+
+def main():
+    chosen = [entry for entry in SCENARIOS if sys.argv[2:] in ([], [entry[0].__name__])]
+    failed = played = 0
+    for function, states in chosen:
+        for state in states:
+            problem = play(function, state)
+            played, failed = played + 1, failed + bool(problem)
+            print(f"{'FAIL' if problem else 'ok  '} {function.__name__}, {state}{': ' if problem else ''}{problem or ''}", flush=True)
+    print(f"{played - failed} passed, {failed} failed")
+    return 1 if failed or not played else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

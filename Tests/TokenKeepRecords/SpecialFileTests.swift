@@ -1,0 +1,122 @@
+import Glibc
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepVault
+
+/// A pipe, a device, a link or a directory in place of a file of the vault: a typed error at once, and nothing is
+/// written through it.
+@Suite struct SpecialFileTests {
+    private let directory = TemporaryDirectory()
+    private let call = CallContext(deadline: Deadline(milliseconds: 30_000))
+    private var vault: String { directory.path + "/vault" }
+
+    private enum Kind: CaseIterable { case pipe, link, danglingLink, folder, device }
+
+    private static let files = ["lock", "generation", "changed", "keyfile", "header", "header.2", "record"]
+    private static let folders = ["records", "owed", "sealed", "sent", "used"]
+    private static let pairs = files.flatMap { file in Kind.allCases.map { (file, $0) } }
+
+    private func module() -> VaultModule {
+        VaultModule(vault: Vault(arena: SecretArena(), path: vault, keyringObstacle: "this is a test"))
+    }
+
+    private func save(_ account: String) throws {
+        _ = try module().save(
+            SaveRequest(name: ItemName(service: "s", account: account), secret: SecretBytes("secret")), call)
+    }
+
+    /// Puts something else in place of a file; false if this process may not make it.
+    private func put(_ kind: Kind, at path: String) -> Bool {
+        rename(path, directory.path + "/moved")
+        switch kind {
+        case .pipe: return mkfifo(path, 0o600) == 0
+        case .link:
+            directory.write([1, 2, 3], to: "target")
+            return symlink(directory.path + "/target", path) == 0
+        case .danglingLink: return symlink(directory.path + "/nowhere", path) == 0
+        case .folder: return mkdir(path, 0o700) == 0
+        case .device: return mknod(path, S_IFCHR | 0o600, 0x103) == 0  // as /dev/null
+        }
+    }
+
+    private func path(of file: String) throws -> String {
+        guard file == "record" else { return "\(vault)/\(file)" }
+        return "\(vault)/records/" + (try #require(directory.names(in: "vault/records").first))
+    }
+
+    /// Runs every operation; the statuses that they end with.
+    private func statuses() -> [String: Status] {
+        let name = Result { try ItemName(service: "s", account: "ann") }
+        let attempts: [(String, () throws -> Void)] = [
+            ("load", { _ = try module().load(name.get(), call) }), ("save", { try save("ann") }),
+            ("clear", { _ = try module().clear(name.get(), ifVersion: nil, call) }),
+            (
+                "list",
+                { if let problem = try module().list(namespace: "", service: nil, call).problem { throw problem } }
+            ),
+        ]
+        var statuses: [String: Status] = [:]
+        for (word, attempt) in attempts {
+            do {
+                try attempt()
+                statuses[word] = .ok
+            } catch {
+                statuses[word] = (error as? TokenKeepError)?.status ?? .internal
+            }
+        }
+        return statuses
+    }
+
+    @Test(arguments: SpecialFileTests.pairs)
+    private func aFileThatIsNoRegularFileIsRefusedAtOnce(file: String, kind: Kind) throws {
+        try save("ann")
+        let path = try path(of: file)
+        guard put(kind, at: path) else { return }
+        let start = ContinuousClock.now
+        let statuses = statuses()
+        #expect(ContinuousClock.now - start < .seconds(10))
+        let expected: [String: Status] =
+            switch file {
+            case "lock", "generation":
+                ["load": .ok, "save": .corrupt, "clear": .corrupt, "list": .ok]
+            // A record that cannot be read is set aside by the next save; a directory cannot be.
+            case "record" where kind != .folder: ["load": .corrupt, "save": .ok, "clear": .ok, "list": .ok]
+            // The signal to watchers is optional, and the header has a second copy.
+            case "changed", "header", "header.2": ["load": .ok, "save": .ok, "clear": .ok, "list": .ok]
+            default: ["load": .corrupt, "save": .corrupt, "clear": .corrupt, "list": .corrupt]
+            }
+        #expect(statuses == expected, "\(file) \(kind)")
+        #expect(directory.read("target") ?? [1, 2, 3] == [1, 2, 3])
+        #expect(directory.read("nowhere") == nil)
+        #expect(directory.read("moved") != nil)
+    }
+
+    @Test(arguments: SpecialFileTests.folders)
+    func aFolderThatIsNoneIsRefusedAtOnce(folder: String) throws {
+        for kind in [Kind.pipe, .link, .danglingLink, .device] {
+            try save("ann")
+            guard put(kind, at: "\(vault)/\(folder)") else { continue }
+            let start = ContinuousClock.now
+            var statuses = statuses()
+            if folder == "used" { statuses["mark"] = markingStatus() }
+            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(!statuses.values.contains(.internal), "\(folder) \(kind): \(statuses)")
+            if folder == "records" { #expect(!statuses.values.contains(.ok)) }
+            if folder == "used" { #expect(statuses["mark"] == .io) }
+            unlink("\(vault)/\(folder)")
+            rename(directory.path + "/moved", "\(vault)/\(folder)")
+        }
+    }
+
+    private func markingStatus() -> Status {
+        let vault = Vault(arena: SecretArena(), path: vault, keyringObstacle: "this is a test")
+        do throws(TokenKeepError) {
+            try vault.markUsed("m", machine: .current, call)
+            return .ok
+        } catch {
+            return error.status
+        }
+    }
+}

@@ -1,0 +1,150 @@
+"""`header`: docs/format.md, section 3. MAC A is checked first, then a slot's commitment, then MAC B, then its other keys."""
+
+import hmac
+import struct
+from dataclasses import dataclass
+
+from vault_keys import (
+    CURRENT,
+    PURPOSE_HEADER,
+    PURPOSE_JOURNAL,
+    PURPOSE_NAME,
+    SLOT_KEYFILE,
+    SLOT_PASSWORD,
+    SLOT_RECOVERY,
+    WRAPPED_KEY_BOX,
+    check_slots,
+    normalized_code,
+    parse_slot,
+    wrapped_key_data,
+)
+from vault_primitives import Corrupt, Cursor, Denied, hash_bytes, open_box, subkey
+
+HEADER_MAXIMUM = 65536
+HEADER_HEAD = 216
+MAC_SIZE = 32
+MACS_SIZE = 2 * MAC_SIZE
+TRUST_ENTRY = 80
+
+
+class Refused(Corrupt):
+    """Somebody without the password wrote the header: MAC B, the kernel's trust key or a record says so. `header.2` does not
+    take its place."""
+
+
+@dataclass
+class Header:
+    """`opened` and `wrapped` name keys by (purpose, key id); `opened` holds those whose slot was opened."""
+
+    data: bytes
+    epoch: int
+    created_at: int
+    slots: list
+    wrapped: dict
+    name_key: bytes = b""
+    journal_key: bytes = b""
+    opened: dict | None = None
+
+    def has_password(self):
+        return any(slot.type == SLOT_PASSWORD for slot in self.slots)
+
+    def slot(self, slot_type):
+        return next((slot for slot in self.slots if slot.type == slot_type), None)
+
+
+def mac_a(name_key, before):
+    return hash_bytes(32, subkey(name_key, 3, b"TKname__"), before)
+
+
+def mac_b(header_key, before):
+    return hash_bytes(32, subkey(header_key, 1, b"TKheader"), before)
+
+
+def parse_header(data, keyfile, where):
+    """What the keyfile alone opens; no slot is opened yet."""
+    cursor = Cursor(data, where)
+    cursor.magic_and_version(b"TKHEADER")
+    slot_count = cursor.integer(2, 1, 64)
+    length = cursor.integer(4, 0, HEADER_MAXIMUM)
+    if length != len(data):
+        raise Corrupt(where, f"says it has {length} bytes and has {len(data)}")
+    if cursor.take(16) != keyfile.vault_id:
+        raise Corrupt(where, "belongs to another vault than the keyfile")
+    era = cursor.integer(8)
+    if era != keyfile.era:
+        raise Corrupt(where, f"made for era {era}")
+    epoch, created_at = cursor.integer(8, 1), cursor.time()
+    wrapped = [(purpose, cursor.integer(8, 1), cursor.take(WRAPPED_KEY_BOX)) for purpose in (PURPOSE_NAME, PURPOSE_JOURNAL)]
+    if cursor.left() < MACS_SIZE:
+        raise Corrupt(where, "no place for the MACs")
+    slots_cursor = Cursor(cursor.take(cursor.left() - MACS_SIZE), where)
+    slots = [parse_slot(slots_cursor, where) for _ in range(slot_count)]
+    slots_cursor.end()
+    check_slots(slots, where)
+    header = Header(data, epoch, created_at, slots, known_keys(slots), opened={})
+    header.name_key = open_keyfile_key(keyfile, *wrapped[0], where)
+    if not hmac.compare_digest(mac_a(header.name_key, data[:-MACS_SIZE]), data[-MACS_SIZE:-MAC_SIZE]):
+        raise Corrupt(where, "MAC A differs")
+    header.journal_key = open_keyfile_key(keyfile, *wrapped[1], where)
+    return header
+
+
+def known_keys(slots):
+    """{(purpose, key id): state}"""
+    known = {}
+    for slot in slots:
+        for key in slot.wrapped:
+            known.setdefault((key.purpose, key.key_id), key.state)
+    return known
+
+
+def open_keyfile_key(keyfile, purpose, key_id, box, where):
+    """The name key or the journal key."""
+    data = wrapped_key_data(keyfile.vault_id, keyfile.era, SLOT_KEYFILE, 0, (purpose, CURRENT, key_id))
+    return open_box(keyfile.wrapping_key(), data, box, f"{where}, key of purpose {purpose}")
+
+
+def check_trust(header, era, trust, where):
+    """`trust`: the entries in the kernel's trust key."""
+    entries = [trust[place : place + TRUST_ENTRY] for place in range(0, len(trust), TRUST_ENTRY)]
+    entry = next((entry for entry in entries if entry[:8] == struct.pack("<Q", era)), None)
+    if entry is None:
+        raise Refused(where, f"era {era} is not trusted")
+    (epoch,), digest, header_key = struct.unpack_from("<Q", entry, 8), entry[16:48], entry[48:]
+    if digest == hash_bytes(32, None, header.data):
+        return
+    if header.epoch < epoch:
+        raise Refused(where, f"epoch {header.epoch} after epoch {epoch}")
+    if any(header_key) and not has_mac_b(header, header_key):
+        raise Refused(where, "MAC B is not that of the header key that is trusted")
+
+
+def has_mac_b(header, header_key):
+    return hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:])
+
+
+def open_slots(header, keyfile, where, password=None, code=None):
+    """Opens the keyfile slot, if there is one, and those of a password and of a recovery code that are given."""
+    if not header.has_password():
+        open_slot(header, keyfile, header.slot(SLOT_KEYFILE), keyfile.derived(), where)
+    for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
+        if secret is not None:
+            slot = header.slot(slot_type)
+            if slot is None:
+                raise Denied(where, f"there is no slot of type {slot_type}")
+            open_slot(header, keyfile, slot, slot.derived(secret), where)
+
+
+def open_slot(header, keyfile, slot, derived, where):
+    place = f"{where}, slot of type {slot.type}"
+    if not hmac.compare_digest(derived[32:], slot.commitment):
+        raise (Corrupt if slot.type == SLOT_KEYFILE else Denied)(place, "the commitment differs")
+
+    def unwrapped(key):
+        data = wrapped_key_data(keyfile.vault_id, keyfile.era, slot.type, slot.slot_id, key.identity())
+        return open_box(derived[:32], data, key.box, f"{place}, key of purpose {key.purpose}")
+
+    header_key = next(unwrapped(key) for key in slot.wrapped if key.purpose == PURPOSE_HEADER)
+    if not has_mac_b(header, header_key):
+        raise Refused(place, "MAC B differs")
+    header.opened.update({(key.purpose, key.key_id): unwrapped(key) for key in slot.wrapped})
