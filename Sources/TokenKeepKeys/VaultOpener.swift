@@ -31,6 +31,7 @@ package final class VaultOpener: Sendable {
     private struct Kept {
         let vault: OpenVault
         let identity: Identity
+        let names: EraNames
     }
 
     /// What tells a vault from another that took its path.
@@ -77,8 +78,8 @@ package final class VaultOpener: Sendable {
     private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
         let path = try path()
         let before = kept.withLock { $0 }
-        if !fresh, let before, let identity = identity(path, era: before.vault.era.number),
-            identity == before.identity
+        if !fresh, let before,
+            let identity = identity(path, before.vault.directory, before.names), identity == before.identity
         {
             return before.vault
         }
@@ -90,10 +91,11 @@ package final class VaultOpener: Sendable {
                 guard try directory.currentEra() != nil else { return nil }
                 continue
             }
-            let identity = identity(path, era: number)
+            let names = EraNames(number)
+            let identity = identity(path, directory, names)
             do throws(TokenKeepError) {
                 let vault = try open(number, of: directory, isTrusting: isTrusting)
-                if let identity, !isTrusting { kept.withLock { $0 = Kept(vault: vault, identity: identity) } }
+                if let identity, !isTrusting { kept.withLock { $0 = Kept(vault: vault, identity: identity, names: names) } }
                 return vault
             } catch {
                 guard try directory.currentEra() != number else { throw error }
@@ -137,18 +139,32 @@ package final class VaultOpener: Sendable {
     }
 
     /// The identities of what is at the path now; nil if a part is missing or is not what it must be.
-    private func identity(_ path: String, era: UInt64) -> Identity? {
-        guard let directory = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil, directory.isOwnedAndPrivate,
-            let link = status(path + "/" + EraDirectory.link),
-            let header = status("\(path)/\(EraDirectory.name(era))/\(HeaderFiles.names[0])"),
-            let records = status("\(path)/\(EraDirectory.name(era))/\(EraDirectory.recordsFolder)")
+    private func identity(_ path: String, _ directory: VaultDirectory, _ names: EraNames) -> Identity? {
+        let vault = directory.descriptor.number
+        guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
+            let link = VaultOpener.status(EraDirectory.link, vault),
+            let header = VaultOpener.status(names.header, vault),
+            let records = VaultOpener.status(names.records, vault)
         else { return nil }
         return Identity(
-            directory: directory.identity.ofFolder, link: link.identity, header: header.identity,
+            directory: found.identity.ofFolder, link: link.identity, header: header.identity,
             records: records.identity.ofFolder)
     }
 
-    private func status(_ path: String) -> FileStatus? { (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil }
+    /// The paths of an era's parts, from the vault's directory.
+    private struct EraNames {
+        let header: String
+        let records: String
+
+        init(_ era: UInt64) {
+            header = "\(EraDirectory.name(era))/\(HeaderFiles.names[0])"
+            records = "\(EraDirectory.name(era))/\(EraDirectory.recordsFolder)"
+        }
+    }
+
+    private static func status(_ path: String, _ directory: Int32) -> FileStatus? {
+        (try? SystemCall.status(of: path, in: directory)) ?? nil
+    }
 
     /// Renaming a damaged header would help nobody: the keys of all records stand in it.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {

@@ -34,10 +34,11 @@ struct RecordFile: Sendable {
 
     /// Opens the state, which also proves that the three boxes belong together.
     func openState() throws(FormatFault) -> StateFields {
-        let boxes = bytes[(RecordPrefix.length + prefix.stateLength)...]
-        let data = Array(boxes).withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
-        let plaintext = try Array(stateBox).lent { box throws(FormatFault) in
-            try AuthenticatedBox.open(box, key: keys.states, data: data, "state")
+        let plaintext = try bytes.lent { file throws(FormatFault) in
+            let stateEnd = RecordPrefix.length + prefix.stateLength
+            let data = prefix.stateAdditionalData(boxes: UnsafeRawBufferPointer(rebasing: file[stateEnd...]))
+            let box = UnsafeRawBufferPointer(rebasing: file[RecordPrefix.length..<stateEnd])
+            return try AuthenticatedBox.open(box, key: keys.states, data: data, "state")
         }
         let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
         guard (state.state == .tombstone) == (prefix.level == nil) else {
@@ -53,9 +54,9 @@ struct RecordFile: Sendable {
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
-        let data = prefix.metadataAdditionalData()
-        let plaintext = try Array(metadataBox).lent { box throws(FormatFault) in
-            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
+        let plaintext = try bytes.lent { file throws(FormatFault) in
+            let box = UnsafeRawBufferPointer(rebasing: file[metadataRange])
+            return try AuthenticatedBox.open(box, key: key, data: prefix.metadataAdditionalData(), "metadata")
         }
         let metadata = try plaintext.lent { bytes throws(FormatFault) in
             try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
@@ -80,7 +81,7 @@ struct RecordFile: Sendable {
 
     /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
-        let data = prefix.secretAdditionalData(metadataBox: metadataBox)
+        let data = prefix.secretAdditionalData(metadataBox: bytes[metadataRange])
         return try keys.openSecret(of: prefix, presence?.current) { key throws(FormatFault) in
             try bytes.lent { file throws(FormatFault) in
                 let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
@@ -89,13 +90,9 @@ struct RecordFile: Sendable {
         }
     }
 
-    private var stateBox: ArraySlice<UInt8> {
-        bytes[RecordPrefix.length..<RecordPrefix.length + prefix.stateLength]
-    }
-
-    private var metadataBox: ArraySlice<UInt8> {
+    private var metadataRange: Range<Int> {
         let start = RecordPrefix.length + prefix.stateLength
-        return bytes[start..<start + prefix.metadataLength]
+        return start..<start + prefix.metadataLength
     }
 
     /// The record as the journal sees it. Its pending writes, and that it is there, need no key that a lock ends.

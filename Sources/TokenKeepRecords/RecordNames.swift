@@ -8,6 +8,16 @@ enum RecordNames {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
+    /// The binary names of the first records of a directory.
+    static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
+        var names: [[UInt8]] = []
+        try VaultFiles.forEachName(in: records) { file in
+            if let name = Hexadecimal.bytes(file, count: 16) { names.append(name) }
+            return names.count < count
+        }
+        return names
+    }
+
     /// Whether the directory has a record. Looks no further than the first.
     static func hasAny(in records: OwnedDescriptor) throws(TokenKeepError) -> Bool {
         var isFound = false

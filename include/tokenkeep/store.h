@@ -90,11 +90,11 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
                                                                         tokenkeep_items **items,
                                                                         tokenkeep_error **error);
 
-/* Settles what the store still owes to modules of its stack on this machine, for items of every namespace: a
- * save or clear that could not reach a module is recorded, and made good when the module answers again. Loads
- * and saves do so for their own items; this call does it for all. Counts the items that are settled and those
- * still owed (each pointer may be NULL). What cannot be settled now, because a module is out of reach or the
- * time is over, is no failure: it is in left. TOKENKEEP_OK with left 0: nothing is owed any more. */
+/* Drains the pending writes and removals of the store's modules on this machine, for items of every
+ * namespace: a save or clear that a module missed is recorded, and applied when the module answers again.
+ * Loads, saves and clears drain their own item; this call drains all. Counts the items that are drained and those that are
+ * left (each pointer may be NULL). An item that cannot be drained, because its module is unavailable or the
+ * deadline passed, is no failure: left counts it. TOKENKEEP_OK with left 0: nothing is pending any more. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
@@ -130,8 +130,8 @@ TOKENKEEP_EXPORT void tokenkeep_protection_free(tokenkeep_protection *protection
 
 /* Ends every call that is in flight on the store, whichever thread made it: it returns TOKENKEEP_CANCELLED
  * soon, or what it came to where it was done all the same. A prompt that is open is dismissed. Calls that
- * begin later are not concerned, nor are watches. What a cancelled save or clear may have sent to a module is
- * settled like what a module did not answer: it has happened as a whole or not at all. NULL: nothing. */
+ * begin later are not concerned, nor are watches. A cancelled save or clear has happened as a whole or not at
+ * all: if a module may have got it, a later call resolves it as after a missing answer. NULL: nothing. */
 TOKENKEEP_EXPORT void tokenkeep_cancel(tokenkeep_store *store);
 
 /* How many items the list has. */

@@ -11,15 +11,15 @@
  *             tokenkeep_event_free(event);
  *         }
  *
- * What is told is the difference between what tokenkeep_list shows now and what it showed before:
+ * A watch reports the difference between the lists that tokenkeep_list returns before and now:
  *
  * - An item that only moves from one module to another, or is saved as it was, has not changed. Several changes of one
- *   item may be told as one. An item that was saved and cleared between two questions may not be told of at all.
- * - Where a change cannot be told by name the event is TOKENKEEP_EVENT_READ_AGAIN: read what matters again.
- * - TokenKeep wakes the watches of all processes that use the same vault. What other programs make and remove in the
- *   Secret Service is told as far as the service signals it; what they change it need not signal (gnome-keyring does
- *   not): that is told with the next change, or by a tokenkeep_watch_next half a minute or more after the last reading.
- *   Hence the timeout of poll above.
+ *   item may be reported as one. An item that was saved and cleared between two lists may not be reported at all.
+ * - If the watch cannot name the changed item, the event is TOKENKEEP_EVENT_READ_AGAIN: list the items again.
+ * - TokenKeep wakes the watches of all processes that use the same vault. An item that another program makes or removes
+ *   in the Secret Service is reported when the service signals it. A service need not signal a changed item (gnome-keyring
+ *   does not): the change is reported with the next one, or by a tokenkeep_watch_next half a minute or more after the last
+ *   list. Hence the timeout of poll above.
  * - Memory-only items are not watched.
  */
 /* clang-format on */
@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Kinds of events. A program ignores those it does not know, or takes them for the first. */
-/* Something changed that cannot be told by name: read again what matters. */
+/* An item changed that the watch cannot name: list the items again. */
 #define TOKENKEEP_EVENT_READ_AGAIN 1
 /* The item was saved: it is new, or its secret or metadata is another. */
 #define TOKENKEEP_EVENT_SAVED 2

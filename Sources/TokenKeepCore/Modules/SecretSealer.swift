@@ -5,6 +5,9 @@ public protocol SecretSealer: Sendable {
     /// - Throws: why the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?
 
+    /// The id of the vault that sealed a secret, in the same form; nil if the secret is not a sealed one.
+    func vaultID(ofSealed secret: SecretBytes) -> String?
+
     /// Whether the vault seals items that ask for something: it has a password.
     ///
     /// - Throws: why the vault cannot be read.

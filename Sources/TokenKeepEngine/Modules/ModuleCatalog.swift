@@ -68,6 +68,7 @@ extension Store {
     /// The module of a stack that has one.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
-        return (module as? DeferrableModule)?.base ?? module
+        let base = (module as? DeferrableModule)?.base ?? module
+        return (base as? SealingModule)?.base ?? base
     }
 }

@@ -70,7 +70,8 @@ struct ModuleFactory {
         setting.arguments = arguments.takeRest()
         setting.mayBeMissing = line.mayBeMissing
         setting.supportsPendingWrites = isWritten
-        return deferring(PluginModule(setting, arena: arena, versionKey: versionKey))
+        let module = PluginModule(setting, arena: arena, versionKey: versionKey)
+        return deferring(SealingModule(base: module, versionKey: versionKey))
     }
 
     private func file(_ line: StackLine) throws(TokenKeepError) -> ModuleFile {

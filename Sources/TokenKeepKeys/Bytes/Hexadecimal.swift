@@ -1,8 +1,13 @@
 /// Bytes as lower-case hexadecimal digits: names of files and of kernel keys.
 package enum Hexadecimal {
     package static func text(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        String(unsafeUninitializedCapacity: bytes.count * 2) { text in
+            for (index, byte) in bytes.enumerated() {
+                text[index * 2] = digit(byte >> 4)
+                text[index * 2 + 1] = digit(byte & 15)
+            }
+            return bytes.count * 2
+        }
     }
 
     /// The bytes behind `count * 2` digits; nil for any other text.
@@ -12,16 +17,20 @@ package enum Hexadecimal {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         for index in stride(from: 0, to: utf8.count, by: 2) {
-            guard let high = digit(utf8[index]), let low = digit(utf8[index + 1]) else { return nil }
+            guard let high = value(utf8[index]), let low = value(utf8[index + 1]) else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
     }
 
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
         default: nil
         }
     }

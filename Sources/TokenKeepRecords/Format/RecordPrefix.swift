@@ -133,7 +133,7 @@ package struct RecordPrefix: Equatable {
     // MARK: What binds the boxes to their place
 
     func metadataAdditionalData() -> [UInt8] {
-        var writer = ByteWriter()
+        var writer = ByteWriter(capacity: 68)
         writer.append("TKmetada".utf8)
         writer.append(serialized()[8..<52])
         writer.append(integer: era)
@@ -142,7 +142,7 @@ package struct RecordPrefix: Equatable {
     }
 
     func secretAdditionalData(metadataBox: some Collection<UInt8>) -> [UInt8] {
-        var writer = ByteWriter(capacity: 64 + metadataBox.count)
+        var writer = ByteWriter(capacity: 68 + metadataBox.count)
         writer.append("TKsecret".utf8)
         writer.append(serialized()[8..<52])
         writer.append(integer: era)
@@ -152,7 +152,7 @@ package struct RecordPrefix: Equatable {
     }
 
     func stateAdditionalData(boxes: UnsafeRawBufferPointer) -> [UInt8] {
-        var writer = ByteWriter()
+        var writer = ByteWriter(capacity: 136)
         writer.append("TKstate_".utf8)
         writer.append(serialized())
         writer.append(KeyedHash.digest(of: boxes, count: 32))

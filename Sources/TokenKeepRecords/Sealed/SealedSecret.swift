@@ -19,6 +19,17 @@ enum SealedSecret {
         return prefix.serialized() + box
     }
 
+    /// The id of the vault that sealed a secret; nil if it is not a sealed one.
+    static func vaultID(of secret: SecretBytes) -> [UInt8]? {
+        secret.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard let prefix = try? RecordPrefix.parse(&reader), prefix.kind == .sealed,
+                reader.remaining == prefix.secretLength
+            else { return nil }
+            return prefix.vaultID
+        }
+    }
+
     /// - Parameter details: whose secret it must be, of which level, with which flags.
     static func open(
         _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?

@@ -29,6 +29,11 @@ package struct VaultSealer: SecretSealer {
     }
 
     /// See ``SecretSealer``.
+    package func vaultID(ofSealed secret: SecretBytes) -> String? {
+        SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
+    }
+
+    /// See ``SecretSealer``.
     package func sealsItems() throws(TokenKeepError) -> Bool { try vault()?.keys.header.hasPassword ?? false }
 
     /// See ``SecretSealer``.

@@ -60,6 +60,14 @@ package struct ItemTransaction: ~Copyable {
     ///   record is what it was.
     package mutating func apply(_ change: JournalChange) throws(TokenKeepError) {
         if case .keep = change { return }
+        do throws(TokenKeepError) {
+            try make(change)
+        } catch {
+            throw error.of(name)
+        }
+    }
+
+    private mutating func make(_ change: JournalChange) throws(TokenKeepError) {
         defer { ChangeSignal.send(in: vault.directory) }
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
@@ -163,7 +171,11 @@ extension Records {
     ///
     /// - Throws: ``Status/busy`` if another process holds the item past the deadline; why the vault cannot be written.
     package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
-        try ItemTransaction(name, self, call)
+        do throws(TokenKeepError) {
+            return try ItemTransaction(name, self, call)
+        } catch {
+            throw error.of(name)
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+import TokenKeepCore
+
+/// A module of others that may hold sealed items: the vault seals, above it, the secrets of items that ask for more than it
+/// gives. The module stores what it is given and knows nothing of it.
+struct SealingModule: Module {
+    let base: any Module
+    let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
+
+    var name: String { base.name }
+    var supportsPendingWrites: Bool { base.supportsPendingWrites }
+    var reportsModificationTime: Bool { base.reportsModificationTime }
+    var mayAnswer: Bool { base.mayAnswer }
+    var supportsSealing: Bool { true }
+
+    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
+    func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { base.protection(of: level, flags) }
+    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        try opened(try base.load(name, call), call)
+    }
+
+    /// Opens a sealed item; a plain one in the place of a sealed one is damage.
+    private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        guard let sealer = call.sealer else { return item }
+        let name = item.details.name
+        guard let vault = sealer.vaultID(ofSealed: item.secret) else {
+            guard try sealer.isHeldSealed(name, by: self.name) else { return item }
+            throw TokenKeepError(
+                .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
+                hint: "nothing was deleted; save the item anew, or clear it")
+        }
+        guard try sealer.vaultID() == vault else {
+            throw TokenKeepError(.notFound, "no item \(name): another vault sealed it", module: self.name)
+        }
+        var details = item.details
+        let secret = try sealer.open(item.secret, of: details, call)
+        details.isSealed = true
+        details.version = try versionKey().version(of: details, secret: secret)
+        return TokenItem(details: details, secret: secret)
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        guard let sealer = call.sealer, try sealer.sealsItems() else { return try base.save(request, call) }
+        let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
+            try load(request.name, call).details
+        }
+        try request.check(present: present)
+        var details = request.details(replacing: present, module: name)
+        if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
+        var plain = request
+        // Judged above: what the module holds has another version if it is sealed.
+        plain.precondition = .none
+        guard Protection.isAsked(by: details.accessLevel, details.flags) else {
+            let version = try base.save(plain, call)
+            try? sealer.forget(request.name, in: name, everywhere: false)
+            return version
+        }
+        if !request.mayLowerRequirements, !details.flags.isDisjoint(with: .requirements) {
+            try sealer.protection(of: details.accessLevel, details.flags).checkRequirements(of: details)
+        }
+        details.version = try versionKey().version(of: details, secret: request.secret)
+        let sealed = try sealer.seal(request.secret, of: details, for: name, call)
+        var stored = try SaveRequest(
+            name: request.name, secret: sealed, accessLevel: details.accessLevel, flags: details.flags,
+            label: request.label, attributes: request.attributes, expiresAt: request.expiresAt)
+        stored.inherited = request.inherited
+        _ = try base.save(stored, call)
+        return details.version
+    }
+
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        if let version {
+            let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call).details }
+            try SaveRequest.check(version: version, of: name, present: present)
+        }
+        let wasThere = try base.clear(name, ifVersion: nil, call)
+        try? call.sealer?.forget(name, in: self.name, everywhere: true)
+        return wasThere
+    }
+
+    func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        try base.clearOwn(name, call)
+        try? call.sealer?.forget(name, in: self.name, everywhere: true)
+    }
+
+    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
+        try base.foreignItems(name, call)
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        try base.list(namespace: namespace, service: service, call)
+    }
+}

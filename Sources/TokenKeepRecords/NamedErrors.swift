@@ -1,0 +1,12 @@
+import TokenKeepCore
+
+extension TokenKeepError {
+    /// The same error, about an item, if its words do not name it.
+    func of(_ name: ItemName) -> TokenKeepError {
+        let words = message.utf8
+        // String.contains would link the regular expressions into the library: 1.3 MB.
+        let namesIt = words.indices.contains { words[$0...].starts(with: name.description.utf8) }
+        guard !namesIt else { return inModule("vault") }
+        return TokenKeepError(status, "\(name): \(message)", module: module ?? "vault", hint: hint)
+    }
+}
