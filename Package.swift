@@ -35,7 +35,8 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(
             name: "CSystemShims",
-            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")]),
+            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")],
+            linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
 
         // The floors: a target imports lower ones only.
@@ -86,8 +87,9 @@ let package = Package(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepKeysTests", dependencies: ["TokenKeepKeys", "TokenKeepCore", "TestSupport"],
-            path: "Tests/TokenKeepKeys", swiftSettings: strict),
+            name: "TokenKeepKeysTests",
+            dependencies: ["TokenKeepKeys", "TokenKeepCore", "CSodium", "CSystemShims", "TestSupport"],
+            path: "Tests/TokenKeepKeys", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepRecordsTests",
             dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],

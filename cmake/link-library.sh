@@ -36,6 +36,10 @@ ld -r --whole-archive "$archive" -o "$work/all.o"
 mkdir "$work/static"
 ln -s "$("${CC:-cc}" -print-file-name=libstdc++.a)" "$work/static/libstdc++.a"
 
+# So does libargon2, if the system has an archive of it: 20 KB in place of a library to load at each start.
+argon2=$("${CC:-cc}" -print-file-name=libargon2.a)
+[ ! -e "$argon2" ] || ln -s "$argon2" "$work/static/libargon2.a"
+
 # A tenth of the relocations' size. glibc before 2.36 refuses to load such a library, so it is left to machines that have a
 # later one: what is built there needs it as well.
 glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //')
@@ -51,6 +55,7 @@ fi
 # now, relro            nothing writable is left that calls go through
 # -static-libgcc        with the C++ runtime above
 # --exclude-libs        nothing of an archive is exported, whatever it says
+# -largon2              what C code needs, no module of Swift's names
 # --as-needed           the modules of libsodium and libc name what they need; no more
 # --no-undefined        what is missing is missed here, not when a program starts
 # shellcheck disable=SC2086
@@ -61,7 +66,7 @@ fi
     $packed \
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
-    -L"$work/static" -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
+    -L"$work/static" -largon2 -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
     -Xlinker --as-needed -Xlinker --no-undefined -Xlinker --strip-all
 
 mv "$work/library" "$library"

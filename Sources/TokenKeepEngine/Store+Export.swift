@@ -28,20 +28,20 @@ extension Store {
     ///
     /// - Parameter isPartial: whether locked items are left out.
     /// - Throws: ``Status/locked`` where an item is locked, ``Status/duplicate`` where the file exists, and what keeps an
-    ///   item from being read; then no file is made.
+    ///   item from being read; then no file is left.
     public func export(
         to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ExportOutcome {
         let call = try begin(.load, until: Deadline(milliseconds: .max))
-        let (file, outcome) = try sealAll(passphrase, isPartial: isPartial, call, progress)
-        try file.write(to: path)
+        let file = try ExportWriter(path, passphrase: passphrase, inTime(call))
+        let outcome = try writeAll(to: file, isPartial: isPartial, call, progress)
+        try file.finish()
         return outcome
     }
 
-    private func sealAll(
-        _ passphrase: SecretBytes, isPartial: Bool, _ call: CallContext, _ progress: JournalProgress?
-    ) throws(TokenKeepError) -> (ExportFile, ExportOutcome) {
-        var file = try ExportFile(passphrase: passphrase, call)
+    private func writeAll(
+        to file: ExportWriter, isPartial: Bool, _ call: CallContext, _ progress: JournalProgress?
+    ) throws(TokenKeepError) -> ExportOutcome {
         var outcome = ExportOutcome()
         let names = try namesToExport(isPartial: isPartial, &outcome, call)
         for (index, name) in names.enumerated() {
@@ -54,7 +54,7 @@ extension Store {
                     outcome.leftOut += 1
                     continue
                 }
-                try file.add(item)
+                try file.append(ExportedItem.plaintext(of: item))
                 outcome.exported += 1
             } catch {
                 if error.status == .notFound { continue }  // cleared meanwhile
@@ -63,7 +63,7 @@ extension Store {
             }
         }
         progress?(names.count, names.count)
-        return (file, outcome)
+        return outcome
     }
 
     /// One of many calls. It begins anew after the user was asked, who may take his time.
@@ -85,38 +85,85 @@ extension Store {
     ///
     /// - Parameter isReplacing: whether an item that is there is replaced.
     /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for a file that was changed, and
-    ///   ``Status/policy`` where an item demands what this vault does not give: then nothing was saved. What keeps an item
-    ///   from being saved later: then those before it are.
+    ///   ``Status/policy`` where an item demands what this vault does not give: then nothing was saved. An error at a later
+    ///   item, or ``Status/corrupt`` if the file changes meanwhile: then the items before it were saved.
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
-        var call = try begin(.save, until: Deadline(milliseconds: .max))
-        let items = try ExportFile.read(path, passphrase: passphrase, call)
-        for item in items { try checkRequirements(of: item.details) }
+        let call = try begin(.save, until: Deadline(milliseconds: .max))
         var outcome = ImportOutcome()
-        for (index, item) in items.enumerated() {
-            progress?(index, items.count)
-            do throws(TokenKeepError) {
-                try save(item, isReplacing: isReplacing, &call)
-                outcome.imported += 1
-            } catch {
-                guard error.status == .duplicate else { throw Store.cutShort(error, at: item.details.name, outcome) }
-                outcome.kept += 1
+        var current: ItemName?
+        do throws(TokenKeepError) {
+            let file = try ExportReader(path, passphrase: passphrase, inTime(call))
+            let count = try verify(file, path, call)
+            var granted = call
+            try file.forEachItem(call) { plaintext throws(TokenKeepError) in
+                progress?(outcome.imported + outcome.kept, count)
+                let item = try Store.item(plaintext, path)
+                current = item.details.name
+                try save(item, isReplacing: isReplacing, &granted, &outcome)
+                current = nil
             }
+            progress?(count, count)
+        } catch {
+            throw Store.cutShort(error, at: current, outcome)
         }
-        progress?(items.count, items.count)
         return outcome
     }
 
+    /// Reads the whole file. Saves nothing.
+    ///
+    /// - Returns: the number of items.
+    private func verify(_ file: ExportReader, _ path: String, _ call: CallContext) throws(TokenKeepError) -> Int {
+        var refusal: TokenKeepError?
+        let count = try file.forEachItem(call) { plaintext throws(TokenKeepError) in
+            let item = try Store.item(plaintext, path)
+            guard refusal == nil else { return }
+            do throws(TokenKeepError) {
+                try checkRequirements(of: item.details)
+            } catch {
+                // Thrown after the last frame: a damaged file is CORRUPT whatever its items demand.
+                refusal = error
+            }
+        }
+        if let refusal { throw refusal }
+        return Int(clamping: count)
+    }
+
+    private static func item(_ plaintext: SecretBytes, _ path: String) throws(TokenKeepError) -> TokenItem {
+        do throws(FormatFault) {
+            return try plaintext.lent { bytes throws(FormatFault) in try ExportedItem.parse(bytes) }
+        } catch {
+            throw ExportReader.failure(error, path)
+        }
+    }
+
+    private func save(
+        _ item: TokenItem, isReplacing: Bool, _ call: inout CallContext, _ outcome: inout ImportOutcome
+    ) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try save(item, isReplacing: isReplacing, &call)
+            outcome.imported += 1
+        } catch {
+            guard error.status == .duplicate else { throw error }
+            outcome.kept += 1
+        }
+    }
+
+    /// An error that ended an import, with what was saved before it.
+    ///
+    /// - Parameter name: the item that was not saved; nil if the file could not be read on.
     private static func cutShort(
-        _ error: TokenKeepError, at name: ItemName, _ outcome: ImportOutcome
+        _ error: TokenKeepError, at name: ItemName?, _ outcome: ImportOutcome
     ) -> TokenKeepError {
-        guard outcome.imported + outcome.kept > 0 else { return error }
-        let isNamed = error.message.hasPrefix("\(name)")
+        guard outcome.imported + outcome.kept > 0 else {
+            guard error.status == .corrupt, name == nil else { return error }
+            return TokenKeepError(.corrupt, error.message, module: error.module, hint: "nothing was imported")
+        }
+        let item = name.map { error.message.hasPrefix("\($0)") ? "not " : "not \($0): " } ?? ""
         return TokenKeepError(
             error.status,
-            "imported \(outcome.imported), kept \(outcome.kept), but not " + (isNamed ? "" : "\(name): ")
-                + error.message,
+            "imported \(outcome.imported), kept \(outcome.kept), but \(item)\(error.message)",
             module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 

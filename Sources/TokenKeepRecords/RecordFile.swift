@@ -64,9 +64,9 @@ struct RecordFile: Sendable {
     /// Opens the metadata box, whatever fields it holds.
     func openMetadataBox() throws(FormatFault) -> SecretBytes {
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
-        let data = prefix.metadataAdditionalData()
-        return try Array(metadataBox).lent { box throws(FormatFault) in
-            try AuthenticatedBox.open(box, key: key, data: data, "metadata")
+        return try bytes.lent { file throws(FormatFault) in
+            let box = UnsafeRawBufferPointer(rebasing: file[metadataRange])
+            return try AuthenticatedBox.open(box, key: key, data: prefix.metadataAdditionalData(), "metadata")
         }
     }
 

@@ -45,9 +45,9 @@ def status(data):
     done = subprocess.run([program, "import", work + "/spoilt", "--stdin"], input=b"passphrase\n", capture_output=True)
     return done.returncode
 # The costs of the derivation are left out: a flipped bit may ask for a gigabyte.
-places = list(range(0, 16)) + list(range(28, 56, 3)) + list(range(56, len(good), 29))
+places = list(range(0, 16)) + list(range(28, 88, 3)) + list(range(88, len(good), 29))
 print({status(good[:place] + bytes([good[place] ^ 2]) + good[place + 1:]) for place in places} <= {4, 5, 7})
-print({status(good[:length]) for length in (0, 10, 56, 60, 61, len(good) - 1)}, status(good + b"x"))
+print({status(good[:length]) for length in (0, 10, 87, 88, 92, 93, len(good) - 1)}, status(good + b"x"))
 for passes, memory in ((17, 8), (3, 1 << 21), (0, 8)):
     print(status(good[:20] + passes.to_bytes(4, "little") + memory.to_bytes(4, "little") + good[28:]))
 PYTHON

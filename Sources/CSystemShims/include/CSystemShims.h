@@ -149,6 +149,34 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
  * where the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 
+/* The bytes that a derivation gives, and the longest password and salt that it takes. */
+#define TOKENKEEP_DERIVED_LENGTH   64
+#define TOKENKEEP_LONGEST_PASSWORD 4096
+#define TOKENKEEP_LONGEST_SALT     64
+
+/* Argon2id (RFC 9106), version 1.3, one lane. */
+typedef struct tokenkeep_derivation {
+    const void *password;
+    size_t password_length;
+    const void *salt;
+    size_t salt_length;
+    uint32_t passes;
+    uint32_t memory_kib;
+} tokenkeep_derivation;
+
+/* Derives TOKENKEEP_DERIVED_LENGTH bytes on a thread of its own. Its stack, its copy of the password and
+ * Argon2's blocks are in no core dump. Waits at most timeout_ms, and no longer than is_cancelled, unless it
+ * is NULL, says no; then the thread is abandoned: it ends by itself and wipes the result. While four
+ * abandoned threads run, no derivation starts.
+ *
+ * 0; ETIMEDOUT if the wait ended before; ENOMEM; EAGAIN if the kernel refuses a thread; EINVAL for costs or
+ * lengths outside the limits. */
+int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms,
+                     tokenkeep_is_cancelled is_cancelled, const void *data, void *derived);
+
+/* How many abandoned derivations still run. */
+int tokenkeep_abandoned_derivations(void);
+
 /* syncfs(2), which Glibc does not declare to Swift. */
 int tokenkeep_syncfs(int descriptor);
 

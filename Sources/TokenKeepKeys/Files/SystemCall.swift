@@ -85,14 +85,17 @@ package enum SystemCall {
         guard written == count else { throw .ioError }
     }
 
-    /// Reads up to `bytes.count` bytes from the start of the file; fewer where it ends before.
-    package static func read(_ descriptor: OwnedDescriptor, into bytes: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    /// Reads up to `bytes.count` bytes from a place in the file; fewer if it ends before.
+    package static func read(
+        _ descriptor: OwnedDescriptor, from offset: Int64 = 0, into bytes: UnsafeMutableRawBufferPointer
+    ) throws(Errno) -> Int {
         var done = 0
         while done < bytes.count {
             let count: Int
             do {
                 count = try FileDescriptor(rawValue: descriptor.number).read(
-                    fromAbsoluteOffset: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+                    fromAbsoluteOffset: offset + Int64(done),
+                    into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
             } catch {
                 throw error as? Errno ?? .ioError
             }
@@ -102,12 +105,14 @@ package enum SystemCall {
         return done
     }
 
-    /// The first bytes of a file, as many as there are up to `maximum`.
-    package static func bytes(of descriptor: OwnedDescriptor, atMost maximum: Int) throws(Errno) -> [UInt8] {
+    /// The bytes of a file from a place on, as many as there are up to `maximum`.
+    package static func bytes(
+        of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
+    ) throws(Errno) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: maximum)
         let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
             do throws(Errno) {
-                return .success(try read(descriptor, into: bytes))
+                return .success(try read(descriptor, from: offset, into: bytes))
             } catch {
                 return .failure(error)
             }

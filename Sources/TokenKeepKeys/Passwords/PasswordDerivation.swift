@@ -1,4 +1,6 @@
-import CSodium
+import CSystemShims
+import Glibc
+import SystemPackage
 package import TokenKeepCore
 
 /// Argon2id of a password or a recovery code (RFC 9106).
@@ -24,27 +26,66 @@ package enum PasswordDerivation {
             throw TokenKeepError(.internal, "a slot of a password has no costs", module: "vault")
         }
         try check(password)
-        try Sodium.start()
-        var outcome: Int32 = -1
-        let derived = try SecretBytes(count: KeyRing.keyLength + DerivedKey.commitmentLength) { derived in
-            password.withUnsafeBytes { password in
-                guard let start = derived.bindMemory(to: UInt8.self).baseAddress,
-                    let text = password.bindMemory(to: CChar.self).baseAddress
-                else { return }
-                outcome = crypto_pwhash(
-                    start, UInt64(derived.count), text, UInt64(password.count), salt, UInt64(passes),
-                    Int(memoryKiB) * 1024, crypto_pwhash_ALG_ARGON2ID13)
-            }
-        }
-        guard outcome == 0 else {
-            throw TokenKeepError(
-                .io, "the password's key needs \(memoryKiB / 1024) MiB of memory, which are not there", module: "vault")
+        try check(memoryKiB: memoryKiB)
+        let derived = try SecretBytes(count: Int(TOKENKEEP_DERIVED_LENGTH)) { derived throws(TokenKeepError) in
+            let error = derive(password, passes: passes, memoryKiB: memoryKiB, salt: salt, call, into: derived)
+            try check(error, memoryKiB: memoryKiB, call)
         }
         return try derived.withUnsafeBytes { bytes throws(TokenKeepError) in
             DerivedKey(
                 wrapping: try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<KeyRing.keyLength])),
                 commitment: Array(bytes[KeyRing.keyLength...]))
         }
+    }
+
+    private static func derive(
+        _ password: SecretBytes, passes: UInt32, memoryKiB: UInt32, salt: [UInt8], _ call: CallContext,
+        into derived: UnsafeMutableRawBufferPointer
+    ) -> Int32 {
+        password.withUnsafeBytes { password in
+            salt.withUnsafeBytes { salt in
+                var derivation = tokenkeep_derivation(
+                    password: password.baseAddress, password_length: password.count, salt: salt.baseAddress,
+                    salt_length: salt.count, passes: passes, memory_kib: memoryKiB)
+                return call.deadline.lendingCancellation { isCancelled, data in
+                    tokenkeep_derive(
+                        &derivation, call.deadline.remainingMilliseconds, isCancelled, data, derived.baseAddress)
+                }
+            }
+        }
+    }
+
+    /// The outcome of a derivation: an error number of the shims.
+    static func check(_ error: Int32, memoryKiB: UInt32, _ call: CallContext) throws(TokenKeepError) {
+        switch error {
+        case 0: return
+        case ETIMEDOUT:
+            throw call.deadline.failure(
+                "the deadline passed while the password's key was derived", module: "vault", hint: "allow more time")
+        case ENOMEM: throw tooLittleMemory(memoryKiB)
+        case EINVAL: throw TokenKeepError(.internal, "Argon2 refuses the costs of a slot", module: "vault")
+        default:
+            throw TokenKeepError(
+                .io, "cannot start a thread that derives the password's key: \(Errno(rawValue: error))", module: "vault"
+            )
+        }
+    }
+
+    /// Refuses costs that would take more than half of the machine's memory.
+    static func check(
+        memoryKiB: UInt32, of machineKiB: UInt64 = PasswordDerivation.machineKiB
+    ) throws(TokenKeepError) {
+        guard UInt64(memoryKiB) <= machineKiB / 2 else { throw tooLittleMemory(memoryKiB) }
+    }
+
+    private static var machineKiB: UInt64 {
+        UInt64(clamping: sysconf(Int32(_SC_PHYS_PAGES))) * UInt64(clamping: sysconf(Int32(_SC_PAGESIZE))) / 1024
+    }
+
+    private static func tooLittleMemory(_ memoryKiB: UInt32) -> TokenKeepError {
+        TokenKeepError(
+            .io, "the password's key needs \(memoryKiB / 1024) MiB of memory, which this machine does not have",
+            module: "vault")
     }
 
     /// Refuses an empty password and one that is too long.

@@ -1,0 +1,144 @@
+#define _GNU_SOURCE
+#include "CSystemShims.h"
+#include "deadline.h"
+#include "derivation_job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+/*
+ * Argon2id cannot be interrupted. So a thread derives, and the caller waits for the thread. A caller that
+ * gives up abandons the job; a later derivation frees it.
+ */
+
+enum { MAXIMUM_ABANDONED = 4 };
+
+/* Until when a caller waits, and what else ends the wait. */
+struct limit {
+    struct timespec deadline;
+    tokenkeep_is_cancelled is_cancelled;
+    const void *data;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct derivation_job *abandoned;
+static int abandoned_count;
+
+static void before_fork(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+static void after_fork_in_parent(void) {
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The threads are not in the child. */
+static void after_fork_in_child(void) {
+    abandoned = NULL;
+    abandoned_count = 0;
+    finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void register_handlers(void) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static int is_over(const struct limit *limit) {
+    return tokenkeep_is_over(&limit->deadline, limit->is_cancelled, limit->data);
+}
+
+/* With the mutex held: waits for a job to finish, or until it is time to look at the limit. */
+static void wait_for_a_finish(const struct limit *limit) {
+    struct timespec glance = tokenkeep_next_glance(&limit->deadline, limit->is_cancelled);
+    pthread_cond_clockwait(&finished, &mutex, CLOCK_MONOTONIC, &glance);
+}
+
+/* Runs on the job's thread. The job may be freed as soon as the mutex is released. */
+static void note_finish(struct derivation_job *job, int error) {
+    pthread_mutex_lock(&mutex);
+    if (job->is_abandoned)
+        explicit_bzero(job->memory.secrets, sizeof *job->memory.secrets);
+    job->error = error;
+    job->is_finished = 1;
+    pthread_cond_broadcast(&finished);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* With the mutex held: frees the abandoned jobs that have finished. */
+static void free_finished(void) {
+    struct derivation_job **place = &abandoned;
+    while (*place != NULL) {
+        struct derivation_job *job = *place;
+        if (!job->is_finished) {
+            place = &job->next;
+            continue;
+        }
+        *place = job->next;
+        abandoned_count--;
+        tokenkeep_derivation_job_end(job);
+    }
+}
+
+/* Waits while too many abandoned jobs run. 0 or ETIMEDOUT. */
+static int wait_for_room(const struct limit *limit) {
+    pthread_mutex_lock(&mutex);
+    free_finished();
+    while (abandoned_count >= MAXIMUM_ABANDONED && !is_over(limit)) {
+        wait_for_a_finish(limit);
+        free_finished();
+    }
+    int error = abandoned_count < MAXIMUM_ABANDONED && !is_over(limit) ? 0 : ETIMEDOUT;
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+/* Whether the job finishes in time. If not, it is abandoned. */
+static int finishes(struct derivation_job *job, const struct limit *limit) {
+    pthread_mutex_lock(&mutex);
+    while (!job->is_finished && !is_over(limit))
+        wait_for_a_finish(limit);
+    int is_finished = job->is_finished;
+    if (!is_finished) {
+        job->is_abandoned = 1;
+        job->next = abandoned;
+        abandoned = job;
+        abandoned_count++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return is_finished;
+}
+
+int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms,
+                     tokenkeep_is_cancelled is_cancelled, const void *data, void *derived) {
+    const struct limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
+    struct derivation_job *job = NULL;
+    if (derivation->password_length > TOKENKEEP_LONGEST_PASSWORD ||
+        derivation->salt_length > TOKENKEEP_LONGEST_SALT)
+        return EINVAL;
+    pthread_once(&once, register_handlers);
+    int error = wait_for_room(&limit);
+    if (error == 0)
+        error = tokenkeep_derivation_job_start(derivation, note_finish, &job);
+    if (error != 0)
+        return error;
+    if (!finishes(job, &limit))
+        return ETIMEDOUT;
+    error = job->error;
+    if (error == 0)
+        tokenkeep_copy_bytewise(derived, job->memory.secrets->derived, TOKENKEEP_DERIVED_LENGTH);
+    tokenkeep_derivation_job_end(job);
+    return error;
+}
+
+int tokenkeep_abandoned_derivations(void) {
+    pthread_once(&once, register_handlers);
+    pthread_mutex_lock(&mutex);
+    free_finished();
+    int count = abandoned_count;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}

@@ -1,0 +1,57 @@
+import SystemPackage
+import TokenKeepCore
+
+/// A place in an open file from which bytes are read in order. It keeps as many as were last asked for.
+struct ExportCursor {
+    /// One system call reads at least so many bytes, and so several frames.
+    private static let chunk = 1 << 16
+
+    private let file: OwnedDescriptor
+    /// The place in the file of the byte behind those that were read.
+    private var offset: Int64
+    private var bytes: [UInt8] = []
+    private var used = 0
+
+    init(_ file: OwnedDescriptor, at offset: Int = 0) {
+        self.file = file
+        self.offset = Int64(offset)
+    }
+
+    /// Lends the next `count` bytes to `body`.
+    ///
+    /// - Parameter mayBeShort: whether `body` gets fewer if the file ends before.
+    mutating func lend<Result>(
+        _ count: Int, _ path: String, mayBeShort: Bool = false,
+        _ body: (UnsafeRawBufferPointer) throws(FormatFault) -> Result
+    ) throws(FormatFault) -> Result {
+        try fill(count, path)
+        let present = min(count, bytes.count - used)
+        guard mayBeShort || present == count else { throw .malformed("it ends within a frame") }
+        let start = used
+        used += present
+        return try bytes.lent { bytes throws(FormatFault) in
+            try body(UnsafeRawBufferPointer(rebasing: bytes[start..<start + present]))
+        }
+    }
+
+    /// Whether the file has no more bytes.
+    mutating func isAtEnd(_ path: String) throws(FormatFault) -> Bool {
+        try fill(1, path)
+        return bytes.count == used
+    }
+
+    /// Reads on until `count` bytes are there, or the file ends.
+    private mutating func fill(_ count: Int, _ path: String) throws(FormatFault) {
+        guard bytes.count - used < count else { return }
+        bytes.removeFirst(used)
+        used = 0
+        do throws(Errno) {
+            let more = try SystemCall.bytes(
+                of: file, from: offset, atMost: max(count - bytes.count, ExportCursor.chunk))
+            offset += Int64(more.count)
+            bytes += more
+        } catch {
+            throw .resources(TokenKeepError(.io, "cannot read \(path): \(error)"))
+        }
+    }
+}

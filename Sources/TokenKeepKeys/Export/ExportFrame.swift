@@ -1,0 +1,36 @@
+/// A frame of an export: a length, a kind and a box (docs/format.md, section 7).
+struct ExportFrame {
+    /// What a frame holds.
+    enum Kind: UInt8 {
+        case item = 1
+        case end = 2
+    }
+
+    /// The length of a frame before its box.
+    static let prefixLength = 5
+    /// The longest box: an item with the longest metadata and the longest secret.
+    static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
+
+    let kind: Kind
+    let boxLength: Int
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> ExportFrame {
+        var reader = ByteReader(bytes)
+        let length = Int(try reader.integer(UInt32.self, "length of a frame"))
+        guard length <= maximumBox else { throw .malformed("a frame is too long") }
+        guard let kind = Kind(rawValue: try reader.integer(UInt8.self, "kind of a frame")) else {
+            throw .malformed("a frame is of an unknown kind")
+        }
+        return ExportFrame(kind: kind, boxLength: length)
+    }
+
+    /// The additional data of a box: they bind the frame to its file and place.
+    static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
+        var writer = ByteWriter(capacity: 112)
+        writer.append("TKexport".utf8)
+        writer.append(head)
+        writer.append(integer: index)
+        writer.append(integer: kind.rawValue)
+        return writer.bytes
+    }
+}

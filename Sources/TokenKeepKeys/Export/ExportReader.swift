@@ -1,0 +1,106 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// Reads an export with one frame in memory, as often as asked, from one open file.
+///
+/// Each reading verifies the whole file anew: another program may change it meanwhile.
+package struct ExportReader {
+    private let path: String
+    private let file: OwnedDescriptor
+    private let head: ExportHead
+    private let key: SecretBytes
+
+    /// Opens an export and derives its key.
+    ///
+    /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` if the file has no head of an export,
+    ///   ``Status/unsupported`` if a later version wrote it, ``Status/notFound`` if there is none, and the errors of
+    ///   ``PasswordDerivation``.
+    package init(_ path: String, passphrase: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
+        try PasswordDerivation.check(passphrase)
+        self.path = path
+        file = try ExportReader.open(path)
+        var cursor = ExportCursor(file)
+        do throws(FormatFault) {
+            head = try cursor.lend(ExportHead.length, path, mayBeShort: true) { bytes throws(FormatFault) in
+                try ExportHead(parsing: bytes)
+            }
+        } catch {
+            throw ExportReader.failure(error, path)
+        }
+        let derived = try PasswordDerivation.key(of: passphrase, by: head.derivation, call)
+        guard HeaderMAC.areEqual(derived.commitment, head.commitment) else {
+            throw TokenKeepError(.denied, "the passphrase is wrong")
+        }
+        key = derived.wrapping
+    }
+
+    /// Calls `body` with the plaintext of each item, in order.
+    ///
+    /// - Parameter body: runs before the rest of the file is verified. Before anything of an export is used, all of it
+    ///   must have been read once to its end.
+    /// - Returns: the number of items.
+    /// - Throws: ``Status/corrupt`` if anything of the file is not as it was written, ``Status/timedOut``,
+    ///   ``Status/cancelled``, and the errors of `body`.
+    @discardableResult
+    package func forEachItem(
+        _ call: CallContext, _ body: (SecretBytes) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> UInt64 {
+        var cursor = ExportCursor(file, at: ExportHead.length)
+        var count: UInt64 = 0
+        while let plaintext = try next(&cursor, index: count) {
+            guard !call.deadline.hasPassed else {
+                throw call.deadline.failure(
+                    "the deadline passed after \(count) items of \(path)", hint: "allow more time")
+            }
+            try body(plaintext)
+            count += 1
+        }
+        return count
+    }
+
+    /// The next item; nil at the end of the file.
+    private func next(_ cursor: inout ExportCursor, index: UInt64) throws(TokenKeepError) -> SecretBytes? {
+        do throws(FormatFault) {
+            let frame = try cursor.lend(ExportFrame.prefixLength, path) { bytes throws(FormatFault) in
+                try ExportFrame.parse(bytes)
+            }
+            let data = ExportFrame.additionalData(head: head.bytes, index: index, frame.kind)
+            let plaintext = try cursor.lend(frame.boxLength, path) { box throws(FormatFault) in
+                try AuthenticatedBox.open(box, key: key, data: data, "frame \(index + 1)")
+            }
+            guard frame.kind == .end else { return plaintext }
+            try plaintext.lent { bytes throws(FormatFault) in try ExportReader.checkEnd(bytes, index) }
+            guard try cursor.isAtEnd(path) else { throw .malformed("bytes stand behind its end") }
+            return nil
+        } catch {
+            throw ExportReader.failure(error, path)
+        }
+    }
+
+    private static func checkEnd(_ bytes: UnsafeRawBufferPointer, _ count: UInt64) throws(FormatFault) {
+        var reader = ByteReader(bytes)
+        guard try reader.integer(UInt64.self, "number of items") == count else { throw .malformed("items are missing") }
+        try reader.end()
+    }
+
+    private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {
+        do throws(Errno) {
+            // O_NONBLOCK: opening a pipe must not wait for its writer.
+            guard let file = try SystemCall.openFollowing(path, O_RDONLY | O_NONBLOCK) else {
+                throw Errno.noSuchFileOrDirectory
+            }
+            guard try SystemCall.status(of: file).isRegularFile else { throw Errno.invalidArgument }
+            return file
+        } catch {
+            let status: Status = error == .noSuchFileOrDirectory ? .notFound : .io
+            throw TokenKeepError(status, "cannot read \(path): \(error)")
+        }
+    }
+
+    /// A fault of the file as a caller of the store sees it.
+    package static func failure(_ fault: FormatFault, _ path: String) -> TokenKeepError {
+        guard case .malformed(let reason) = fault else { return fault.error(in: path) }
+        return TokenKeepError(.corrupt, "\(path) is no export or is damaged: \(reason)")
+    }
+}
