@@ -42,7 +42,7 @@ import Testing
         _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (broken: String, log: [String])? {
         // Each history sees a vault of its own items, by which the service was never used.
-        try? FileManager.default.removeItem(atPath: directory.path + "/vault/used")
+        try? FileManager.default.removeItem(atPath: directory.path + "/vault/current/used")
         do {
             let name = "\(UUID())"
             let player = try HistoryPlayer(world, vaultPath: directory.path + "/vault", serviceName: name)

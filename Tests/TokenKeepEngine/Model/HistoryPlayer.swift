@@ -27,7 +27,7 @@ enum HistoryWorld: CaseIterable {
 /// Plays one history with stores on one vault, and compares every answer with the model.
 final class HistoryPlayer: @unchecked Sendable {
     private let vaultPath: String
-    private let vault: Vault
+    private let records: Records
     private let serviceName: String
     private let kind: HistoryWorld
     private let world = ScriptedService()
@@ -47,7 +47,7 @@ final class HistoryPlayer: @unchecked Sendable {
         world.reportsModificationTime = kind != .undated
         self.vaultPath = vaultPath
         self.serviceName = serviceName
-        vault = Vault(arena: SecretArena(), path: vaultPath)
+        records = Records(at: vaultPath)
         versions = Array(repeating: [], count: HistoryStep.accounts)
         for store in 0..<HistoryStep.stores { stores.append(try open(store)) }
     }
@@ -275,8 +275,8 @@ final class HistoryPlayer: @unchecked Sendable {
             try require(values.count < 2, step, "both services have it in the end: \(values)")
             let value = values.first
             try require(items[account].possible == [value], step, "the service has \(value ?? "nothing") in the end")
-            let record = try vault.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
-            try require(record == nil, step, "a record is left: \(record.map { "\($0.state) \($0.debts)" } ?? "")")
+            let record = try records.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
+            try require(record == nil, step, "a record is left: \(record.map { "\($0.state) \($0.pending)" } ?? "")")
         }
         try list(HistoryStep(action: .list, store: 0, account: 0))
     }
@@ -288,7 +288,7 @@ final class HistoryPlayer: @unchecked Sendable {
     /// Since when the record that governs the item owes something; nil where none does.
     private func governing(_ account: Int) throws -> UnixTime? {
         let call = CallContext(deadline: Deadline(milliseconds: 5000))
-        return try vault.record(of: name(account), call)?.debts.map(\.since).max()
+        return try records.record(of: name(account), call)?.pending.map(\.since).max()
     }
 
     private func isCalm(_ step: HistoryStep) -> Bool {
@@ -301,7 +301,7 @@ final class HistoryPlayer: @unchecked Sendable {
     private func isSeen(_ step: HistoryStep) throws -> Bool {
         guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
-        return try vault.hasUsed("secret-service", machine: .current)
+        return try records.hasUsed("secret-service")
     }
 
     private func isOutage(_ status: Status) -> Bool {
