@@ -23,6 +23,8 @@ package struct KeyRing: Sendable {
 
     package var vaultID: [UInt8] { header.vaultID }
     package var era: UInt64 { header.era }
+    /// The keys that are open in this ring; resident keys aside.
+    package var openKeys: [OpenKey] { opened }
 
     private init(
         header: Header, nameKey: OpenKey, journalKey: OpenKey, residentKeys: ClassKeyStore
