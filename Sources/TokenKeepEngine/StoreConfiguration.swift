@@ -1,4 +1,5 @@
 public import TokenKeepCore
+package import TokenKeepKeys
 
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -25,6 +26,10 @@ public struct StoreConfiguration: Sendable {
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Tells since when something is owed: a test's own clock, or the wall clock.
     package var clock: @Sendable () -> UnixTime = { .now }
+    /// Keeps the keys of an unlocked vault instead of the kernel, for tests.
+    package var residentKeys: ClassKeyStore?
+    /// The costs of new passwords, lower for tests.
+    package var passwordCosts = PasswordCosts.standard
     /// Where the files of stacks are.
     package var stackDirectories = StackDirectories.standard
     /// The file of a stack, checked like one in the directories; nil for one by name.

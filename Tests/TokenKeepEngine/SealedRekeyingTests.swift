@@ -209,6 +209,17 @@ import TokenKeepCore
         #expect(try world.plain() == "one" && !world.hasRetiringKeys() && world.sealed("bob") == "")
     }
 
+    /// The keyfile's slot has the old keys meanwhile.
+    @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
+        world.stopService()
+        #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try world.setPassword() }
+        try world.keyring.restart()
+        #expect(try world.load() == "one" && world.hasRetiringKeys())
+        #expect(try world.store.unlock(world.password).problem == nil)
+        #expect(try !world.hasRetiringKeys() && world.load() == "one" && world.sealed() != "")
+    }
+
     @Test func itemsThatAskAtEachUseFollowToo() throws {
         let password = world.password
         try world.save("each use", account: "eve", flags: .userPresence, in: world.open { _ in password })

@@ -113,7 +113,7 @@ extension Store {
     private func passwordOpener(
         _ password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> EraKeys.Opener {
-        let derivation = PasswordDerivation.new()
+        let derivation = PasswordDerivation.new(records.opener.costs)
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
