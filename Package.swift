@@ -110,8 +110,7 @@ let package = Package(
             dependencies: ["TokenKeepEngine", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepEngine", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepKeys", "TokenKeepRecords", "TestSupport"],
-            path: "Tests/TokenKeep",
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TestSupport"], path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

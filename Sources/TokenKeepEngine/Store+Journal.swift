@@ -27,10 +27,8 @@ extension Store {
 
     /// Without a password nobody unlocks: items that modules hold under the keys of an earlier password are sealed anew here.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
-        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
-            return
-        }
-        _ = try resealing.run(UnlockedVault(vault: vault, keys: vault.keys.opened), call, progress: nil)
+        guard let vault = try withoutPassword() else { return }
+        _ = try resealing.run(vault, call, progress: nil)
     }
 
     /// What the journal owes, on this machine and on others.

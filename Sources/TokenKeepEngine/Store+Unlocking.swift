@@ -34,7 +34,8 @@ extension Store {
         _ password: SecretBytes, until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
-        let unlocked = try unlockVault(password, call)
+        let unlocked: UnlockedVault
+        if let opened = try withoutPassword() { unlocked = opened } else { unlocked = try unlockVault(password, call) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
         try? records.opener.removeRubbish(of: unlocked.vault)
         guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }
@@ -44,6 +45,15 @@ extension Store {
             outcome.problem = error
         }
         return outcome
+    }
+
+    /// A vault whose password was removed while modules held items under its keys: the keyfile opens those keys.
+    func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
+        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
+            return nil
+        }
+        try records.testify(vault)
+        return UnlockedVault(vault: vault, keys: vault.keys.opened)
     }
 
     private func unlockVault(_ password: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> UnlockedVault {

@@ -34,8 +34,10 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         prompt = configuration.prompt
-        let residentKeys = configuration.residentKeys ?? ClassKeyStore()
-        records = Records(VaultOpener(path: configuration.vaultPath, residentKeys: residentKeys))
+        records = Records(
+            VaultOpener(
+                path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
+                costs: configuration.passwordCosts))
         let factory = ModuleFactory(
             records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
             busAddress: configuration.busAddress, standIns: configuration.standIns,

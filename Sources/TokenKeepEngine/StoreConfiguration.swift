@@ -28,6 +28,8 @@ public struct StoreConfiguration: Sendable {
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Tells since when something is owed: a test's own clock, or the wall clock.
     package var clock: @Sendable () -> UnixTime = { .now }
+    /// The costs of new passwords, lower for tests.
+    package var passwordCosts = PasswordCosts.standard
     /// Where the files of stacks are.
     package var stackDirectories = StackDirectories.standard
     /// The file of a stack, checked like one in the directories; nil for one by name.

@@ -43,12 +43,15 @@ package final class VaultOpener: Sendable {
     }
 
     package let residentKeys: ClassKeyStore
+    /// The costs of the slots that are made for new passwords.
+    package let costs: PasswordCosts
     private let knownPath: Guarded<String?>
     private let kept = Guarded<Kept?>(nil)
 
     /// Opens the vault at a path, or the user's for nil. Touches nothing yet.
-    package init(path: String? = nil, residentKeys: ClassKeyStore) {
+    package init(path: String? = nil, residentKeys: ClassKeyStore, costs: PasswordCosts = .standard) {
         knownPath = Guarded(path)
+        self.costs = costs
         self.residentKeys = residentKeys
     }
 

@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
 import TokenKeep
-import TokenKeepKeys
-import TokenKeepRecords
+import TokenKeepEngine
 
 @Suite struct TokenStoreLevelsTests {
     private let directory = TemporaryDirectory()
@@ -14,8 +13,9 @@ import TokenKeepRecords
     }
 
     private func setPassword() throws {
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
-        _ = try vault.setPassword(SecretBytes("horse"), CallContext(deadline: Deadline(milliseconds: 30_000)))
+        var configuration = StoreConfiguration(stackText: "any required vault")
+        configuration.vaultPath = directory.path + "/vault"
+        _ = try Store(configuration).setPassword(SecretBytes("horse"))
     }
 
     @Test func unlocksAndLocks() async throws {

@@ -58,7 +58,7 @@ import TokenKeepCore
         try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
             .clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 0)
-        #expect(try open().owed().entries.count == 1)
+        #expect(try open().pendingReport().entries.count == 1)
     }
 
     @Test func nobodyAsksTheSameTwiceAtOnce() throws {
@@ -71,7 +71,7 @@ import TokenKeepCore
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)
         #expect(world.items.isEmpty)
-        #expect(try open().owed().entries.isEmpty)
+        #expect(try open().pendingReport().entries.isEmpty)
     }
 }
 

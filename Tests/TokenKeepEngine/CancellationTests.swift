@@ -146,7 +146,7 @@ import TokenKeepRecords
         try save(open(nil, stack: "any required vault"), "x", "other")
         let bus = try PrivateBus()
         let fake = #filePath.replacingOccurrences(
-            of: "TokenKeepStack/CancellationTests.swift", with: "TokenKeepSecretService/Fakes/secret_service.py")
+            of: "TokenKeepEngine/CancellationTests.swift", with: "TokenKeepSecretService/Fakes/secret_service.py")
         let service = try ChildProcess(
             "/usr/bin/python3", [fake, #"{"locked": true, "prompt": "never"}"#], environment: bus.environment)
         #expect(try service.firstLine() == "ready")
@@ -168,7 +168,7 @@ import TokenKeepRecords
         #expect(ContinuousClock.now - start < .milliseconds(500))
         #expect(outcome.withLock { $0 } == (operation == "clear" ? .ok : .cancelled))
         try wait { isTold("Dismiss", bus) }
-        #expect(vault.names(in: "vault/records").count == (operation == "clear" ? 2 : 1))
+        #expect(vault.names(in: "vault/current/records").count == (operation == "clear" ? 2 : 1))
     }
 
     /// Whether the fake was told this since it was asked last.

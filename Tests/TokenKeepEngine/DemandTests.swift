@@ -16,9 +16,7 @@ import TokenKeepRecords
     init() throws {
         password = try SecretBytes("horse")
         store = try world.store(vaultPath: directory.path + "/vault", isConnected: true)
-        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.setPassword(password, call)
-        }
+        _ = try store.setPassword(password)
     }
 
     /// Its keys must not stay in the kernel: a user may have 200.

@@ -17,9 +17,7 @@ import TokenKeepRecords
         password = try SecretBytes("horse")
         store = try HiddenChangeTests.open(directory)
         for account in ["ann", "bob", "carl", "dora"] { try store.put("1", account) }
-        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.setPassword(password, call)
-        }
+        _ = try store.setPassword(password)
     }
 
     /// Its keys must not stay in the kernel: a user may have 200.
@@ -63,22 +61,16 @@ import TokenKeepRecords
     }
 
     @Test func whoeverOpensTheVaultWakesAWatch() throws {
-        let code = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.createRecoveryCode(password: password, call)
-        }
+        let code = try store.createRecoveryCode(password: password)
         try store.lock()
         let recovering = try watch()
         let other = try SecretBytes("donkey")
-        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.recover(code: code, newPassword: other, call)
-        }
+        _ = try store.recover(code: code, newPassword: other)
         #expect(recovering.becomesReadable)
         #expect(try recovering.all() == [.listAgain])
         try store.lock()
         let removing = try watch()
-        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.removePassword(other, isDestroying: false, call)
-        }
+        _ = try store.removePassword(other, isDestroying: false)
         #expect(removing.becomesReadable)
         #expect(try removing.all() == [.listAgain])
     }
@@ -87,11 +79,9 @@ import TokenKeepRecords
         let watch = try watch()
         #expect(watch.problem == nil)
         let other = try SecretBytes("donkey")
-        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.changePassword(from: password, to: other, isCompromised: true, call)
-            _ = try vault.removePassword(other, isDestroying: false, call)
-            _ = try vault.setPassword(password, call)
-        }
+        _ = try store.changePassword(from: password, to: other, isCompromised: true)
+        _ = try store.removePassword(other, isDestroying: false)
+        _ = try store.setPassword(password)
         try store.unlock(password)
         #expect(try watch.all() == [])
     }

@@ -54,7 +54,7 @@ import TokenKeepRecords
     }
 
     private func record(_ account: String = "ann") throws -> JournalRecord? {
-        try Vault(arena: SecretArena(), path: vault.path + "/vault").record(
+        try Records(at: vault.path + "/vault").record(
             of: ItemName(service: "example.com", account: account), call)
     }
 
@@ -70,7 +70,7 @@ import TokenKeepRecords
         #expect(outcome.module == "secret-service")
         #expect(outcome.pendingModules.isEmpty)
         #expect(try lookUp() == "token-1")
-        #expect(vault.names(in: "vault/records").isEmpty)
+        #expect(vault.names(in: "vault/current/records").isEmpty)
         let item = try store.load(service: "example.com", account: "ann")
         #expect(item.details.module == "secret-service")
         #expect(item.details.version == outcome.version)
@@ -118,7 +118,7 @@ import TokenKeepRecords
     @Test func aLaterChangeByAnotherProgramStays() throws {
         try save(open(), "old")
         try save(open(isConnected: false), "ours")
-        let since = try #require(try record()?.debts.first?.since)
+        let since = try #require(try record()?.pending.first?.since)
         while UnixTime.now <= since {}  // the service's times are whole seconds
         _ = try keyring.bus.secretTool(
             "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",

@@ -53,12 +53,12 @@ import TokenKeepRecords
 
     private var record: JournalRecord? {
         get throws {
-            try Vault(arena: SecretArena(), path: directory.path + "/vault").record(
+            try Records(at: directory.path + "/vault").record(
                 of: name(), CallContext(deadline: Deadline(milliseconds: 1000)))
         }
     }
 
-    private var sent: [String] { directory.names(in: "vault/sent") }
+    private var sent: [String] { directory.names(in: "vault/current/sent") }
 
     // MARK: Cancelled
 
@@ -127,12 +127,9 @@ import TokenKeepRecords
 
     /// As if a process were killed when its value was sent and nothing was recorded.
     private func killedWhileSending(_ secret: String) throws {
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
-        let (name, secret) = (try name(), try SecretBytes(secret))
-        try vault.change(name, CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
-            vault.noteSending(keys.fingerprint(of: secret), of: name, to: "secret-service")
-            return (.keep, ())
-        }
+        let item = try Records(at: directory.path + "/vault")
+            .begin(name(), CallContext(deadline: Deadline(milliseconds: 1000)))
+        item.noteSending(item.keys.fingerprint(of: try SecretBytes(secret)), to: "secret-service")
         world.become(.hung)
     }
 
@@ -197,9 +194,9 @@ import TokenKeepRecords
         try save(open(), "old")
         try killedWhileSending("late")
         world.become(.up)
-        let file = directory.path + "/vault/sent/" + (try #require(sent.first))
+        let file = directory.path + "/vault/current/sent/" + (try #require(sent.first))
         for rubbish in [[], [1], Array(repeating: 0, count: 15), Array(repeating: 7, count: 10_000)] as [[UInt8]] {
-            directory.write(rubbish, to: "vault/sent/" + (try #require(sent.first)))
+            directory.write(rubbish, to: "vault/current/sent/" + (try #require(sent.first)))
             chmod(file, 0o600)
             #expect(try load(open()) == "old")
             try save(open(isConnected: false), "new")
@@ -251,7 +248,7 @@ import TokenKeepRecords
         try save(open(isConnected: false), "new")
         world.fault = (.hangsBefore, 1)  // it is looked at, and not written
         #expect(try load(open()) == "new")
-        #expect(try record?.debts.first?.base != nil)
+        #expect(try record?.pending.first?.base != nil)
         world.become(.down)  // what hung is lost
         secondsPass(-1000)
         try save(open(isConnected: false), "newer")
@@ -299,14 +296,10 @@ import TokenKeepRecords
         secondsPass(-1000)
         world.become(.down)
         try save(store, "v3")
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
-        let secret = try SecretBytes("v2")
-        let fingerprint = try vault.change(name(), CallContext(deadline: Deadline(milliseconds: 1000))) { _, keys in
-            (.keep, keys.fingerprint(of: secret))
-        }
-        let owed = try #require(try record)
-        #expect(owed.debts.map(\.base) == [fingerprint])
-        #expect(owed.details?.accessLevel == .whenUnlocked)
+        let fingerprint = try Records(at: directory.path + "/vault").fingerprint(of: SecretBytes("v2"))
+        let record = try #require(try record)
+        #expect(record.pending.map(\.base) == [fingerprint])
+        #expect(record.details?.accessLevel == .whenUnlocked)
         world.become(.up)
         #expect(try load(open()) == "v3")
         #expect(stored == "v3")
@@ -350,7 +343,7 @@ import TokenKeepRecords
 
     /// Nothing can be owed to the second place: it is cleared though the call was cancelled when the first had lost the item.
     @Test(arguments: [true, false]) func aClearThatWasCancelledHalfwayIsDoneWhole(hasVault: Bool) throws {
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let records = Records(at: directory.path + "/vault")
         if hasVault { try save(open(stack: "any required vault"), "other") }
         let name = try ItemName(service: "example.com", account: "two")
         let cancellation = Cancellation()
@@ -364,7 +357,7 @@ import TokenKeepRecords
             return module
         }
         let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
-        let reconciler = try #require(Reconciler(dispatcher, vault: vault))
+        let reconciler = try #require(Reconciler(dispatcher, records: records))
         #expect(try reconciler.clear(name, ifVersion: nil, call))
         #expect(modules.map { $0.isCleared.withLock { $0 } } == [true, true])
     }

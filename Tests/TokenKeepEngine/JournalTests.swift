@@ -82,17 +82,15 @@ import TokenKeepRecords
     }
 
     private func forgetWhatIsInFlight() throws {
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
-        try vault.change(name(), CallContext(deadline: Deadline(milliseconds: 1000))) {
-            entry, _ throws(TokenKeepError) in
-            guard let record = entry.record, let item = try record.item() else { return (.keep, ()) }
-            let debts = record.debts.map { debt in
-                var debt = debt
-                debt.inFlight = []
-                return debt
-            }
-            return (.value(.owed, details: item.details, secret: item.secret, debts: debts), ())
+        let records = Records(at: directory.path + "/vault")
+        var transaction = try records.begin(name(), CallContext(deadline: Deadline(milliseconds: 1000)))
+        guard let record = transaction.entry.record, let item = try record.item() else { return }
+        let pending = record.pending.map { part in
+            var part = part
+            part.inFlight = []
+            return part
         }
+        try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: pending))
     }
 
     /// The service is listed before the item comes there, and the vault after it left.
@@ -198,9 +196,9 @@ import TokenKeepRecords
         var recorded: [String?] = []
         world.interlude = (
             {
-                let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+                let records = Records(at: directory.path + "/vault")
                 let call = CallContext(deadline: Deadline(milliseconds: 1000))
-                let record = (try? name()).flatMap { name in (try? vault.record(of: name, call)) ?? nil }
+                let record = (try? name()).flatMap { name in (try? records.record(of: name, call)) ?? nil }
                 recorded.append(((try? record?.item()) ?? nil)?.secret.utf8String)
             }, 4  // between the look at what is there and the write
         )
@@ -209,7 +207,7 @@ import TokenKeepRecords
         #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
         #expect(try store.load(service: "example.com", account: "ann").details.version == outcome.version)
         #expect(stored == "new")
-        #expect(try store.owed().entries.isEmpty)
+        #expect(try store.pendingReport().entries.isEmpty)
     }
 
     @Test(arguments: ScriptedService.Fault.allCases)

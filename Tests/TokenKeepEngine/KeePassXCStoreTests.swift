@@ -41,7 +41,7 @@ struct KeePassXCStoreTests {
         try keePassXC.bus.secretTool("lookup", "service", "example.com", "username", "ann").output
     }
 
-    private func owed() throws -> Int { try open().owed().entries.count }
+    private func owed() throws -> Int { try open().pendingReport().entries.count }
 
     @Test(arguments: ["clear", "sync", "save"]) func anOwedClearIsSettledWhereTheUserMayBeAsked(by call: String) throws
     {
@@ -98,16 +98,12 @@ struct KeePassXCStoreTests {
         let store = try open()
         let name = try ItemName(service: "example.com", account: "ann")
         let (old, new) = (try SecretBytes("horse"), try SecretBytes("battery"))
-        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.setPassword(old, call)
-            _ = try store.save(SaveRequest(name: name, secret: SecretBytes("token"), accessLevel: .whenUnlocked))
-            _ = try vault.changePassword(from: old, to: new, isCompromised: true, call)
-        }
+        _ = try store.setPassword(old)
+        _ = try store.save(SaveRequest(name: name, secret: SecretBytes("token"), accessLevel: .whenUnlocked))
+        _ = try store.changePassword(from: old, to: new, isCompromised: true)
         #expect(try load(store) == "token" && inService() == "")
-        try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.removePassword(new, isDestroying: false, call)
-            _ = try vault.setPassword(old, call)
-        }
+        _ = try store.removePassword(new, isDestroying: false)
+        _ = try store.setPassword(old)
         #expect(try load(store) == "token")
         let asking = try open(isInteractive: true)
         #expect(try asking.sync().left == 0)

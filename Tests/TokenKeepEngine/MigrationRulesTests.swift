@@ -85,18 +85,18 @@ extension Optional {
     private let one = ScriptedPlace("one")
     private let two = ScriptedPlace("two")
     private let three = ScriptedPlace("three")
-    private let vault: Vault
+    private let records: Records
     private let name: ItemName
 
     init() throws {
-        vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        records = Records(at: directory.path + "/vault")
         name = try ItemName(service: "s", account: "a")
     }
 
     private func reconciler(
         _ stack: String = "any sufficient one\nany sufficient two\nany required vault"
     ) throws -> Reconciler {
-        let modules: [any Module] = [one, two, three, VaultModule(vault: vault)]
+        let modules: [any Module] = [one, two, three, VaultModule(records)]
         let programs = try StackPrograms(Stack(text: stack, source: "test", directories: .none).entries) {
             line throws(TokenKeepError) in
             guard let module = modules.first(where: { $0.name == line.module }) else {
@@ -105,7 +105,7 @@ extension Optional {
             return module
         }
         let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
-        return try #require(Reconciler(dispatcher, vault: vault))
+        return try #require(Reconciler(dispatcher, records: records))
     }
 
     private func move(_ source: String, _ target: String) throws -> MigrationOutcome {
@@ -128,30 +128,30 @@ extension Optional {
         #expect(two.calls.contains("save") && two.calls.last == "load")
         #expect(secret(in: one) == nil)
         #expect(secret(in: two) == "token")
-        #expect(try vault.record(of: name, call) == nil)
+        #expect(try records.record(of: name, call) == nil)
     }
 
     /// The garbage goes from where a load would find it, and the item stays.
     @Test(arguments: ["one", "vault"])
     func whatDoesNotReadBackIsNotMoved(source: String) throws {
-        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        let first: any Module = source == "vault" ? VaultModule(records) : one
         _ = try first.save(request("token"), call)
         two.faults.withLock { $0.garbles = true }
         #expect(try move(source, "two").worst?.status == .corrupt)
         #expect(try seen() == "token")
         #expect(secret(in: first) == "token")
         #expect(secret(in: two) == nil)
-        #expect(try vault.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+        #expect(try records.record(of: name, call)?.state == (source == "vault" ? .home : nil))
         two.faults.withLock { $0.garbles = false }
         #expect(try move(source, "two").moved == 1)
         #expect(secret(in: one) == nil && secret(in: two) == "token")
-        #expect(try vault.record(of: name, call) == nil)
+        #expect(try records.record(of: name, call) == nil)
     }
 
     /// What has the item's secret loses nothing, whatever else it keeps of it; nor does the item leave the source.
     @Test(arguments: ["one", "vault"], [true, false])
     func whatReadsBackWithOtherMetadataIsNotMovedNorDeleted(source: String, wasThere: Bool) throws {
-        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        let first: any Module = source == "vault" ? VaultModule(records) : one
         _ = try first.save(request("token"), call)
         if wasThere { _ = try two.save(request("token"), call) }
         two.faults.withLock { $0.relabels = true }
@@ -160,8 +160,8 @@ extension Optional {
             #expect(!two.calls.contains("clear"))
             #expect(secret(in: first) == "token")
             #expect(secret(in: two) == "token")
-            #expect(try vault.record(of: name, call)?.state == (source == "vault" ? .home : nil))
-            #expect(try vault.record(of: name, call)?.debts.isEmpty ?? true)
+            #expect(try records.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+            #expect(try records.record(of: name, call)?.pending.isEmpty ?? true)
         }
         two.faults.withLock { $0.relabels = false }
         #expect(try move(source, "two").moved == 1)
@@ -172,7 +172,7 @@ extension Optional {
     @Test(arguments: [("one", "two"), ("one", "vault"), ("vault", "two")], [StackLine.Operation.save, .clear, .load])
     func aFailureAtAnyStepLosesNothing(way: (String, String), operation: StackLine.Operation) throws {
         let (source, target) = way
-        let first: any Module = source == "vault" ? VaultModule(vault: vault) : one
+        let first: any Module = source == "vault" ? VaultModule(records) : one
         _ = try first.save(request("token"), call)
         for place in [one, two] { place.faults.withLock { $0.failing = [operation] } }
         // The vault does not fail, and nothing is removed from another place when it is the source.
@@ -186,7 +186,7 @@ extension Optional {
         #expect(try seen() == "token")
         #expect(secret(in: one) == nil)
         #expect(secret(in: two) == (target == "two" ? "token" : nil))
-        #expect(try vault.record(of: name, call)?.state == (target == "vault" ? .home : nil))
+        #expect(try records.record(of: name, call)?.state == (target == "vault" ? .home : nil))
     }
 
     /// What another program saves in the source after it was read is newer than what is moved.
@@ -197,7 +197,7 @@ extension Optional {
         #expect(outcome.worst?.status == .conflict)
         #expect(secret(in: one) == "theirs")
         #expect(try seen() == "theirs")
-        #expect(try vault.record(of: name, call) == nil)
+        #expect(try records.record(of: name, call) == nil)
         #expect(try move("one", "vault").moved == 1)
         #expect(try seen() == "theirs")
     }
@@ -208,7 +208,7 @@ extension Optional {
         _ = try two.save(request("older"), call)
         #expect(try move("one", "vault").worst?.status == .conflict)
         #expect(try seen() == "token")
-        #expect(try vault.record(of: name, call) == nil)
+        #expect(try records.record(of: name, call) == nil)
     }
 
     /// What is to go to a third module is not the source's.
@@ -220,6 +220,6 @@ extension Optional {
             namespace: "", service: nil, isDryRun: false, call, eachItem: 10_000, progress: nil)
         #expect(outcome.moved == 0 && outcome.failures.isEmpty)
         #expect(secret(in: one) == nil)
-        #expect(try vault.record(of: name, call)?.debts.map(\.module) == ["three"])
+        #expect(try records.record(of: name, call)?.pending.map(\.module) == ["three"])
     }
 }

@@ -41,8 +41,8 @@ import Testing
     private func play(
         _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (broken: String, log: [String])? {
-        // Each history sees a vault of its own items, by which the service was never used.
-        try? FileManager.default.removeItem(atPath: directory.path + "/vault/used")
+        // Each history has a vault of its own.
+        try? FileManager.default.removeItem(atPath: directory.path + "/vault")
         do {
             let name = "\(UUID())"
             let player = try HistoryPlayer(world, vaultPath: directory.path + "/vault", serviceName: name)

@@ -47,7 +47,7 @@ import TokenKeepRecords
     }
 
     private func record(_ account: String = "ann", namespace: String = "") throws -> JournalRecord? {
-        try Vault(arena: SecretArena(), path: vault.path + "/vault").record(
+        try Records(at: vault.path + "/vault").record(
             of: ItemName(namespace: namespace, service: "example.com", account: account), call)
     }
 
@@ -76,8 +76,8 @@ import TokenKeepRecords
         #expect(try lookUp() == "a")
         #expect(try load(open(namespace: "two"), "cyd") == "b")
         #expect(try record("cyd", namespace: "two") == nil)
-        #expect(vault.names(in: "vault/owed").isEmpty)
-        #expect(vault.names(in: "vault/records").isEmpty)
+        #expect(vault.names(in: "vault/current/pending").isEmpty)
+        #expect(vault.names(in: "vault/current/records").isEmpty)
         #expect(try open().sync().drained == 0)
     }
 
@@ -107,8 +107,8 @@ import TokenKeepRecords
         try keyring.restart(unlocked: false)
         #expect(
             try trace { _ = try $0.sync() } == [
-                "save example.com (ann): secret-service: LOCKED, it is still owed the item",
-                "clear example.com (bob): secret-service: LOCKED, it is still owed the removal",
+                "save example.com (ann): secret-service: LOCKED, its write is still pending",
+                "clear example.com (bob): secret-service: LOCKED, its removal is still pending",
             ])
         try keyring.restart()
         let stored = try keyring.bus.secretTool(
@@ -116,8 +116,8 @@ import TokenKeepRecords
         try #require(stored.status == 0)
         #expect(
             try trace { _ = try $0.sync() } == [
-                "save example.com (ann): secret-service: CONFLICT, another program changed it since: theirs stays",
-                "clear example.com (bob): secret-service: OK, it was owed the removal",
+                "save example.com (ann): secret-service: CONFLICT, another program changed it since: that change stays",
+                "clear example.com (bob): secret-service: OK, its pending removal is applied",
             ])
     }
 
@@ -160,8 +160,8 @@ import TokenKeepRecords
     /// One damaged record is named and counted, and keeps nobody else from being settled.
     @Test func syncNamesWhatItCannotRead() throws {
         try save(open(isConnected: false), "x")
-        let damaged = try #require(vault.names(in: "vault/records").first)
-        vault.write([0], to: "vault/records/" + damaged)
+        let damaged = try #require(vault.names(in: "vault/current/records").first)
+        vault.write([0], to: "vault/current/records/" + damaged)
         try save(open(isConnected: false), "y", "bob")
         let outcome = try open().sync()
         #expect(outcome.drained == 1)
@@ -175,28 +175,28 @@ import TokenKeepRecords
         try save(open(stack: "any required vault"), "home", "home")
         try save(open(isConnected: false), "x")
         let home = try #require(
-            vault.names(in: "vault/records").first { !vault.names(in: "vault/owed").contains($0) })
-        vault.write([], to: "vault/owed/" + home)
-        vault.write([], to: "vault/owed/" + String(repeating: "0", count: 32))
+            vault.names(in: "vault/current/records").first { !vault.names(in: "vault/current/pending").contains($0) })
+        vault.write([], to: "vault/current/pending/" + home)
+        vault.write([], to: "vault/current/pending/" + String(repeating: "0", count: 32))
         #expect(try open(isConnected: false).sync().left == 1)
-        #expect(vault.names(in: "vault/owed").count == 1)
-        #expect(!vault.names(in: "vault/owed").contains(home))
+        #expect(vault.names(in: "vault/current/pending").count == 1)
+        #expect(!vault.names(in: "vault/current/pending").contains(home))
     }
 
     // MARK: what is owed
 
     @Test func theStatusSaysWhatIsOwed() throws {
-        #expect(try open().status().owed.entries.isEmpty)
+        #expect(try open().status().pending.entries.isEmpty)
         let before = UnixTime.now
         try save(open(), "old", "bob")
         try save(open(isConnected: false), "a")
         try open(isConnected: false).clear(service: "example.com", account: "bob")
-        let owed = try open().status().owed
-        #expect(owed.problem == nil)
-        #expect(owed.entries.map(\.item?.account) == ["ann", "bob"])
-        #expect(owed.entries.map(\.debt.kind) == [.put, .delete])
-        #expect(owed.entries.allSatisfy { $0.debt.module == "secret-service" && $0.isOfThisMachine })
-        #expect(owed.entries.allSatisfy { $0.debt.since >= before })
+        let pending = try open().status().pending
+        #expect(pending.problem == nil)
+        #expect(pending.entries.map(\.item?.account) == ["ann", "bob"])
+        #expect(pending.entries.map(\.isRemoval) == [false, true])
+        #expect(pending.entries.allSatisfy { $0.module == "secret-service" && $0.isOfThisMachine })
+        #expect(pending.entries.allSatisfy { $0.since >= before })
     }
 
     // MARK: forget
@@ -214,7 +214,7 @@ import TokenKeepRecords
         #expect(outcome.problem == nil)
         #expect(try record()?.state == .home)
         #expect(try record("bob") == nil)
-        #expect(vault.names(in: "vault/owed").isEmpty)
+        #expect(vault.names(in: "vault/current/pending").isEmpty)
         #expect(try load(offline) == "a")
         #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "nobody") }
         #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "bob") }
@@ -240,32 +240,32 @@ import TokenKeepRecords
         #expect(try load(open()) == "new")
     }
 
-    /// What is owed to the module on another machine, and to other modules here, stays owed.
-    @Test func forgettingAModuleLeavesTheDebtsOfOthers() throws {
+    /// Pending writes of the module on another machine, and of other modules here, stay.
+    @Test func forgettingAModuleLeavesThePendingWritesOfOthers() throws {
         try save(open(isConnected: false), "a")
-        let journal = Vault(arena: SecretArena(), path: vault.path + "/vault")
+        let journal = Records(at: vault.path + "/vault")
         let name = try ItemName(service: "example.com", account: "ann")
-        let others = [("secret-service", 7), ("elsewhere", MachineID.current.bytes[0])].map { module, byte in
-            PendingWrite(
-                module: module,
-                machine: module == "elsewhere" ? MachineID.current.bytes : [UInt8](repeating: byte, count: 16),
-                kind: .put, since: UnixTime(5))
+        let otherMachine = MachineID(bytes: [UInt8](repeating: 7, count: 16))
+        let others = [("secret-service", otherMachine), ("elsewhere", .current)].map { module, machine in
+            PendingWrite(module: module, machine: journal.hash(of: machine), kind: .write, since: UnixTime(5))
         }
         let owing = try #require(try record())
         let item = try #require(try owing.item())
-        try journal.change(name, call) { _, _ in
-            (.value(.owed, details: item.details, secret: item.secret, debts: owing.debts + others), ())
+        do {
+            var transaction = try journal.begin(name, call)
+            let pending = owing.pending + others
+            try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: pending))
         }
         #expect(try open().forget(module: "secret-service").kept == 1)
-        #expect(try record()?.debts == others)
-        #expect(try record()?.state == .owed)
-        #expect(vault.names(in: "vault/owed").count == 1)
-        try journal.markUsed("secret-service", machine: MachineID(bytes: others[0].machine), call)
+        #expect(try record()?.pending == others)
+        #expect(try record()?.state == .pending)
+        #expect(vault.names(in: "vault/current/pending").count == 1)
+        try Records(at: vault.path + "/vault", machine: otherMachine).markUsed("secret-service", call)
         let everywhere = try open().forget(module: "secret-service", onEveryMachine: true)
         #expect(everywhere.wasUsed)
         #expect(everywhere.kept == 1)
-        #expect(try record()?.debts == [others[1]])
-        #expect(vault.names(in: "vault/used").isEmpty)
+        #expect(try record()?.pending == [others[1]])
+        #expect(vault.names(in: "vault/current/used").isEmpty)
         #expect(try !open().forget(module: "secret-service", onEveryMachine: true).wasUsed)
     }
 }

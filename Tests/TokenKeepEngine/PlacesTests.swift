@@ -217,8 +217,8 @@ import TokenKeepRecords
         one.fails = [.save: .unavailable, .load: .unavailable]
         try save(open(lines[0], lines[1]), "first")
         one.fails = [:]
-        let record = try #require(directory.names(in: "vault/records").first)
-        mkdir(directory.path + "/vault/records/" + record + ".tmp", 0o700)
+        let record = try #require(directory.names(in: "vault/current/records").first)
+        mkdir(directory.path + "/vault/current/records/" + record + ".tmp", 0o700)
         #expect(throws: TokenKeepError.self) { try save(open(lines[0], lines[1]), "second") }
         #expect(one.value == nil)
         #expect(try load(open(lines[0], lines[1])) == "first")
@@ -236,7 +236,7 @@ import TokenKeepRecords
     /// Who cannot write his vault can sign out all the same.
     @Test func aClearReachesTheModulesWithoutAVault() throws {
         try save(open(), "old")
-        unlink(directory.path + "/vault/keyfile")
+        unlink(directory.path + "/vault/current/keyfile")
         #expect(throws: TokenKeepError.self) { try clear(open()) }
         #expect(one.value == nil)
     }
@@ -255,7 +255,7 @@ import TokenKeepRecords
     @Test func aClearThatCannotBeOwedFails() throws {
         let lines = ["any optional one", "any optional vault"]
         try save(open(lines[0], lines[1]), "old")
-        unlink(directory.path + "/vault/keyfile")
+        unlink(directory.path + "/vault/current/keyfile")
         one.fails = [.load: .unavailable, .clear: .unavailable]
         #expect(throws: TokenKeepError.self) { try clear(open(lines[0], lines[1])) }
     }

@@ -57,9 +57,7 @@ import TokenKeepRecords
         #expect(before.output == expected && before.status == 0)
         #expect(try read(password: "another").status == 1)
         // Keys that are replaced leave them as they were; the notes name the new ones alone.
-        _ = try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.changePassword(from: password, to: SecretBytes("new"), isCompromised: true, call)
-        }
+        _ = try world.store.changePassword(from: password, to: SecretBytes("new"), isCompromised: true)
         let after = try read(password: "new")
         #expect(after.output == expected && after.status == 0)
         #expect(try world.clear("ann"))

@@ -14,15 +14,11 @@ import TokenKeepCore
     init() throws { world = try SealingWorld() }
 
     private func change(to new: String) throws {
-        _ = try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.changePassword(from: world.password, to: SecretBytes(new), isCompromised: true, call)
-        }
+        _ = try world.store.changePassword(from: world.password, to: SecretBytes(new), isCompromised: true)
     }
 
     private func remove(isDestroying: Bool = false, in store: Store? = nil) throws {
-        try (store ?? world.store).withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.removePassword(world.password, isDestroying: isDestroying, call)
-        }
+        _ = try (store ?? world.store).removePassword(world.password, isDestroying: isDestroying)
     }
 
     /// Another program's item under the same names, newer than everything before.
@@ -34,8 +30,8 @@ import TokenKeepCore
     }
 
     private func deleteNotes() throws {
-        for note in world.directory.names(in: "vault/sealed") {
-            try #require(unlink(world.directory.path + "/vault/sealed/" + note) == 0)
+        for note in world.directory.names(in: "vault/current/sealed") {
+            try #require(unlink(world.directory.path + "/vault/current/sealed/" + note) == 0)
         }
     }
 
@@ -46,7 +42,7 @@ import TokenKeepCore
         try world.keyring.restart()
         try world.tamper("item.delete_sync(None)")  // as a removal that arrives late does
         #expect(try world.store.sync().left == 0)
-        #expect(world.directory.names(in: "vault/sealed").isEmpty)
+        #expect(world.directory.names(in: "vault/current/sealed").isEmpty)
         try change(to: "new")
     }
 
@@ -73,21 +69,24 @@ import TokenKeepCore
 
     @Test func anotherMachinesHolderIsNotServedByWhatIsHere() throws {
         try world.save("one", level: .whenUnlocked)
-        let notes = SealedNotes(try #require(try world.store.vault.open()), in: SecretArena())
+        let notes = SealedNotes(try #require(try world.store.records.open()))
         let name = try ItemName(service: "example.com", account: "ann")
         var note = try #require(try notes.note(of: name))
         let machine = [UInt8](0..<16)
         note.holders.append(
-            SealedNote.Holder(module: "secret-service", machine: machine, keyIDs: note.holders[0].keyIDs))
+            SealedNote.Holder(
+                module: "secret-service", machine: machine, keyIDs: note.holders[0].keyIDs,
+                fingerprints: note.holders[0].fingerprints))
         try notes.write(note)
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        #expect(try world.isRekeying() && world.load() == "one")
+        #expect(try world.hasRetiringKeys() && world.load() == "one")
         try world.save("two")
-        #expect(try notes.note(of: name)?.holders.contains { $0.machine == machine } == true)
+        let present = SealedNotes(try #require(try world.store.records.open()))
+        #expect(try present.note(of: name)?.holders.contains { $0.machine == machine } == true)
         // Who clears it means it.
         #expect(try world.clear())
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
     }
 
     @Test func aSignOutReachesSealedItemsWhileThePasswordGoes() throws {
@@ -95,7 +94,7 @@ import TokenKeepCore
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove() }
         try world.keyring.restart()
-        #expect(try world.isRekeying())
+        #expect(try world.hasRetiringKeys())
         #expect(try world.store.list(service: "example.com").items.count == 1)
         #expect(try world.open().clear(service: "example.com") == 1)
         #expect(try world.sealed() == "")
@@ -108,11 +107,11 @@ import TokenKeepCore
         try world.tamper("item.delete_sync(None)")  // it is in another collection, say
         try saveTwin("theirs")
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        #expect(try world.isRekeying())
+        #expect(try world.hasRetiringKeys())
         _ = try world.keyring.bus.secretTool(
             "store", "--label", "ann", "tokenkeep:service", "example.com", "tokenkeep:account", "ann",
             "tokenkeep:namespace", "", "tokenkeep:access", "when-unlocked", "tokenkeep:encoding", "base64",
-            "tokenkeep:sealed", try #require(try VaultSealer(world.store.vault).vaultID()), input: sealed)
+            "tokenkeep:sealed", try #require(try VaultSealer(world.store.records).vaultID()), input: sealed)
         #expect(try world.load() == "one")
     }
 
@@ -132,7 +131,7 @@ import TokenKeepCore
         try world.save("one", flags: .requireEnforced)
         world.stopService()
         try world.save("two")
-        let record = "vault/records/" + (try #require(world.directory.names(in: "vault/records").first))
+        let record = "vault/current/records/" + (try #require(world.directory.names(in: "vault/current/records").first))
         let bytes = try #require(world.directory.read(record))
         world.directory.write(Array(bytes.dropLast()) + [~bytes[bytes.count - 1]], to: record)
         #expect(throws: TokenKeepError(.policy, "")) {

@@ -18,22 +18,18 @@ import TokenKeepCore
     }
 
     private func change(to new: String, in store: Store? = nil) throws {
-        _ = try (store ?? world.store).withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.changePassword(from: world.password, to: SecretBytes(new), isCompromised: true, call)
-        }
+        _ = try (store ?? world.store).changePassword(from: world.password, to: SecretBytes(new), isCompromised: true)
     }
 
     private func remove(isDestroying: Bool = false) throws {
-        try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.removePassword(world.password, isDestroying: isDestroying, call)
-        }
+        _ = try world.store.removePassword(world.password, isDestroying: isDestroying)
     }
 
     @Test func itIsSealedAnew() throws {
         let before = try world.sealed()
         try change(to: "new")
         #expect(try world.sealed() != before && world.sealed() != "" && world.plain() == "")
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
         #expect(try world.load() == "one" && world.load("bob") == "two")
         let other = try world.open()
         try other.lock()
@@ -48,7 +44,7 @@ import TokenKeepCore
     @Test func theKeysWaitForAServiceThatIsAway() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        #expect(try world.isRekeying())
+        #expect(try world.hasRetiringKeys())
         let outcome = try world.store.unlock(SecretBytes("new"))
         #expect(outcome.problem?.status == .unavailable, "it is unlocked all the same")
         try world.keyring.restart()
@@ -56,7 +52,7 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.load("bob") == "two", "under the old key")
         let other = try world.open()
         #expect(try other.unlock(SecretBytes("new")).problem == nil)
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
         #expect(try world.sealed() != before)
         #expect(try world.load() == "one" && world.load("bob", in: other) == "two")
     }
@@ -66,16 +62,18 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new", in: vaultAlone) }
         #expect(try world.load() == "one")
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
-        #expect(try !world.isRekeying() && world.load() == "one")
+        #expect(try !world.hasRetiringKeys() && world.load() == "one")
     }
 
     /// Notes an item for another machine, as in a home that was moved, or is shared.
     private func moveNote(of account: String, to machine: MachineID) throws {
-        let opened = try #require(try world.store.vault.open())
-        let notes = SealedNotes(opened, in: SecretArena())
+        let opened = try #require(try world.store.records.open())
+        let notes = SealedNotes(opened)
         var note = try #require(try notes.note(of: ItemName(service: "example.com", account: account)))
         note.holders = note.holders.map {
-            SealedNote.Holder(module: $0.module, machine: machine.bytes, keyIDs: $0.keyIDs)
+            SealedNote.Holder(
+                module: $0.module, machine: opened.keys.journal.machine(machine.bytes), keyIDs: $0.keyIDs,
+                fingerprints: $0.fingerprints)
         }
         try notes.write(note)
     }
@@ -85,7 +83,7 @@ import TokenKeepCore
     @Test func aMovedHomeTakesItsItemsAlong() throws {
         for account in ["ann", "bob"] { try moveNote(of: account, to: anotherMachine) }
         try change(to: "new")
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
         #expect(try world.load() == "one" && world.load("bob") == "two")
     }
 
@@ -94,66 +92,69 @@ import TokenKeepCore
         let sealed = try world.sealed()
         try world.tamper("item.delete_sync(None)")
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        #expect(try world.isRekeying() && world.load("bob") == "two")
+        #expect(try world.hasRetiringKeys() && world.load("bob") == "two")
         #expect(try world.store.unlock(SecretBytes("new")).problem?.status == .unavailable)
         // It comes to light there, under the old key.
         _ = try world.keyring.bus.secretTool(
             "store", "--label", "ann", "tokenkeep:service", "example.com", "tokenkeep:account", "ann",
             "tokenkeep:namespace", "", "tokenkeep:access", "when-unlocked", "tokenkeep:encoding", "base64",
-            "tokenkeep:sealed", try #require(try VaultSealer(world.store.vault).vaultID()), input: sealed)
+            "tokenkeep:sealed", try #require(try VaultSealer(world.store.records).vaultID()), input: sealed)
         #expect(try world.load() == "one")
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
-        #expect(try !world.isRekeying() && world.load() == "one")
+        #expect(try !world.hasRetiringKeys() && world.load() == "one")
     }
 
     /// Whether it is gone for good only the user knows.
     @Test func whatIsMissingIsWaitedForUntilItIsCleared() throws {
         try world.tamper("item.delete_sync(None)")
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        #expect(try world.isRekeying())
+        #expect(try world.hasRetiringKeys())
         _ = try world.clear()
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
-        #expect(try !world.isRekeying() && world.load("bob") == "two")
+        #expect(try !world.hasRetiringKeys() && world.load("bob") == "two")
     }
 
     /// A vault restored from before its first sealed item has no note of it.
     @Test func whatIsNotNotedFollowsWhereTheServiceTellsOfIt() throws {
-        for note in world.directory.names(in: "vault/sealed") {
-            try #require(unlink(world.directory.path + "/vault/sealed/" + note) == 0)
+        for note in world.directory.names(in: "vault/current/sealed") {
+            try #require(unlink(world.directory.path + "/vault/current/sealed/" + note) == 0)
         }
         #expect(try world.load() == "one" && world.load(in: world.open()) == "one")
         try change(to: "new")
-        #expect(try !world.isRekeying() && world.load() == "one" && world.load("bob") == "two")
+        #expect(try !world.hasRetiringKeys() && world.load() == "one" && world.load("bob") == "two")
     }
 
-    /// Two changes after each other, with an older header put back between them.
-    @Test func aRestoredHeaderLosesNothing() throws {
-        let headers = ["vault/header", "vault/header.2"]
-        let kept = headers.map { world.directory.read($0) ?? [] }
+    /// Nothing is saved under the keys of an era that is over.
+    @Test func anEarlierErasHeaderIsRefusedUntilTheRightOneIsBack() throws {
+        let headers = ["vault/current/header", "vault/current/header.2"]
+        let earlier = headers.map { world.directory.read($0) ?? [] }
         try change(to: "new")
-        for (file, bytes) in zip(headers, kept) { world.directory.write(bytes, to: file) }
-        _ = try world.store.unlock(world.password)
-        try world.save("saved after the restore", level: .whenUnlocked)
-        try change(to: "newer")
-        #expect(try world.load() == "saved after the restore" && !world.isRekeying())
+        let present = headers.map { world.directory.read($0) ?? [] }
+        for (file, bytes) in zip(headers, earlier) { world.directory.write(bytes, to: file) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.load() }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.save("lost", level: .whenUnlocked) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.store.unlock(world.password) }
+        for (file, bytes) in zip(headers, present) { world.directory.write(bytes, to: file) }
+        #expect(try world.load() == "one" && world.load("bob") == "two")
     }
 
     /// While a change waits for a module the password can be replaced, and a recovery code be made and used.
     @Test func aPendingChangeLeavesTheUserHisPassword() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        let code = try world.store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            _ = try vault.changePassword(from: SecretBytes("new"), to: SecretBytes("newer"), isCompromised: false, call)
-            let code = try vault.createRecoveryCode(password: SecretBytes("newer"), call)
-            _ = try vault.recover(code: code, newPassword: SecretBytes("newest"), call)
-            return code
+        // Its keys are replaced; what the service holds waits.
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try world.store.changePassword(from: SecretBytes("new"), to: SecretBytes("newer"), isCompromised: false)
         }
-        #expect(code.count > 0)
-        #expect(try world.isRekeying())
+        let code = try world.store.createRecoveryCode(password: SecretBytes("newer"))
+        #expect(throws: TokenKeepError(.unavailable, "")) {
+            try world.store.recover(code: code, newPassword: SecretBytes("newest"))
+        }
+        #expect(try world.hasRetiringKeys())
         try world.keyring.restart()
         try world.store.lock()
         #expect(try world.store.unlock(SecretBytes("newest")).problem == nil)
-        #expect(try !world.isRekeying() && world.load() == "one" && world.load("bob") == "two")
+        #expect(try !world.hasRetiringKeys() && world.load() == "one" && world.load("bob") == "two")
     }
 
     @Test func anAttributeThatCannotBeReadKeepsItsItemWaitingAlone() throws {
@@ -165,7 +166,7 @@ import TokenKeepCore
         try world.tamper(
             "item.set_attributes_sync(None, dict(item.get_attributes(), **{'tokenkeep:flags': '0'}), None)")
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
-        #expect(try world.load() == "one" && !world.isRekeying())
+        #expect(try world.load() == "one" && !world.hasRetiringKeys())
     }
 
     @Test func whatItOwesIsSettledFirst() throws {
@@ -174,8 +175,8 @@ import TokenKeepCore
         try world.save("newer")
         try world.keyring.restart()
         try change(to: "new")
-        #expect(try !world.isRekeying())
-        #expect(try world.load() == "newer" && world.open().owed().entries.isEmpty)
+        #expect(try !world.hasRetiringKeys())
+        #expect(try world.load() == "newer" && world.open().pendingReport().entries.isEmpty)
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load("bob") }
         #expect(try world.sealed("bob") == "")
     }
@@ -186,7 +187,7 @@ import TokenKeepCore
         #expect(try world.clear("bob"))
         try remove()
         #expect(try world.plain() == "one" && world.sealed() == "")
-        #expect(try world.load() == "one" && !world.isRekeying())
+        #expect(try world.load() == "one" && !world.hasRetiringKeys())
         #expect(try world.open().list().items.count == 1)
     }
 
@@ -202,17 +203,28 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load("bob") }
         try world.keyring.restart()
-        #expect(try world.load() == "one" && world.isRekeying())
+        #expect(try world.load() == "one" && world.hasRetiringKeys())
         #expect(try world.store.unlock(world.password).problem == nil)
         #expect(try world.store.sync().left == 0)
-        #expect(try world.plain() == "one" && !world.isRekeying() && world.sealed("bob") == "")
+        #expect(try world.plain() == "one" && !world.hasRetiringKeys() && world.sealed("bob") == "")
+    }
+
+    /// The keyfile's slot has the old keys meanwhile.
+    @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
+        world.stopService()
+        #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try world.setPassword() }
+        try world.keyring.restart()
+        #expect(try world.load() == "one" && world.hasRetiringKeys())
+        #expect(try world.store.unlock(world.password).problem == nil)
+        #expect(try !world.hasRetiringKeys() && world.load() == "one" && world.sealed() != "")
     }
 
     @Test func itemsThatAskAtEachUseFollowToo() throws {
         let password = world.password
         try world.save("each use", account: "eve", flags: .userPresence, in: world.open { _ in password })
         try change(to: "new")
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
         let new = try SecretBytes("new")
         #expect(try world.load("eve", in: world.open { _ in new }) == "each use")
     }
@@ -221,7 +233,7 @@ import TokenKeepCore
         world.stopService()
         _ = try world.store.forget(module: "secret-service")
         try change(to: "new")
-        #expect(try !world.isRekeying())
+        #expect(try !world.hasRetiringKeys())
     }
 
     /// Readers find the item at every moment.

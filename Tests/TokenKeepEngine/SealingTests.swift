@@ -43,7 +43,7 @@ import TokenKeepCore
         try world.save("plain again", level: .afterFirstUnlock)
         #expect(try world.plain() == "plain again" && world.sealed() == "")
         #expect(try world.open().list().items.count == 1)
-        #expect(try world.open().owed().entries.isEmpty)
+        #expect(try world.open().pendingReport().entries.isEmpty)
     }
 
     @Test func aDemandIsNotLowered() throws {
@@ -69,7 +69,7 @@ import TokenKeepCore
     /// What an item demands is not known where its note cannot be read: it is not saved without.
     @Test func aDamagedNoteLowersNoDemand() throws {
         try world.save("one", flags: .requireEnforced)
-        let note = "vault/sealed/" + (try #require(world.directory.names(in: "vault/sealed").first))
+        let note = "vault/current/sealed/" + (try #require(world.directory.names(in: "vault/current/sealed").first))
         let bytes = try #require(world.directory.read(note))
         world.directory.write(bytes.dropLast() + [~bytes[bytes.count - 1]], to: note)
         world.stopService()
@@ -157,7 +157,7 @@ import TokenKeepCore
         try world.keyring.restart()
         #expect(try world.store.sync().left == 0)
         #expect(try world.plain() == "" && world.sealed() != "")
-        #expect(try world.load() == "one" && world.open().owed().entries.isEmpty)
+        #expect(try world.load() == "one" && world.open().pendingReport().entries.isEmpty)
     }
 
     /// Nobody but us writes sealed items: a removal that is owed needs no look into them.
@@ -204,7 +204,7 @@ import TokenKeepCore
             try world.tamper("item.set_secret_sync(Secret.Value.new('\(first)', -1, 'text/plain'), None)")
         } while UnixTime.now.rawValue <= saved.rawValue + 1
         #expect(try world.open().sync().left == 0)
-        #expect(try world.load() == "two" && world.open().owed().entries.isEmpty)
+        #expect(try world.load() == "two" && world.open().pendingReport().entries.isEmpty)
     }
 
     /// The keys could be replaced before the service has the secret.
@@ -217,9 +217,9 @@ import TokenKeepCore
         let other = try Store(configuration)
         try world.save("one", level: .whenUnlocked)
         let name = try ItemName(service: "example.com", account: "ann")
-        let outcome = try world.store.vault.change(name, CallContext(deadline: Deadline(milliseconds: 20_000))) {
-            _, _ throws(TokenKeepError) in
-            let outcome = Guarded<Status>(.ok)
+        let outcome = Guarded<Status>(.ok)
+        do {
+            let held = try world.store.records.begin(name, CallContext(deadline: Deadline(milliseconds: 20_000)))
             let thread = TestThread {
                 do {
                     _ = try other.save(
@@ -230,9 +230,9 @@ import TokenKeepCore
                 }
             }
             thread.join()
-            return (.keep, outcome.withLock { $0 })
+            #expect(held.name == name)
         }
-        #expect(outcome == .busy)
+        #expect(outcome.withLock { $0 } == .busy)
         #expect(try world.load() == "one")
         _ = try other.save(SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked))
         #expect(try world.load() == "two" && world.plain() == "")
@@ -249,7 +249,7 @@ import TokenKeepCore
     }
 
     @Test func notesGoWithTheirItems() throws {
-        let notes = { world.directory.names(in: "vault/sealed").count }
+        let notes = { world.directory.names(in: "vault/current/sealed").count }
         try world.save("one", level: .whenUnlocked)
         try world.save("two", account: "bob", flags: .requireEnforced)
         #expect(notes() == 2)
@@ -265,7 +265,7 @@ import TokenKeepCore
     @Test(arguments: ["any required secret-service", "any sufficient secret-service\nany required vault"])
     func aVaultThatCannotBeReadHidesNothing(stack: String) throws {
         try world.save("one", flags: .requireEnforced)
-        let headers = ["vault/header", "vault/header.2"]
+        let headers = ["vault/current/header", "vault/current/header.2"]
         let kept = headers.map { world.directory.read($0) ?? [] }
         for file in headers { world.directory.write([1, 2, 3], to: file) }
         let other = try world.open(stack: stack)

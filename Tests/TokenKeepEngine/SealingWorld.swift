@@ -25,9 +25,7 @@ final class SealingWorld: @unchecked Sendable {
     deinit { _ = try? store.lock() }
 
     func setPassword() throws {
-        _ = try store.withVaultForPasswords { vault, call throws(TokenKeepError) in
-            try vault.setPassword(password, call)
-        }
+        _ = try store.setPassword(password)
     }
 
     /// A store as another process opens it.
@@ -98,9 +96,9 @@ final class SealingWorld: @unchecked Sendable {
     /// Ends the service, so that nothing reaches it; ``keyring``'s `restart()` brings it back.
     func stopService() { keyring.stop() }
 
-    /// Whether records or sealed items wait for a change of keys to be finished.
-    func isRekeying() throws -> Bool {
+    /// Whether modules hold items under older keys.
+    func hasRetiringKeys() throws -> Bool {
         let report = try open().status().modules.first { $0.module == "vault" }
-        return report?.notes.contains { $0.hasPrefix("a change of keys was interrupted") } ?? true
+        return report?.notes.contains { $0.hasPrefix("other modules hold items under older keys") } ?? true
     }
 }

@@ -77,38 +77,39 @@ extension StoreTests {
         #expect(throws: TokenKeepError(.invalid, "")) { try one.save(foreign) }
     }
 
-    /// What is owed to a module that this stack does not have stays owed, whatever happens to the item.
-    @Test func keepsDebtsOfModulesThatAreNotHere() throws {
+    /// A pending write of a module that this stack does not have stays pending, whatever happens to the item.
+    @Test func keepsPendingWritesOfModulesThatAreNotHere() throws {
         let store = try open()
         _ = try save(store, "a", "1")
         let name = try ItemName(service: "example.com", account: "a")
-        let vault = Vault(arena: SecretArena(), path: directory.path + "/vault")
+        let records = Records(at: directory.path + "/vault")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))
-        let debt = PendingWrite(
-            module: "secret-service", machine: [UInt8](repeating: 7, count: 16), kind: .put, since: UnixTime(5),
+        let part = PendingWrite(
+            module: "secret-service", machine: [UInt8](repeating: 7, count: 16), kind: .write, since: UnixTime(5),
             base: [UInt8](repeating: 1, count: 16), inFlight: [[UInt8](repeating: 2, count: 16)])
         let item = try store.load(service: "example.com", account: "a")
-        try vault.change(name, call) { _, _ in
-            (.value(.owed, details: item.details, secret: item.secret, debts: [debt]), ())
+        do {
+            var transaction = try records.begin(name, call)
+            try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: [part]))
         }
         #expect(try store.load(service: "example.com", account: "a").secret.utf8String == "1")
         _ = try save(store, "a", "2")
-        let kept = try #require(try vault.record(of: name, call))
-        #expect(kept.state == .owed)
-        #expect(kept.debts.map(\.kind) == [.put] && kept.debts.map(\.base) == [debt.base])
+        let kept = try #require(try records.record(of: name, call))
+        #expect(kept.state == .pending)
+        #expect(kept.pending.map(\.kind) == [.write] && kept.pending.map(\.base) == [part.base])
         // What was there may be on its way; what others did before now is older.
-        #expect(kept.debts.first?.inFlight.count == 2 && kept.debts.first?.inFlight.first == debt.inFlight.first)
-        #expect(kept.debts.allSatisfy { $0.since > debt.since })
+        #expect(kept.pending.first?.inFlight.count == 2 && kept.pending.first?.inFlight.first == part.inFlight.first)
+        #expect(kept.pending.allSatisfy { $0.since > part.since })
         try store.clear(service: "example.com", account: "a")
-        let tombstone = try #require(try vault.record(of: name, call))
+        let tombstone = try #require(try records.record(of: name, call))
         #expect(tombstone.state == .tombstone)
-        #expect(tombstone.debts.map(\.kind) == [.delete])
-        #expect(tombstone.debts.map(\.base) == [debt.base])
+        #expect(tombstone.pending.map(\.kind) == [.remove])
+        #expect(tombstone.pending.map(\.base) == [part.base])
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "a") }
         #expect(try store.list().items.isEmpty)
         #expect(try !store.clear(service: "example.com", account: "a"))
         _ = try save(store, "a", "3", precondition: .absent)
-        #expect(try vault.record(of: name, call)?.debts.map(\.kind) == [.delete])
+        #expect(try records.record(of: name, call)?.pending.map(\.kind) == [.remove])
         #expect(try store.load(service: "example.com", account: "a").secret.utf8String == "3")
     }
 
@@ -117,7 +118,7 @@ extension StoreTests {
         let name = try ItemName(service: "s", account: "a")
         func status(_ level: AccessLevel?, _ flags: ItemFlags = []) -> Status? {
             do {
-                _ = try store.save(
+        _ = try store.save(
                     SaveRequest(name: name, secret: SecretBytes("x"), accessLevel: level, flags: flags))
                 return nil
             } catch { return error.status }
@@ -190,7 +191,7 @@ extension StoreTests {
         let store = try open()
         for account in ["a", "b"] { _ = try save(store, account, "x") }
         _ = try save(store, "a", "x", service: "other")
-        directory.write([0], to: "vault/records/" + String(repeating: "0", count: 32))
+        directory.write([0], to: "vault/current/records/" + String(repeating: "0", count: 32))
         #expect {
             try store.clear(service: "example.com")
         } throws: { error in

@@ -11,6 +11,7 @@ struct KeyRotation {
     private static let patience: UInt32 = 30_000
 
     let records: Records
+    let resealing: Resealing
     let call: CallContext
     let progress: JournalProgress?
 
@@ -60,13 +61,14 @@ struct KeyRotation {
         ChangeSignal.send(in: before.directory)
     }
 
-    /// The keys under which other modules hold items.
+    /// The keys under which other modules hold items. An item without a note may be under any key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
-        let needed = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
-        guard !needed.isEmpty else { return [] }
+        let noted = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
+        let hasUnnoted = try resealing.hasUnnotedItems(of: vault.vault, call)
+        guard hasUnnoted || !noted.isEmpty else { return [] }
         return vault.keys.filter { key in
             switch key.purpose {
-            case .level: needed.contains(key.id)
+            case .level: hasUnnoted || noted.contains(key.id)
             case .presence: true
             default: false
             }

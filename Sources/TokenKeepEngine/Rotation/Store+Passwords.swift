@@ -108,13 +108,13 @@ extension Store {
     }
 
     private func rotation(_ call: CallContext, _ progress: JournalProgress?) -> KeyRotation {
-        KeyRotation(records: records, call: call, progress: progress)
+        KeyRotation(records: records, resealing: resealing, call: call, progress: progress)
     }
 
     private func passwordOpener(
         _ password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> EraKeys.Opener {
-        let derivation = PasswordDerivation.new()
+        let derivation = PasswordDerivation.new(records.opener.costs)
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 

@@ -71,8 +71,17 @@ struct Resealing {
 
     /// The items that modules may hold under retiring keys: those that are noted, and those that the modules name besides.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
+        try notedItems(of: vault) + unnotedItems(of: vault, call)
+    }
+
+    /// Whether modules name items of this vault that no note names: it was restored from before they were sealed.
+    func hasUnnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try !unnotedItems(of: vault, call).isEmpty
+    }
+
+    private func unnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         let noted = Set(try SealedNotes(vault).all().map(\.name))
-        var items = try notedItems(of: vault)
+        var items: [Item] = []
         var seen: Set<String> = []
         for place in reconciler.dispatcher.programs.places where seen.insert(place.module.name).inserted {
             for name in place.module.sealedItems(call) where !noted.contains(name) {
@@ -106,6 +115,8 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
+            // Another item in its place is no proof that the sealed one is gone.
+            guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
         switch outcome {

@@ -22,6 +22,8 @@ package final class ClassKeyStore: Sendable {
 
     private let memory = Guarded(Memory())
     private let givenObstacle: String?
+    /// Whether the memory stands in for the kernel: nothing is kept there, and no obstacle is seen.
+    private let isSimulated: Bool
     private let secondsSinceBoot: @Sendable () -> Int64
 
     /// - Parameters:
@@ -29,18 +31,26 @@ package final class ClassKeyStore: Sendable {
     ///   - clock: the time of keys in memory, in seconds; nil for the time since the machine's start.
     package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         givenObstacle = obstacle
+        isSimulated = false
         secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
     }
 
+    /// Stands in for the kernel's keyring, for tests: what shares this object sees the same keys.
+    package init(simulatingKernelAt clock: @escaping @Sendable () -> Int64) {
+        givenObstacle = nil
+        isSimulated = true
+        secondsSinceBoot = clock
+    }
+
     /// Why keys are not kept in the kernel's keyring; nil if that is tried. Looked at only when a key is to be kept.
-    private var obstacle: String? { givenObstacle ?? KernelKeyring.obstacle }
+    private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
     /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
-    private var usesKernel: Bool { givenObstacle == nil && !KernelKeyring.isForbidden }
+    private var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
     /// Why a key could not be kept in the kernel now; nil if it could. Tries it with an empty key.
     package func probe() -> String? {
-        let reason = obstacle ?? KernelKeyring.probe()
+        let reason = obstacle ?? (isSimulated ? nil : KernelKeyring.probe())
         memory.withLock { $0.probed = reason }
         return reasonForMemory ?? reason
     }
@@ -65,11 +75,11 @@ package final class ClassKeyStore: Sendable {
             payloads.append(
                 Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
         }
-        let reason = obstacle ?? publish(payloads)
+        let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
         memory.withLock { memory in
             for payload in payloads {
                 memory.keys[payload.place] =
-                    reason == nil
+                    reason == nil && !isSimulated
                     ? nil
                     : Held(key: payload.bytes, deadline: payload.seconds.map { secondsSinceBoot() + Int64($0) })
             }
@@ -153,7 +163,7 @@ package final class ClassKeyStore: Sendable {
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
-        guard usesKernel else { return givenObstacle ?? KernelKeyring.obstacle }
+        guard usesKernel else { return obstacle }
         switch KernelKeyring.purge(prefix) {
         case .done: return KernelKeyring.obstacle  // a user namespace has a keyring of its own
         case .unreachable(let reason): return reason

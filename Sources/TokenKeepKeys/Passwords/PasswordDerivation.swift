@@ -7,13 +7,11 @@ package import TokenKeepCore
 package enum PasswordDerivation {
     /// The longest password, in bytes.
     static let maximumLength = 4096
-    /// The costs of new slots: 64 MiB, three passes.
-    static let passes: UInt32 = 3
-    static let memoryKiB: UInt32 = 65_536
 
     /// The derivation of a new slot, with a salt of its own.
-    package static func new() -> KeyDerivation {
-        .argon2id(passes: passes, memoryKiB: memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
+    package static func new(_ costs: PasswordCosts = .standard) -> KeyDerivation {
+        .argon2id(
+            passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
     /// Derives a slot's key-encryption key and commitment. The costs were checked when the slot was read.

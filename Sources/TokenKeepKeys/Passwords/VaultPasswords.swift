@@ -105,7 +105,7 @@ package struct VaultPasswords {
         _ unlocked: UnlockedVault, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
         let code = try RecoveryCode.make()
-        let derivation = PasswordDerivation.new()
+        let derivation = PasswordDerivation.new(opener.costs)
         let derived = try PasswordDerivation.key(of: try RecoveryCode.normalized(code), by: derivation, call)
         let header = unlocked.vault.keys.header
         let slot = KnownSlot.wrapping(
@@ -158,7 +158,7 @@ package struct VaultPasswords {
         _ keys: [OpenKey], _ password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> Slot {
         try PasswordDerivation.check(password)
-        let derivation = PasswordDerivation.new()
+        let derivation = PasswordDerivation.new(opener.costs)
         return .known(
             .wrapping(
                 keys, type: .password, derivation: derivation,

@@ -27,7 +27,14 @@ enum HistoryWorld: CaseIterable {
 /// Plays one history with stores on one vault, and compares every answer with the model.
 final class HistoryPlayer: @unchecked Sendable {
     private let vaultPath: String
-    private let vault: Vault
+    private let records: Records
+    /// Stands in for the kernel's keyring, which all stores share.
+    private let keys = ClassKeyStore(simulatingKernelAt: { 0 })
+    /// The vault's password; nil while it has none.
+    private var password: String?
+    /// What was locked since the last unlock; nil for nothing.
+    private var locking: Locking?
+    private var passwords = 0
     private let serviceName: String
     private let kind: HistoryWorld
     private let world = ScriptedService()
@@ -47,7 +54,7 @@ final class HistoryPlayer: @unchecked Sendable {
         world.reportsModificationTime = kind != .undated
         self.vaultPath = vaultPath
         self.serviceName = serviceName
-        vault = Vault(arena: SecretArena(), path: vaultPath)
+        records = Records(VaultOpener(path: vaultPath, residentKeys: keys, costs: .least))
         versions = Array(repeating: [], count: HistoryStep.accounts)
         for store in 0..<HistoryStep.stores { stores.append(try open(store)) }
     }
@@ -56,7 +63,8 @@ final class HistoryPlayer: @unchecked Sendable {
         let places = second.map { store == 1 ? [$0, world] : [world, $0] } ?? [world]
         let lines = places.map { "any sufficient \($0.name)" } + ["any required vault"]
         return try world.store(
-            vaultPath: vaultPath, isConnected: isConnected[store], stack: lines.joined(separator: "\n"), beside: second)
+            vaultPath: vaultPath, isConnected: isConnected[store], stack: lines.joined(separator: "\n"), beside: second,
+            keys: keys)
     }
 
     /// Plays the steps, then lets everything come back and checks what remains.
@@ -74,7 +82,7 @@ final class HistoryPlayer: @unchecked Sendable {
         world.cancel = { store.cancel() }
         defer { world.cancel = cancel }
         if !isInterlude { world.wasCut = false }
-        if let interlude = step.interlude {
+        if let interlude = step.interlude, !step.action.replacesKeys {
             world.interlude = (
                 { [unowned self] in
                     do {
@@ -91,7 +99,7 @@ final class HistoryPlayer: @unchecked Sendable {
     private func take(_ step: HistoryStep, _ isInterlude: Bool) throws {
         let deadline = Deadline(milliseconds: isInterlude ? 2 : 5000)
         switch step.action {
-        case .save: try save(step, .none, expecting: nil, deadline, isInterlude)
+        case .save, .saveAt: try save(step, .none, expecting: nil, deadline, isInterlude)
         case .saveIfAbsent: try save(step, .absent, expecting: nil, deadline, isInterlude)
         case .saveIfVersion(let isStale):
             guard let known = known(step.account, isStale: isStale) else { return }
@@ -111,8 +119,83 @@ final class HistoryPlayer: @unchecked Sendable {
         case .otherProgramSaves: try otherProgram(step, isClear: false)
         case .otherProgramClears: try otherProgram(step, isClear: true)
         case .secondsPass: world.now = UnixTime(world.now.rawValue + 2)
+        case .setPassword, .changePassword, .removePassword: try changeKeys(step)
+        case .unlock: try unlock(step)
+        case .lock(let locking): try lock(step, locking)
         }
     }
+
+    // MARK: Passwords
+
+    private func changeKeys(_ step: HistoryStep) throws {
+        passwords += 1
+        let (store, new) = (stores[step.store], "p\(passwords)")
+        let old = try SecretBytes(password ?? "none")
+        let mayBeEnforced = items.contains(where: \.mayBeEnforced)
+        var waiting = step.interlude?.step ?? []
+        var broken: (any Error)?
+        let progress: JournalProgress = { [unowned self] _, _ in
+            let steps = waiting
+            waiting = []
+            // Whoever writes items anew has opened the vault for all.
+            if !steps.isEmpty { locking = nil }
+            do {
+                for step in steps { try play(step, isInterlude: false) }
+            } catch { broken = error }
+        }
+        let (_, status) = attempt {
+            switch step.action {
+            case .changePassword(let isCompromised):
+                try store.changePassword(
+                    from: old, to: SecretBytes(new), isCompromised: isCompromised, progress: progress)
+            case .removePassword: try store.removePassword(old, isDestroying: false, progress: progress)
+            default: try store.setPassword(SecretBytes(new), progress: progress)
+            }
+        }
+        note(step, "\(status)")
+        if let broken { throw broken }
+        switch (step.action, status) {
+        case (.setPassword, .ok): try require(password == nil, step, "a second first password")
+        case (.setPassword, .invalid): return try require(password != nil, step, "INVALID without a cause")
+        case (_, .unsupported): return try require(password == nil, step, "UNSUPPORTED without a cause")
+        case (.removePassword, .policy):
+            // It was opened before.
+            locking = nil
+            return try require(mayBeEnforced, step, "POLICY without a cause")
+        case (_, .ok): try require(password != nil, step, "no password to change")
+        default: try require(false, step, "a change of keys failed with \(status.name)")
+        }
+        if case .removePassword = step.action { password = nil } else { password = new }
+        locking = nil
+    }
+
+    private func unlock(_ step: HistoryStep) throws {
+        let (_, wrong) = attempt { try stores[step.store].unlock(SecretBytes("wrong")) }
+        let (_, status) = attempt { try stores[step.store].unlock(SecretBytes(password ?? "none")) }
+        note(step, "\(status)")
+        try require(wrong == (password == nil ? .unsupported : .denied), step, "\(wrong.name) for a wrong password")
+        try require(status == (password == nil ? .unsupported : .ok), step, "an unlock failed with \(status.name)")
+        locking = nil
+    }
+
+    private func lock(_ step: HistoryStep, _ extent: Locking) throws {
+        let (_, status) = attempt { try stores[step.store].lock(extent) }
+        note(step, "\(status)")
+        try require(status == (password == nil ? .unsupported : .ok), step, "a lock failed with \(status.name)")
+        if password != nil, locking != .all { locking = extent }
+    }
+
+    /// Whether the vault has a value of the item that a lock hides.
+    private func isHidden(_ account: Int) throws -> Bool {
+        guard let locking, let record = try record(account), record.holdsValue else { return false }
+        return locking == .all || record.details?.accessLevel == .whenUnlocked
+    }
+
+    private func record(_ account: Int) throws -> JournalRecord? {
+        try records.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
+    }
+
+    // MARK: Items
 
     private func save(
         _ step: HistoryStep, _ precondition: SaveRequest.Precondition, expecting: String?, _ deadline: Deadline,
@@ -122,11 +205,24 @@ final class HistoryPlayer: @unchecked Sendable {
         let value = "v\(saved)"
         let (before, wasCalm, wasLocked) = (items[step.account].possible, isCalm(step), isAnyLocked)
         let mayBeUnseen = try !isSeen(step)
+        var (level, flags): (AccessLevel?, ItemFlags) = (nil, [])
+        if case .saveAt(let asked, let required) = step.action { (level, flags) = (asked, required) }
+        let wasClosed = locking != nil
+        let (wasEnforced, mayBeEnforced) = (items[step.account].isEnforced, items[step.account].mayBeEnforced)
         let request = try SaveRequest(
-            name: name(step.account), secret: SecretBytes(value), precondition: precondition)
+            name: name(step.account), secret: SecretBytes(value), accessLevel: level, flags: flags,
+            precondition: precondition)
         let (outcome, status) = attempt { try stores[step.store].save(request, until: deadline) }
         note(step, "\(status) \(value) \(outcome?.pendingModules ?? [])")
+        if status == .policy {
+            return try require(
+                flags.contains(.requireEnforced) ? password == nil : mayBeEnforced && level != nil, step,
+                "POLICY without a cause")
+        }
+        items[step.account].ask(level, flags, isAcknowledged: outcome != nil)
         if let outcome {
+            let isLower = wasEnforced && level != nil && !flags.contains(.requireEnforced)
+            try require(!isLower, step, "a save took the requirement away")
             items[step.account].acknowledge(value)
             learn(step.account, outcome.version, value)
             try checkPlace(of: value, step, outcome)
@@ -134,14 +230,16 @@ final class HistoryPlayer: @unchecked Sendable {
         if isCut(status) { return items[step.account].mayBe(value) }
         switch (precondition, status) {
         case (.none, .ok): return
-        case (.none, .locked): try require(wasLocked, step, "LOCKED by nothing")
+        case (.none, .locked): try require(wasLocked || wasClosed, step, "LOCKED by nothing")
         case (.absent, .ok): try require(before.contains(nil) || mayBeUnseen, step, "saved over an item")
         case (.absent, .duplicate):
             try require(before != [nil] || mayBeUnseen, step, "an item that is not there")
         case (.version, .ok): try require(before.contains(expecting), step, "saved over another version")
         case (.version, .conflict): try require(before != [expecting] || mayBeUnseen, step, "nothing changed")
         case (.none, _): try require(isInterlude && status == .busy, step, "a save failed with \(status.name)")
-        default: try require(!wasCalm && isOutage(status) || isInterlude, step, "\(status.name) without a cause")
+        default:
+            let hasCause = !wasCalm && isOutage(status) || wasClosed && status == .locked
+            try require(hasCause || isInterlude, step, "\(status.name) without a cause")
         }
     }
 
@@ -164,13 +262,14 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func acknowledgeClear(_ account: Int, _ mayMiss: Bool) throws {
-        items[account].acknowledge(nil)
+        items[account].acknowledgeClear()
         if mayMiss { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
     }
 
     private func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let (mayBeUnseen, mayMiss) = (try !isSeen(step), try mayMissTheirs(step, step.account))
+        let wasClosed = locking == .all
         let (_, status) = attempt {
             try stores[step.store].clear(
                 service: serviceName, account: "\(step.account)", ifVersion: known.version, until: deadline)
@@ -182,16 +281,19 @@ final class HistoryPlayer: @unchecked Sendable {
             try require(before.contains(known.value), step, "cleared another version")
             try acknowledgeClear(step.account, mayMiss)
         case .conflict: try require(before != [known.value] || mayBeUnseen, step, "nothing changed")
-        default: try require(!wasCalm && isOutage(status), step, "\(status.name) without a cause")
+        default:
+            let hasCause = !wasCalm && isOutage(status) || wasClosed && status == .locked
+            try require(hasCause, step, "\(status.name) without a cause")
         }
     }
 
     private func clearService(_ step: HistoryStep) throws {
-        let wasCalm = isCalm(step)
+        let (wasCalm, wasClosed) = (isCalm(step), locking == .all)
         let mayMiss = try items.indices.map { try mayMissTheirs(step, $0) }
         let (_, status) = attempt { try stores[step.store].clear(service: serviceName) }
         note(step, "\(status)")
-        try require(status == .ok || !wasCalm && isOutage(status), step, "\(status.name) without a cause")
+        let hasCause = !wasCalm && isOutage(status) || wasClosed && status == .locked
+        try require(status == .ok || hasCause, step, "\(status.name) without a cause")
         for account in items.indices {
             let mustBeCleared = status == .ok && !items[account].possible.contains(nil)
             if mustBeCleared { try acknowledgeClear(account, mayMiss[account]) } else { items[account].mayBe(nil) }
@@ -202,14 +304,22 @@ final class HistoryPlayer: @unchecked Sendable {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let mayBeUnseen = try !isSeen(step)
         let isRecorded = try governing(step.account) != nil
+        let wasHidden = try isHidden(step.account)
         let (item, status) = attempt {
             try stores[step.store].load(service: serviceName, account: "\(step.account)", until: deadline)
         }
         let value = item?.secret.utf8String
         note(step, "\(status) \(value ?? "")")
         guard status == .ok || status == .notFound else {
-            let hasCause = !wasCalm && isOutage(status) && (!isRecorded || step.interlude != nil)
-            return try require(hasCause, step, "\(status.name) without a cause")
+            let isOut = !wasCalm && isOutage(status) && (!isRecorded || step.interlude != nil)
+            let isClosed = status == .locked && (wasHidden || locking != nil && step.interlude != nil)
+            return try require(isOut || isClosed, step, "\(status.name) without a cause")
+        }
+        if wasHidden, step.interlude == nil, !isInterlude {
+            let isElsewhere = try [world, second].contains {
+                try $0?.items[name(step.account)].map { $0.secret.utf8String == value } ?? false
+            }
+            try require(isElsewhere, step, "\(status.name) though the vault is locked")
         }
         if status == .notFound, mayBeUnseen { return }
         let after = items[step.account].possible
@@ -222,11 +332,13 @@ final class HistoryPlayer: @unchecked Sendable {
     private func list(_ step: HistoryStep) throws {
         let (before, wasCalm) = (items.map(\.possible), isCalm(step))
         let mayBeUnseen = try !isSeen(step)
+        let wasClosed = locking == .all
         let (listing, status) = attempt { try stores[step.store].list(service: serviceName) }
         let listed = listing?.items.map(\.name.account) ?? []
         note(step, "\(status) \(listed) \(listing?.problem?.status.name ?? "")")
         let problem = listing.map { $0.problem?.status ?? .ok } ?? status
-        try require(problem == .ok || !wasCalm && isOutage(problem), step, "\(problem.name) without a cause")
+        let hasCause = !wasCalm && isOutage(problem) || problem == .locked && (wasClosed || locking == .all)
+        try require(problem == .ok || hasCause, step, "\(problem.name) without a cause")
         guard listing != nil else { return }
         for account in items.indices {
             let possible = before[account].union(items[account].possible)
@@ -239,7 +351,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     private func otherProgram(_ step: HistoryStep, isClear: Bool) throws {
-        guard kind.hasOtherPrograms, world.condition == .up else { return }
+        guard kind.hasOtherPrograms, world.condition == .up, !items[step.account].mayStayInVault else { return }
         let since = try governing(step.account)
         let isLater = since.map { world.now > $0 }
         let name = try name(step.account)
@@ -264,6 +376,7 @@ final class HistoryPlayer: @unchecked Sendable {
         second?.become(.up)
         isConnected[1] = true
         stores[1] = try open(1)
+        if password != nil { try unlock(HistoryStep(action: .unlock, store: 1, account: 0)) }
         for account in items.indices {
             let step = HistoryStep(action: .load, store: 1, account: account)
             try load(step, Deadline(milliseconds: 5000), false)
@@ -273,10 +386,12 @@ final class HistoryPlayer: @unchecked Sendable {
             try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
             let values = try [world, second].compactMap { try $0?.items[name(account)]?.secret.utf8String }
             try require(values.count < 2, step, "both services have it in the end: \(values)")
-            let value = values.first
-            try require(items[account].possible == [value], step, "the service has \(value ?? "nothing") in the end")
-            let record = try vault.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
-            try require(record == nil, step, "a record is left: \(record.map { "\($0.state) \($0.debts)" } ?? "")")
+            let record = try record(account)
+            let isHome = record?.state == .home && items[account].mayStayInVault && values.isEmpty
+            try require(
+                record == nil || isHome, step, "a record is left: \(record.map { "\($0.state) \($0.pending)" } ?? "")")
+            let value = try record?.item()?.secret.utf8String ?? values.first
+            try require(items[account].possible == [value], step, "there is \(value ?? "nothing") in the end")
         }
         try list(HistoryStep(action: .list, store: 0, account: 0))
     }
@@ -287,8 +402,7 @@ final class HistoryPlayer: @unchecked Sendable {
 
     /// Since when the record that governs the item owes something; nil where none does.
     private func governing(_ account: Int) throws -> UnixTime? {
-        let call = CallContext(deadline: Deadline(milliseconds: 5000))
-        return try vault.record(of: name(account), call)?.debts.map(\.since).max()
+        try record(account)?.pending.map(\.since).max()
     }
 
     private func isCalm(_ step: HistoryStep) -> Bool {
@@ -301,7 +415,7 @@ final class HistoryPlayer: @unchecked Sendable {
     private func isSeen(_ step: HistoryStep) throws -> Bool {
         guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
-        return try vault.hasUsed("secret-service", machine: .current)
+        return try records.hasUsed("secret-service")
     }
 
     private func isOutage(_ status: Status) -> Bool {
@@ -324,7 +438,10 @@ final class HistoryPlayer: @unchecked Sendable {
     private func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
         let first = step.store == 1 ? second ?? world : world
         let isThere = first.items[try name(step.account)]?.secret.utf8String == value
-        if outcome.pendingModules.isEmpty {
+        if outcome.pendingModules.isEmpty, outcome.module == "vault" {
+            let isHome = try record(step.account)?.holdsValue == true
+            try require(isHome && !isThere && items[step.account].mayStayInVault, step, "said to be in the vault")
+        } else if outcome.pendingModules.isEmpty {
             try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
         } else {
             try require(governing(step.account) != nil, step, "said to be owed")

@@ -1,8 +1,13 @@
+import TokenKeepCore
+import TokenKeepEngine
+
 /// One thing that happens in a history.
 struct HistoryStep: CustomStringConvertible {
     /// What the store does, or what happens around it.
     enum Action {
         case save, saveIfAbsent
+        /// With a level, and perhaps a requirement, of its own.
+        case saveAt(AccessLevel, ItemFlags)
         /// A condition on the version read last, or on one read long before.
         case saveIfVersion(isStale: Bool), clearIfVersion(isStale: Bool)
         case load, clear, clearService, list
@@ -11,9 +16,21 @@ struct HistoryStep: CustomStringConvertible {
         case fault(ScriptedService.Fault, calls: Int)
         case otherProgramSaves, otherProgramClears
         case secondsPass
+        case setPassword, removePassword
+        case changePassword(isCompromised: Bool)
+        case unlock
+        case lock(Locking)
+
+        /// Whether every key of the vault may be replaced.
+        var replacesKeys: Bool {
+            switch self {
+            case .setPassword, .removePassword, .changePassword(isCompromised: true): true
+            default: false
+            }
+        }
     }
 
-    /// Another store's step that happens while a load or a list is on its way.
+    /// Another store's step that happens while a load or a list is on its way, or while items are written under new keys.
     struct Interlude {
         let step: [HistoryStep]
         let calls: Int
@@ -55,7 +72,9 @@ extension HistoryStep {
     static func history(seed: UInt64) -> [HistoryStep] {
         var numbers = SeededNumbers(seed: seed)
         let count = numbers.number(4..<20)
-        return (0..<count).map { _ in random(&numbers) }
+        // In half of them the vault has a password from the start.
+        let first = numbers.number(0..<2) == 0 ? [HistoryStep(action: .setPassword, store: 0, account: 0)] : []
+        return first + (0..<count).map { _ in random(&numbers) }
     }
 
     private static func random(_ numbers: inout SeededNumbers) -> HistoryStep {
@@ -68,13 +87,20 @@ extension HistoryStep {
                 action: [.save, .clear, .load, .load][numbers.number(0..<4)], store: numbers.number(0..<stores),
                 account: numbers.number(0..<accounts))
             step.interlude = Interlude(step: [other], calls: numbers.number(0..<2))
+        case let action where action.replacesKeys:
+            let others = (0..<numbers.number(0..<3)).map { _ in
+                HistoryStep(
+                    action: [.save, .clear, .load, .saveIfAbsent][numbers.number(0..<4)],
+                    store: numbers.number(0..<stores), account: numbers.number(0..<accounts))
+            }
+            step.interlude = Interlude(step: others, calls: 0)
         default: break
         }
         return step
     }
 
     private static func action(_ numbers: inout SeededNumbers) -> Action {
-        switch numbers.number(0..<40) {
+        switch numbers.number(0..<60) {
         case 0..<8: .save
         case 8..<10: .saveIfAbsent
         case 10..<13: .saveIfVersion(isStale: numbers.number(0..<3) == 0)
@@ -88,7 +114,15 @@ extension HistoryStep {
         case 33..<35: .fault(ScriptedService.Fault.allCases[numbers.number(0..<5)], calls: numbers.number(0..<4))
         case 35..<37: .otherProgramSaves
         case 37: .otherProgramClears
-        default: .secondsPass
+        case 38..<40: .secondsPass
+        case 40..<44: .saveAt(.whenUnlocked, [])
+        case 44..<46: .saveAt(.afterFirstUnlock, [])
+        case 46..<49: .saveAt(.afterFirstUnlock, .requireEnforced)
+        case 49..<51: .setPassword
+        case 51..<53: .changePassword(isCompromised: numbers.number(0..<3) > 0)
+        case 53: .removePassword
+        case 54..<57: .unlock
+        default: .lock(numbers.number(0..<3) == 0 ? .screen : .all)
         }
     }
 }

@@ -1,3 +1,5 @@
+import TokenKeepCore
+
 /// What must be true of one item, whatever a history did to it.
 struct ItemModel {
     /// What a load may answer; nil is "no item". More than one where another program came between or it cannot be told.
@@ -6,6 +8,12 @@ struct ItemModel {
     private(set) var theirs: String?
     /// The same, where it cannot be told whether it still stands.
     private var perhapsTheirs: String?
+    /// Whether it may ask for protection that the vault alone gives: then it may stay there.
+    private(set) var mayStayInVault = false
+    /// Whether it may ask for enforced protection, which only a password gives.
+    private(set) var mayBeEnforced = false
+    /// Whether it asks for enforced protection for certain.
+    private(set) var isEnforced = false
 
     /// A save or a clear was acknowledged: nothing earlier may be seen any more.
     mutating func acknowledge(_ value: String?) {
@@ -14,9 +22,27 @@ struct ItemModel {
         perhapsTheirs = nil
     }
 
+    /// A save asks for a level, or keeps the item's for nil.
+    ///
+    /// - Parameter isAcknowledged: false before its answer came: it may have happened.
+    mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
+        guard let level else { return }
+        let isMore = level == .whenUnlocked || flags.contains(.requireEnforced)
+        mayStayInVault = isMore || mayStayInVault && !isAcknowledged
+        mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced && !isAcknowledged
+        isEnforced = isAcknowledged && flags.contains(.requireEnforced)
+    }
+
+    /// A clear was acknowledged: what the item asked for went with it.
+    mutating func acknowledgeClear() {
+        acknowledge(nil)
+        (mayStayInVault, mayBeEnforced, isEnforced) = (false, false, false)
+    }
+
     /// It cannot be told whether this is what became of it.
     mutating func mayBe(_ value: String?) {
         possible.insert(value)
+        if value == nil { isEnforced = false }
         perhapsTheirs = theirs ?? perhapsTheirs
         theirs = nil
     }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepKeys
 import TokenKeepEngine
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
@@ -150,7 +151,7 @@ extension ScriptedService {
     /// A store that has this service, or no bus.
     func store(
         vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
-        beside other: ScriptedService? = nil
+        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
         configuration.isInteractive = prompt != nil
@@ -162,6 +163,15 @@ extension ScriptedService {
             }
         }
         configuration.clock = { self.now }
+        if let keys {
+            configuration.residentKeys = keys
+            configuration.passwordCosts = .least
+        }
         return try Store(configuration)
     }
+}
+
+extension PasswordCosts {
+    /// The least that the format allows.
+    static let least = PasswordCosts(passes: 1, memoryKiB: 8)
 }

@@ -1,0 +1,9 @@
+import TokenKeepKeys
+import TokenKeepRecords
+
+extension Records {
+    /// The records of the vault at a path, as another process opens them.
+    convenience init(at path: String, machine: MachineID = .current) {
+        self.init(VaultOpener(path: path, residentKeys: ClassKeyStore()), machine: machine)
+    }
+}
