@@ -54,7 +54,7 @@ def become(uid):
 
 def keys_of(vault):
     """Those of other vaults are somebody's."""
-    with open(vault + "/keyfile", "rb") as keyfile:
+    with open(vault + "/current/keyfile", "rb") as keyfile:
         vault_id = keyfile.read()[16:32].hex().encode()
     return [(key, description) for key, description in keys() if description.startswith(b"tokenkeep:" + vault_id)]
 
