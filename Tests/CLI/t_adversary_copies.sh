@@ -13,11 +13,9 @@ copy() {
     [ ! -e "$WORK/other/vault" ] || start_anew
     rm -rf "$WORK/other/vault" && cp -a "$1" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/other/vault"
 }
-# Puts files of a vault's era in force into the era in force of his copy.
+# Puts files of a vault's era in force, as the shell expands them there, into the era in force of his copy.
 mix() {
-    local vault=$1 into=$2
-    shift 2
-    (cd "$(era "$vault")" && cp "$@" "$(era "$WORK/other/vault")/$into") && chown -R 65534:65534 "$WORK/other/vault"
+    (cd "$(era "$1")" && cp $3 "$(era "$WORK/other/vault")/$2") && chown -R 65534:65534 "$WORK/other/vault"
 }
 # The report's rows of the two levels, and of the second with user presence.
 report() { "$TOKENKEEP" protection | sed -n '1,3p;8p'; }
@@ -57,10 +55,10 @@ copy "$WORK/before"
 there try
 
 title "and nothing of what was saved later, whatever he makes of the two"
-mix "$TOKENKEEP_VAULT" records records/*
+mix "$TOKENKEEP_VAULT" records 'records/*'
 there try
 there run load example.com demands
-mix "$TOKENKEEP_VAULT" . header header.2
+mix "$TOKENKEEP_VAULT" . 'header header.2'
 there run load example.com first
 mix "$TOKENKEEP_VAULT" . keyfile
 there run load example.com first
@@ -68,7 +66,7 @@ there run load example.com first
 title "the later era, and the keyfile, the header, or both of the earlier one"
 for files in keyfile "header header.2" "keyfile header header.2"; do
     copy "$TOKENKEEP_VAULT"
-    mix "$WORK/before" . $files
+    mix "$WORK/before" . "$files"
     there run load example.com demands
     there run unlock --stdin <<<horse
 done
@@ -78,7 +76,7 @@ printf 'horse\nbattery\n' | run password change --stdin --compromised
 printf secret | run save example.com later
 copy "$TOKENKEEP_VAULT"
 there run unlock --stdin <<<horse
-mix "$WORK/horse" . header header.2
+mix "$WORK/horse" . 'header header.2'
 there run unlock --stdin <<<horse
 there try
 mix "$WORK/horse" . keyfile
@@ -109,7 +107,7 @@ printf secret | run save example.com last
 copy "$TOKENKEEP_VAULT"
 there try
 copy "$WORK/horse"
-mix "$TOKENKEEP_VAULT" records records/*
+mix "$TOKENKEEP_VAULT" records 'records/*'
 there run unlock --stdin <<<horse
 there try
 there run load example.com last
