@@ -81,10 +81,10 @@ say "A machine without any service keeps everything in the vault: encrypted reco
 mkdir -p config/tokenkeep/stack.d
 echo "any required vault" >config/tokenkeep/stack.d/default.conf
 run "printf 's3cr3t' | tokenkeep save example.com ann"
-record=$(find vault/records -type f)
+record=$(find vault/current/records -type f)
 run "printf 'other' | tokenkeep save example.com bob --expires +30d"
 run "./example"
-run "ls -l vault vault/records"
+run "ls -l vault vault/current/ vault/current/records"
 run "! grep -rq s3cr3t vault && echo 'No file of the vault shows the secret.'"
 
 say "A record that was damaged is reported, never deleted; the others are unharmed."

@@ -131,7 +131,8 @@ package final class VaultOpener: Sendable {
         for name in HeaderFiles.names {
             do throws(TokenKeepError) {
                 let (file, keys) = try HeaderFiles.open(name, of: era, with: keyfile, residentKeys)
-                if !isTrusting { try residentKeys.trust(of: keys.vaultID)?.check(keys.header, file: file) }
+                let trust = try residentKeys.trust(of: keys.vaultID)
+                if isTrusting { try trust?.checkAge(keys.header) } else { try trust?.check(keys.header, file: file) }
                 return (file, keys)
             } catch {
                 guard !HeaderTrust.isRefusal(error) else { throw error }

@@ -65,7 +65,11 @@ package final class Records: Sendable {
 
     /// The item's record; nil if there is none. Takes no lock.
     package func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
-        try read(name) { file, state throws(FormatFault) in try file.journalRecord(state, call.presence) }
+        do throws(TokenKeepError) {
+            return try read(name) { file, state throws(FormatFault) in try file.journalRecord(state, call.presence) }
+        } catch {
+            throw error.of(name)
+        }
     }
 
     /// The item with its secret; nil if its record has no value.

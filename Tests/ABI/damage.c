@@ -78,7 +78,7 @@ int main(void) {
         puts("skip damage: not a vault");
         return 0;
     }
-    snprintf(records, sizeof records, "%s/records", vault);
+    snprintf(records, sizeof records, "%s/current/records", vault);
     store = open_store();
     RUN(a_damaged_item_is_corrupt_and_named);
     RUN(a_list_names_its_problem);

@@ -63,6 +63,6 @@ check "a secret that is held is in no core" no "$work/core"
 check "but in the memory" yes "$work/memory"
 core_of copy
 check "a core of a process that kept a copy in ordinary memory does hold it" yes "$work/core"
-cat "$TOKENKEEP_VAULT"/records/* "$TOKENKEEP_VAULT"/header >"$work/files"
+cat "$TOKENKEEP_VAULT"/current/records/* "$TOKENKEEP_VAULT"/current/header >"$work/files"
 check "the vault's files do not hold it in the clear" no "$work/files"
 exit $result

@@ -2,10 +2,12 @@
 
 plant-as UID VAULT    puts keys of the same descriptions in place of this vault's, as another user who inherits a session
                       keyring that the user's is linked into
-count VAULT           says whether keys of this vault are there
-read-as UID           tries to find and to read every key of TokenKeep's as another user, who inherits a session keyring that
+count VAULT           says whether keys of this vault are there that open anything
+forget VAULT          takes every key of this vault out of the keyring, as a start of the machine does
+read-as UID VAULT     tries to find and to read every key of this vault as another user, who inherits a session keyring that
                       the user's is linked into, as a login leaves it
-read-from OWNER UID   the same with the keys of another owner, started by root
+read-from OWNER UID VAULT
+                      the same with the keys of another owner, started by root
 end-key VAULT CLASS HOW
                       revokes, invalidates, unlinks or expires the key of one class
 new-session COMMAND   runs a command in a session keyring of its own
@@ -54,7 +56,7 @@ def become(uid):
 
 def keys_of(vault):
     """Those of other vaults are somebody's."""
-    with open(vault + "/keyfile", "rb") as keyfile:
+    with open(vault + "/current/keyfile", "rb") as keyfile:
         vault_id = keyfile.read()[16:32].hex().encode()
     return [(key, description) for key, description in keys() if description.startswith(b"tokenkeep:" + vault_id)]
 
@@ -78,13 +80,13 @@ def plant_as(uid, vault):
     print(f"keys there: {'some' if descriptions else 'none'}, all replaced: {planted == len(descriptions)}")
 
 
-def read_as(uid, owner=None):
+def read_as(uid, vault, owner=None):
     if owner is not None:
         # Back to root, which may become the next one; whoever runs a set-user-id program gives it his session.
         os.setresgid(owner, owner, 0)
         os.setresuid(owner, owner, 0)
     log_in()
-    found = list(keys())
+    found = keys_of(vault)
     if owner is not None:
         os.setresuid(0, 0, 0)
     become(uid)
@@ -137,18 +139,27 @@ def fill(command, but=0):
 
 
 def count(vault):
-    print(f"keys of the vault: {'some' if keys_of(vault) else 'none'}")
+    opening = [key for key, description in keys_of(vault) if not description.endswith(b":trust")]
+    print(f"keys of the vault: {'some' if opening else 'none'}")
+
+
+def forget(vault):
+    for key, _ in keys_of(vault):
+        if control(UNLINK, key, USER) < 0:
+            sys.exit(f"keys.py: {os.strerror(ctypes.get_errno())}")
 
 
 verb, rest = sys.argv[1], sys.argv[2:]
 if verb == "read-as":
-    read_as(int(rest[0]))
+    read_as(int(rest[0]), rest[1])
 elif verb == "read-from":
-    read_as(int(rest[1]), owner=int(rest[0]))
+    read_as(int(rest[1]), rest[2], owner=int(rest[0]))
 elif verb == "plant-as":
     plant_as(int(rest[0]), rest[1])
 elif verb == "count":
     count(rest[0])
+elif verb == "forget":
+    forget(rest[0])
 elif verb == "end-key":
     end_key(*rest)
 elif verb == "fill":

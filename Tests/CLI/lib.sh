@@ -50,6 +50,9 @@ print(next(item["version"] for item in json.load(sys.stdin)["items"] if item["ac
 # Drives the program on a terminal of its own: see terminal.py.
 on_terminal() { python3 "$HERE/terminal.py" "$@" || exit 1; }
 
+# The directory of the era in force, of a vault; of the scenario's own, where none is named.
+era() { readlink -f "${1-$TOKENKEEP_VAULT}/current"; }
+
 # Another process holds the vault's lock until release_lock: of the item with this record, else of everything.
 hold_lock() {
     mkfifo held release

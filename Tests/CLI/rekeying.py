@@ -10,7 +10,6 @@ import sys
 import threading
 
 PROGRAM, VAULT, COUNT = os.environ["TOKENKEEP"], os.environ["TOKENKEEP_VAULT"], int(sys.argv[1])
-UNFINISHED = "a change of keys was interrupted"
 
 
 def tokenkeep(*arguments, text=""):
@@ -22,21 +21,22 @@ def missing():
     return [account for account in range(COUNT) if tokenkeep("load", "s", str(account))[1] != str(account)]
 
 
-def identity():
-    return os.stat(os.path.join(VAULT, "header")).st_ino
+def eras():
+    return sorted(name for name in os.listdir(VAULT) if name.startswith("era-"))
 
 
 def kill_in_the_middle(arguments, text):
-    """Kills the command as soon as the new header stands; False where it was done before."""
-    before = identity()
+    """Kills the command as soon as the next era has a record; False where it was done before."""
+    present = os.readlink(os.path.join(VAULT, "current"))
+    records = os.path.join(VAULT, f"era-{int(present[4:]) + 1}", "records")
     process = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, text=True)
     process.stdin.write(text)
     process.stdin.close()
-    while identity() == before and process.poll() is None:
+    while process.poll() is None and not (os.path.isdir(records) and os.listdir(records)):
         pass
     process.send_signal(signal.SIGKILL)
     process.wait()
-    return UNFINISHED in tokenkeep("status")[1]
+    return os.readlink(os.path.join(VAULT, "current")) == present and len(eras()) == 2
 
 
 def readers(stop, failures):
@@ -47,7 +47,11 @@ def readers(stop, failures):
                 failures.append(f"{account}: exit {code}: {err}")
 
 
-def step(what, arguments, text, password, undo):
+def opens(password):
+    return tokenkeep("unlock", "--stdin", text=password)[0] == 0
+
+
+def step(what, arguments, text, before, after, undo):
     stop, failures = threading.Event(), []
     reader = threading.Thread(target=readers, args=(stop, failures))
     reader.start()
@@ -57,16 +61,20 @@ def step(what, arguments, text, password, undo):
         tries += 1
     stop.set()
     reader.join()
-    print(f"{what}: killed in its middle: {UNFINISHED in tokenkeep('status')[1]}")
+    print(f"{what}: killed in its middle: {tries < 20}, eras: {len(eras())}")
     print(f"  readers missed: {failures}, and after the kill: {missing()}")
-    code, _, err = tokenkeep("unlock", "--stdin", text=password)
-    print(f"  unlock goes on: exit {code} {err.strip()}".rstrip(), "unfinished:", UNFINISHED in tokenkeep("status")[1])
-    print(f"  missing then: {missing()}")
+    if after:
+        print(f"  the new password opens: {opens(after)}")
+    if before:
+        print(f"  the password of before opens: {opens(before)}, eras then: {len(eras())}, missing: {missing()}")
+    print(f"  again: exit {tokenkeep(*arguments, text=text)[0]}, eras: {len(eras())}, missing: {missing()}")
+    if before and after:
+        print(f"  the password of before opens: {opens(before)}")
 
 
-step("set", ["password", "set", "--stdin"], "one\n", "one\n",
+step("set", ["password", "set", "--stdin"], "one\n", None, "one\n",
      lambda: tokenkeep("password", "remove", "--stdin", text="one\n"))
-step("change --compromised", ["password", "change", "--compromised", "--stdin"], "one\ntwo\n", "two\n",
+step("change --compromised", ["password", "change", "--compromised", "--stdin"], "one\ntwo\n", "one\n", "two\n",
      lambda: tokenkeep("password", "change", "--stdin", text="two\none\n"))
-step("remove", ["password", "remove", "--stdin"], "two\n", "two\n",
+step("remove", ["password", "remove", "--stdin"], "two\n", "two\n", None,
      lambda: tokenkeep("password", "set", "--stdin", text="two\n"))

@@ -22,7 +22,7 @@ cp -a "$TOKENKEEP_VAULT" "$WORK/other/vault" && chown -R 65534:65534 "$WORK/othe
     printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$TOKENKEEP"
     chmod 755 "$TOKENKEEP"
     run load example.com ann)
-keys read-as 65534
+keys read-as 65534 "$TOKENKEEP_VAULT"
 cell when-unlocked other-user
 cell after-first-unlock other-user
 
@@ -43,11 +43,17 @@ cell after-first-unlock disk-theft
 cell after-first-unlock other-machine
 run unlock --stdin <<<horse
 
-title "a backup from before the password, and the items since"
+title "a backup from before the password, and the items since: nothing of them, and while the machine is on, nothing at all"
 printf later | run save example.com later
-cp -a "$WORK/backup" "$WORK/mixed" && cp "$TOKENKEEP_VAULT"/records/* "$WORK/mixed/records/"
-TOKENKEEP_VAULT="$WORK/mixed" run load example.com later
-TOKENKEEP_VAULT="$WORK/mixed" run load example.com ann
+cp -a "$WORK/backup" "$WORK/mixed" && cp "$(era)"/records/* "$(era "$WORK/mixed")/records/"
+there() { (export TOKENKEEP_VAULT="$WORK/mixed"; "$@"); }
+there run load example.com later
+there run load example.com ann
+title "the same after the machine was started: what was in the backup"
+keys forget "$TOKENKEEP_VAULT"
+there run load example.com later
+there run load example.com ann
+run unlock --stdin <<<horse
 
 title "the same user's other sessions: one of its own, one without the user's keyring, a job without any environment"
 keys new-session "$TOKENKEEP" load example.com ann; echo
@@ -91,18 +97,30 @@ done
     report)
 
 title "as many keys as a user may have"
+# Keys of vaults that are gone are dropped, and end a moment later.
+as_nobody "$WORK/tmp/tokenkeep" status >/dev/null && sleep 0.5
 as_nobody python3 "$HERE/keys.py" fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; "$0" load example.com ann; echo "[exit $?]"; "$0" protection | sed -n "1,3p;8p"' "$WORK/tmp/tokenkeep"
 # Where not all fit, none is left there.
-as_nobody python3 "$HERE/keys.py" nearly-fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; python3 "$1" read-as 65534' "$WORK/tmp/tokenkeep" "$HERE/keys.py"
+as_nobody python3 "$HERE/keys.py" nearly-fill sh -c 'echo horse | "$0" unlock --stdin; echo "[exit $?]"; python3 "$1" read-as 65534 "$TOKENKEEP_VAULT"' "$WORK/tmp/tokenkeep" "$HERE/keys.py"
 as_nobody sh -c 'echo horse | "$0" unlock --stdin; "$0" load example.com ann; "$0" lock' "$WORK/tmp/tokenkeep"
 echo
 
-title "a header that is put back"
-cp "$WORK/backup/header" "$WORK/backup/header.2" "$TOKENKEEP_VAULT/"
+title "the era without a password is put back"
+cp -a "$TOKENKEEP_VAULT" "$WORK/right"
+cp -a "$WORK/backup/era-1" "$TOKENKEEP_VAULT/" && ln -sfn era-1 "$TOKENKEEP_VAULT/current"
+run load example.com ann
+printf his | run save example.com ann
+run unlock --stdin <<<horse
+run status
+run lock
+run load example.com ann
+rm -r "$TOKENKEEP_VAULT" && cp -a "$WORK/right" "$TOKENKEEP_VAULT"
+run load example.com ann
+run unlock --stdin <<<horse
 run load example.com ann
 run lock
 
 title "both copies of the header damaged"
-printf x | dd of="$TOKENKEEP_VAULT/header" bs=1 seek=200 conv=notrunc status=none
-printf x | dd of="$TOKENKEEP_VAULT/header.2" bs=1 seek=200 conv=notrunc status=none
+printf x | dd of="$(era)/header" bs=1 seek=200 conv=notrunc status=none
+printf x | dd of="$(era)/header.2" bs=1 seek=200 conv=notrunc status=none
 run load example.com ann

@@ -43,7 +43,7 @@ done
 title "another user, who inherits the session"
 in_session login run unlock --stdin <<<horse
 # As sudo: it leaves the session to whom it becomes.
-/usr/bin/python3 "$WORK/tmp/keys.py" read-from 65534 65533
+/usr/bin/python3 "$WORK/tmp/keys.py" read-from 65534 65533 "$TOKENKEEP_VAULT"
 in_session login agrees
 
 title "each key ended, each way"

@@ -26,9 +26,9 @@ run load example.com bert --namespace team
 run list --json
 
 title "an item that another process holds"
-before=$(ls "$TOKENKEEP_VAULT/records")
+before=$(ls "$(era)/records")
 "$TOKENKEEP" clear example.com bert --namespace team
-record=$(comm -23 <(echo "$before") <(ls "$TOKENKEEP_VAULT/records"))
+record=$(comm -23 <(echo "$before") <(ls "$(era)/records"))
 hold_lock "$record"
 run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
 release_lock

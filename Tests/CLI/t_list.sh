@@ -33,8 +33,8 @@ printf x | "$TOKENKEEP" save wide.example $'\u0645\u06cc\u200c\u062e' --label $'
 run list wide.example
 
 title "what cannot be read is said, and the rest is shown"
-record=$(ls "$TOKENKEEP_VAULT/records" | head -1)
-printf damage >"$TOKENKEEP_VAULT/records/$record"
+record=$(ls "$(era)/records" | head -1)
+printf damage >"$(era)/records/$record"
 "$TOKENKEEP" list >out 2>err
 echo "[exit $?] $(wc -l <out) lines"
 cat err

@@ -59,7 +59,7 @@ run migrate --from vault
 
 title "a damaged record"
 printf token | run save example.com dan --stack "$both"
-echo damaged >"$(find "$TOKENKEEP_VAULT/owed" -type f | sed 's|/owed/|/records/|')"
+echo damaged >"$(find "$(era)/pending" -type f | sed 's|/pending/|/records/|')"
 run sync --stack "$both"
 "$TOKENKEEP" status | sed -n '/owed/,/hint/p'
 run forget secret-service --yes

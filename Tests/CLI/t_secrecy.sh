@@ -14,7 +14,7 @@ grep -rlF example.com vault || echo "nowhere"
 title "the files are for their owner alone"
 umask 000
 printf %s "$secret" | TOKENKEEP_VAULT="$WORK/open" "$TOKENKEEP" save example.com ann
-find vault open -perm /077
+find vault open ! -type l -perm /077
 
 title "a crash shows nothing of the memory"
 for signal in QUIT SEGV ABRT TRAP; do

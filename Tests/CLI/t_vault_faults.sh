@@ -33,28 +33,28 @@ release_lock
 
 title "a damaged record: the others are unharmed, nothing is deleted"
 printf other | "$TOKENKEEP" save example.com bob
-before=$(ls "$TOKENKEEP_VAULT/records")
+before=$(ls "$(era)/records")
 printf x | "$TOKENKEEP" save example.com damaged
-record=$(comm -13 <(echo "$before") <(ls "$TOKENKEEP_VAULT/records"))
+record=$(comm -13 <(echo "$before") <(ls "$(era)/records"))
 python3 -c 'import sys
 with open(sys.argv[1], "r+b") as file:
     file.seek(-1, 2)
     byte = file.read(1)[0]
     file.seek(-1, 2)
-    file.write(bytes([byte ^ 1]))' "$TOKENKEEP_VAULT/records/$record"
+    file.write(bytes([byte ^ 1]))' "$(era)/records/$record"
 run load example.com damaged
 run load example.com ann
 run load example.com bob
-[ -e "$TOKENKEEP_VAULT/records/$record" ] && echo "the record is there"
+[ -e "$(era)/records/$record" ] && echo "the record is there"
 
 title "a damaged header is read from its second copy"
-printf damage >"$TOKENKEEP_VAULT/header"
+printf damage >"$(era)/header"
 run load example.com ann
-printf damage >"$TOKENKEEP_VAULT/header.2"
+printf damage >"$(era)/header.2"
 run load example.com ann
 
 title "no keyfile"
-rm "$TOKENKEEP_VAULT/keyfile"
+rm "$(era)/keyfile"
 run load example.com ann
 printf x | run save example.com ann
 

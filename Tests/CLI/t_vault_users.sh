@@ -18,7 +18,7 @@ title "a directory that cannot be written"
 rm -rf "$TOKENKEEP_VAULT"
 install -d -o 65534 -g 65534 home "$WORK/own"
 TOKENKEEP_VAULT="$WORK/own/vault" nobody save example.com ann <<<kept
-chmod 500 "$WORK/own/vault" "$WORK/own/vault/records"
+chmod 500 "$WORK/own/vault" "$(era "$WORK/own/vault")" "$(era "$WORK/own/vault")/records"
 TOKENKEEP_VAULT="$WORK/own/vault" nobody save example.com ann <<<other
 TOKENKEEP_VAULT="$WORK/own/vault" nobody clear example.com ann
 TOKENKEEP_VAULT="$WORK/own/vault" nobody load example.com ann

@@ -85,7 +85,7 @@ def settle(vault, account, wanted):
     deadline = time.monotonic() + 30
     while True:
         vault.expect(account, wanted)
-        records = [name for name in os.listdir(vault.path + "/records") if len(name) == 32]
+        records = [name for name in os.listdir(vault.path + "/current/records") if len(name) == 32]
         if not records:
             return
         assert time.monotonic() < deadline, f"records {records} are left"

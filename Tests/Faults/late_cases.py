@@ -36,7 +36,7 @@ def newest_stands(keyring, vault, accounts, newest):
     while True:
         for account in accounts:
             vault.expect(account, newest(account))
-        if not [name for name in os.listdir(vault.path + "/records") if len(name) == 32]:
+        if not [name for name in os.listdir(vault.path + "/current/records") if len(name) == 32]:
             break
         assert time.monotonic() < deadline, "something is owed for ever"
     for account in accounts:

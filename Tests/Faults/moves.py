@@ -47,7 +47,7 @@ class Machine:
         return {line.split()[-1] for line in self.expect("list").splitlines()[1:]}
 
     def records(self):
-        return len(os.listdir(self.vault + "/records"))
+        return len(os.listdir(self.vault + "/current/records"))
 
 
 def killed(machine, call, count, *arguments):
@@ -105,7 +105,7 @@ def syncs(machine):
 def hints(machine):
     """A hint that somebody left who was killed before it was durable is made so by whoever relies on it."""
     machine.run("save", "example.com", "ann", input="old", online=False)
-    hint = os.path.join(machine.vault, "owed", os.listdir(machine.vault + "/owed")[0])
+    hint = os.path.join(machine.vault, "current/pending", os.listdir(machine.vault + "/current/pending")[0])
     machine.expect("forget", "secret-service", "--yes", "--though-reachable")
     assert not os.path.exists(hint)
     open(hint, "w").close()
@@ -114,7 +114,7 @@ def hints(machine):
     assert machine.run("save", "example.com", "ann", input="new", online=False, wrapper=wrapper).returncode == 0
     with open(trace) as calls:
         lines = list(calls)
-    synced = [number for number, line in enumerate(lines) if "fsync(" in line and "/owed>" in line]
+    synced = [number for number, line in enumerate(lines) if "fsync(" in line and "/pending>" in line]
     written = [number for number, line in enumerate(lines) if "rename" in line and os.path.basename(hint) in line]
     assert synced and written and synced[0] < written[0], lines
 

@@ -107,7 +107,7 @@ def failing(errors, names, arguments, allowed, done="new"):
             wanted = {"OK": (done,), "IO": ("old", done)}[status]
             assert after in wanted, f"{error} at {call}: {status}, and then {after}"
             vault.expect("b", "other")
-            leftovers = [name for name in os.listdir(vault.path + "/records") if len(name) != 32]
+            leftovers = [name for name in os.listdir(vault.path + "/current/records") if len(name) != 32]
             assert status == "OK" or call[0] == "fsync" or not leftovers, f"{error} at {call} leaves {leftovers}"
             assert vault.run("save", "a", "after") == ["OK"]
             vault.expect("a", "after")
@@ -246,7 +246,7 @@ def directory_without_permission_to_write():
     os.chown(home, 65534, 65534)
     vault = Vault(home + "/vault")
     assert vault.run("save", "a", "old", wrapper=nobody) == ["OK"]
-    os.chmod(vault.path + "/records", 0o500)
+    os.chmod(vault.path + "/current/records", 0o500)
     assert vault.run("save", "a", "new", wrapper=nobody)[-1] == "DENIED"
     assert vault.run("load", "a", wrapper=nobody) == ["old", "OK"]
     # Another user, root included, is told whose it is.

@@ -93,6 +93,9 @@ extension Reconciler {
             if let version { try SaveRequest.check(version: version, of: item.name, present: record.openDetails()) }
             let known = record.pendingBeforeChange(item.keys)
             let parts = pending.afterClear(known, of: item, holders: clearable(after: known))
+            note(
+                .clear, item.name, record.holdsValue ? .ok : .notFound,
+                parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
             return (
                 parts.isEmpty ? .remove : .tombstone(pending: parts), Cleared(wasThere: record.holdsValue, hasPending: true)
             )

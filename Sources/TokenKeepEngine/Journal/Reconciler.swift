@@ -33,7 +33,7 @@ struct Reconciler: Sendable {
         guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try records.snapshot()
+            let before = try records.snapshot(for: name)
             if before.mayHavePending, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")

@@ -65,7 +65,9 @@ package enum HeaderFiles {
                 .corrupt, "the vault in \(era.path) has lost its keyfile", module: "vault", hint: keyfileHint)
         }
         do throws(FormatFault) {
-            return try bytes.withUnsafeBytes { bytes throws(FormatFault) in try Keyfile.parse(bytes) }
+            let keyfile = try bytes.withUnsafeBytes { bytes throws(FormatFault) in try Keyfile.parse(bytes) }
+            guard keyfile.era == era.number else { throw FormatFault.malformed("it belongs to another era") }
+            return keyfile
         } catch {
             let error = error.error(in: Keyfile.name)
             guard error.status == .corrupt else { throw error }

@@ -44,10 +44,21 @@ package struct HeaderTrust {
         }
     }
 
+    /// Refuses a header that is older than the verified one. It may have been altered since.
+    ///
+    /// - Throws: ``Status/corrupt``.
+    func checkAge(_ header: Header) throws(TokenKeepError) {
+        guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
+            throw HeaderTrust.refusal
+        }
+    }
+
     /// The error of a header that is not the one in force.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
-        hint: "nothing was changed; put the right files header and keyfile back, or restore the whole vault")
+        hint:
+            "nothing was changed; put the vault's own files back: current, and the era that it names. An older copy of the "
+            + "whole vault, which you restored yourself, is read from the next start of the machine on")
 
     static func isRefusal(_ error: TokenKeepError) -> Bool { error.message == refusal.message }
 

@@ -14,6 +14,16 @@ package struct JournalSnapshot: Sendable {
 extension Records {
     /// The journal's state: ``generation()`` and ``mayHavePending()`` together, for one look at a directory if nothing was
     /// pending before and nothing has changed since.
+    ///
+    /// - Parameter name: the item that is asked for; an error names it.
+    package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
+        do throws(TokenKeepError) {
+            return try snapshot()
+        } catch {
+            throw error.of(name)
+        }
+    }
+
     package func snapshot() throws(TokenKeepError) -> JournalSnapshot {
         guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         if let quiet = quiet.withLock({ $0 }), quiet.place.isSame(vault.era), let generation = quiet.generation.value {

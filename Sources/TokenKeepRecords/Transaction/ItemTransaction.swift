@@ -29,7 +29,8 @@ package struct ItemTransaction: ~Copyable {
             // Keys may have been replaced while the lock was waited for.
             var vault = try records.openOrMake(call)
             let fileName = vault.keys.fileName(of: name)
-            let present = try Present(RecordReader(records: records, fileName: fileName), &vault, call.presence)
+            let present = try Present(
+                of: name, RecordReader(records: records, fileName: fileName), &vault, call.presence)
             let generation = try Generation(vault.directory)
             try generation.renew()
             self.name = name
@@ -88,7 +89,7 @@ package struct ItemTransaction: ~Copyable {
     /// Reads the record again, after changes.
     package mutating func reread() throws(TokenKeepError) {
         var vault = vault
-        let present = try Present(RecordReader(records: records, fileName: fileName), &vault, presence)
+        let present = try Present(of: name, RecordReader(records: records, fileName: fileName), &vault, presence)
         entry = present.entry
         kept = present.kept
     }
@@ -146,7 +147,9 @@ private struct Present {
     var kept = KeptFields()
 
     /// Only the record's own damage makes it unreadable. A record of a later version is never replaced.
-    init(_ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?) throws(TokenKeepError) {
+    init(
+        of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
+    ) throws(TokenKeepError) {
         let found = try reader.read(&vault) { file, state throws(FormatFault) -> (JournalRecord, KeptFields) in
             let record = try file.journalRecord(state, presence)
             let isReadable = record.holdsValue && record.locked == nil
@@ -155,13 +158,14 @@ private struct Present {
         }
         switch found {
         case nil: return
-        case .success(let (record, kept)):
+        case .success((var record, let kept)):
+            record.locked = record.locked?.of(name)
             entry = .record(record)
             self.kept = kept
         case .failure(let fault):
             let error = reader.error(fault)
             guard error.status == .corrupt else { throw error }
-            entry = .unreadable(error)
+            entry = .unreadable(error.of(name))
         }
     }
 }
