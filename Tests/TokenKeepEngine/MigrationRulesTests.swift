@@ -105,7 +105,7 @@ extension Optional {
             return module
         }
         let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
-        return try #require(Reconciler(dispatcher, records: records))
+        return Reconciler(dispatcher, records: records)
     }
 
     private func move(_ source: String, _ target: String) throws -> MigrationOutcome {
