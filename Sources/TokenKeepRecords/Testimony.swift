@@ -36,7 +36,7 @@ enum Testimony {
     /// Whether the header's keys are those of a record whose state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
-        guard keys.currentKeyID(for: .level(level)) == file.prefix.classKeyID else { return false }
+        guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
             // Authentic fields that break a rule are damage of this record alone.
             _ = try file.openMetadataBox()
