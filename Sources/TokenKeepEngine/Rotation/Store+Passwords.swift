@@ -19,7 +19,7 @@ extension Store {
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let opener = try passwordOpener(password, call)
-        let keyfile = UnlockedVault(vault: vault, keys: [])
+        let keyfile = UnlockedVault(vault: vault, keys: vault.keys.openKeys)
         let (after, unreadable) = try rotation(call, progress).run(keyfile, with: opener)
         return try finish(after, unreadable, "the password is set", call, progress)
     }

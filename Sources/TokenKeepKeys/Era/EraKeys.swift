@@ -6,7 +6,7 @@ package struct EraKeys {
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The keys that the slot wraps, those that retire aside.
+    /// The keys that the slot wraps, retiring ones included: who made them may keep them as an unlock does.
     package let keys: [OpenKey]
 
     /// What opens the keys of an era.
@@ -40,9 +40,9 @@ package struct EraKeys {
             }
         var keys: [OpenKey] = []
         for purpose in purposes(withPassword: type == .password) { keys.append(try OpenKey.make(purpose)) }
+        keys += retiring.filter { type == .password || $0.purpose != .presence }
         let slot = KnownSlot.wrapping(
-            keys + retiring.filter { type == .password || $0.purpose != .presence }, type: type, derivation: derivation,
-            with: wrapping, vaultID: vaultID, era: era)
+            keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)
         let header = Header(
             vaultID: vaultID, era: era, epoch: 1, createdAt: .now,
             nameKey: WrappedKey.wrapping(nameKey, at: outside, with: derived.wrapping),
