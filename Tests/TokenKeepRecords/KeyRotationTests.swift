@@ -232,7 +232,8 @@ import TokenKeepCore
         try locked.records.markUsed("m", locked.call)
         let note = try SealedNotes(#require(try locked.records.open())).note(of: name)
         let files = ["pending", "sealed"].map { locked.directory.names(in: "\(locked.era)/\($0)") }
-        try locked.setPassword()
+        // The stack has no module m, which must get the item anew.
+        #expect(throws: TokenKeepError(.unavailable, "")) { try locked.setPassword() }
         #expect(try locked.records.hasUsed("m"))
         #expect(try locked.records.pendingRecords().record(of: name)?.pending == [removal])
         #expect(try locked.records.begin(name, locked.call).sent(to: "m") == [fingerprint])
@@ -242,6 +243,37 @@ import TokenKeepCore
         let retiring = after.keys.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
         #expect(retiring.map(\.id) == note?.holders.flatMap(\.keyIDs))
         #expect(["pending", "sealed"].map { locked.directory.names(in: "\(locked.era)/\($0)") } != files)
+    }
+
+    /// Password set, known to others, removed, set again: what a module holds sealed stays readable until it is sealed anew.
+    @Test func whatAnUnavailableModuleHoldsSealedStaysReadable() throws {
+        try locked.setPassword()
+        let details = ItemDetails(
+            name: try ItemName(service: "s", account: "a"), label: "", accessLevel: .afterFirstUnlock, module: "m")
+        let sealed = try seal("sealed", details)
+        let changes: [() throws -> Void] = [
+            { try locked.changePassword(isCompromised: true) }, { try locked.removePassword("new") },
+            { try locked.setPassword() }, { try locked.removePassword() }, { try locked.setPassword() },
+        ]
+        for (index, change) in changes.enumerated() {
+            #expect(throws: TokenKeepError(.unavailable, "")) { try change() }
+            let opened = try VaultSealer(locked.records).open(sealed, of: details, locked.call)
+            #expect(opened.utf8String == "sealed", "\(index)")
+            #expect(try #require(try locked.records.open()).keys.header.era == UInt64(index) + 3)
+        }
+        try locked.store.lock()
+        #expect(throws: TokenKeepError(.locked, "")) { try VaultSealer(locked.records).open(sealed, of: details, locked.call) }
+        // Once no module holds it, an unlock drops the key.
+        try locked.unlock()
+        try locked.records.begin(details.name, locked.call).forgetSealed(in: "m", onEveryMachine: true)
+        try locked.unlock()
+        #expect(try !#require(try locked.records.open()).keys.header.hasRetiringKeys)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try VaultSealer(locked.records).open(sealed, of: details, locked.call) }
+    }
+
+    private func seal(_ secret: String, _ details: ItemDetails) throws -> SecretBytes {
+        let item = try locked.records.begin(details.name, locked.call)
+        return try item.sealer.seal(SecretBytes(secret), of: details, for: details.module, locked.call)
     }
 
     @Test func aSlotOfAnUnknownTypeEndsOnlyByTheUsersWord() throws {
