@@ -62,8 +62,9 @@ import TokenKeepCore
             repeating(isOver, failures, counts[1]) { round in
                 let account = Self.accounts[round % Self.accounts.count]
                 guard try locked.load(account) == account else { throw Lost(description: account) }
-                guard locked.loading("never saved", from: locked.other()) == .notFound else {
-                    throw Lost(description: "what was never saved")
+                let absent = Result { try locked.load("never saved", from: locked.other()) }
+                guard case .failure(let error as TokenKeepError) = absent, error.status == .notFound else {
+                    throw Lost(description: "what was never saved: \(absent)")
                 }
             },
             repeating(isOver, failures, counts[2]) { round in
