@@ -73,6 +73,9 @@ package struct KeyRing: Sendable {
         return ring.adding(keys)
     }
 
+    /// The keys that are open in this process: the keyfile slot's, and those that were added.
+    package var openKeys: [OpenKey] { opened }
+
     /// The same ring with more keys open, for the length of an operation.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 

@@ -189,6 +189,9 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.policy, "")) {
             try locked.removePassword()
         }
+        // Refused: the vault stays locked.
+        #expect(throws: TokenKeepError(.locked, "")) { try locked.load("e") }
+        try locked.unlock()
         #expect(try locked.load("e") == "secret")
         try locked.removePassword(isDestroying: true)
         #expect(try locked.load("a") == "secret")

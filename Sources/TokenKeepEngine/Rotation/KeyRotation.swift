@@ -37,7 +37,10 @@ struct KeyRotation {
             throw error.error("cannot make \(change.after.era.path) durable")
         }
         try commit(change, &copy, check)
-        return (try change.finish(), copy.unreadable)
+        let changed = try change.finish()
+        // Without a password no unlock would remove what an earlier change left.
+        try? records.opener.removeRubbish(of: changed.vault)
+        return (changed, copy.unreadable)
     }
 
     /// Writes what has changed since, and switches, while nobody else writes.

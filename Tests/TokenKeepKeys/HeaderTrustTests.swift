@@ -1,0 +1,116 @@
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepKeys
+
+/// Which header a reader takes beside what an unlock verified.
+@Suite struct HeaderTrustTests {
+    private let vaultID = [UInt8](repeating: 7, count: 16)
+
+    /// An era's keys, and headers of later epochs under them.
+    private struct Era {
+        let made: EraKeys
+        let ring: KeyRing
+        var headerKey: SecretBytes { get throws { try ring.currentKey(for: .header).bytes } }
+
+        init(_ vaultID: [UInt8], _ number: UInt64) throws {
+            made = try EraKeys.make(vaultID: vaultID, era: number, opener: .keyfile, journalKey: nil, retiring: [])
+            ring = try made.ring(ClassKeyStore(obstacle: "this is a test"))
+        }
+
+        /// The header with one more slot, and an epoch that is higher by `count`.
+        func later(_ count: Int = 1, headerKey: SecretBytes? = nil) throws -> (header: Header, file: [UInt8]) {
+            var header = made.header
+            for _ in 0..<count { header = header.with(slots: made.header.slots + [.other(type: 9, bytes: [1])]) }
+            return (
+                header,
+                try HeaderMAC.file(of: header, nameMAC: ring.headerMAC, headerKey: headerKey ?? self.headerKey)
+            )
+        }
+
+        func entry(_ header: Header? = nil, _ file: [UInt8]? = nil) throws -> HeaderTrust.Entry {
+            HeaderTrust.Entry(header ?? made.header, file: file ?? made.headerFile, headerKey: try headerKey)
+        }
+    }
+
+    private func isTaken(_ header: Header, _ file: [UInt8], _ entries: [HeaderTrust.Entry]) -> Bool {
+        (try? HeaderTrust(entries: entries, path: "/v").check(header, file: file)) != nil
+    }
+
+    @Test func theVerifiedHeaderAndLaterOnesAreTaken() throws {
+        let era = try Era(vaultID, 1)
+        #expect(try isTaken(era.made.header, era.made.headerFile, [era.entry()]))
+        for count in [1, 5] {
+            let (header, file) = try era.later(count)
+            #expect(try isTaken(header, file, [era.entry()]))
+            // Not the other way round.
+            #expect(try !isTaken(era.made.header, era.made.headerFile, [era.entry(header, file)]))
+        }
+    }
+
+    @Test func aHeaderUnderAnotherKeyIsRefused() throws {
+        let era = try Era(vaultID, 1)
+        let (header, file) = try era.later(headerKey: SecretBytes(randomCount: 32))
+        #expect(try !isTaken(header, file, [era.entry()]))
+        #expect(throws: HeaderTrust.refusal) {
+            try HeaderTrust(entries: [era.entry()], path: "/v").check(header, file: file)
+        }
+    }
+
+    /// During a change of keys the present era and the next one have an entry each.
+    @Test func eachEraHasItsEntry() throws {
+        let eras = try (1...3).map { try Era(vaultID, $0) }
+        for entries in [[eras[0], eras[1]], [eras[1], eras[0]]] {
+            let entries = try entries.map { try $0.entry() }
+            for (index, era) in eras.enumerated() {
+                #expect(isTaken(era.made.header, era.made.headerFile, entries) == (index < 2))
+                let (header, file) = try era.later()
+                #expect(isTaken(header, file, entries) == (index < 2))
+            }
+        }
+    }
+
+    @Test(arguments: ["/home/anna/.local/share/tokenkeep", "", "/дім"]) func isReadAsItWasWritten(path: String) throws {
+        let eras = try (1...2).map { try Era(vaultID, $0).entry() }
+        for count in 1...2 {
+            let trust = HeaderTrust(entries: Array(eras.prefix(count)), path: path)
+            let payload = try trust.serialized()
+            #expect(payload.count == 1 + count * 80 + path.utf8.count && payload.withUnsafeBytes { $0[0] } == count)
+            let read = try payload.lent { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
+            #expect(read.path == path && read.entries.count == count)
+            for (entry, other) in zip(read.entries, eras) {
+                #expect(entry.era == other.era && entry.epoch == other.epoch && entry.hash == other.hash)
+                #expect(entry.headerKey == other.headerKey)
+            }
+        }
+    }
+
+    @Test func aPayloadThatBreaksTheRulesIsNone() throws {
+        let entry = try Era(vaultID, 1).entry()
+        let good = try HeaderTrust(entries: [entry], path: "").serialized().withUnsafeBytes { Array($0) }
+        let entries = Array(good.dropFirst())
+        let bad: [[UInt8]] = [[], [0], [0] + entries, [3] + entries + entries + entries, Array(good.dropLast()), [2] + entries, good + [0xFF]]
+        for payload in bad {
+            #expect(throws: FormatFault.self) {
+                try payload.lent { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
+            }
+        }
+    }
+
+    /// A lock ends the keys; the header key in the trust stays, and opens no item.
+    @Test func aLockKeepsTheTrust() throws {
+        let keys = ClassKeyStore(obstacle: "this is a test")
+        let era = try Era(vaultID, 1)
+        try keys.keep(era.made.keys, HeaderTrust(entries: [era.entry()], path: "/v"), of: vaultID)
+        let place = try #require(era.made.keys.first { $0.purpose == .level(.afterFirstUnlock) })
+        #expect(try keys.key(place.id, for: place.purpose, of: vaultID) == place.bytes)
+        for hidden in era.made.keys where hidden.purpose == .header {
+            #expect(try keys.key(hidden.id, for: .header, of: vaultID) == nil)
+        }
+        _ = try keys.purge(nil, of: vaultID)
+        #expect(try keys.key(place.id, for: place.purpose, of: vaultID) == nil)
+        #expect(try keys.trust(of: vaultID)?.entries.count == 1)
+        keys.forget(vaultID)
+        #expect(try keys.trust(of: vaultID) == nil)
+    }
+}
