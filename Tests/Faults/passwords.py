@@ -76,7 +76,7 @@ class Machine:
     def restore(self, copy):
         self.run("lock")
         shutil.rmtree(self.vault)
-        shutil.copytree(copy, self.vault)
+        shutil.copytree(copy, self.vault, symlinks=True)
 
 
 def calls_of(machine, *arguments, input):
@@ -229,7 +229,7 @@ def main():
                 machine.expect("password", "set", "--stdin", input=before + "\n")
                 code = machine.expect("recovery", "create", "--stdin", input=before + "\n").strip()
                 input = input.replace("CODE", code)
-            shutil.copytree(machine.vault, work + "/copy")
+            shutil.copytree(machine.vault, work + "/copy", symlinks=True)
             kills = faults(machine, work + "/copy", arguments, input, before, after, "signal=KILL")
             # How a failure is met does not depend on which of the changes it befalls.
             errors = name in ("password set", "recovery create") and faults(
