@@ -7,10 +7,8 @@ SCENARIO is one of them alone. Each runs while the vault is unlocked, after a lo
 key of the vault is left in the kernel). Either every call is CORRUPT and changes nothing, until the right files are back; or
 the attack gains nothing: neither the older secrets nor what is saved later can be decrypted with all that he has.
 """
-import ctypes
 import itertools
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -56,11 +54,6 @@ class World(passwords.Machine):
         if state == "started":
             assert self.start_anew(), "there was no trust key in the user's keyring"
 
-    def start_anew(self):
-        """Whether a trust key was there to be forgotten."""
-        self.run("lock")
-        return forget(f"tokenkeep:{self.attacker.plan.vault_id.hex()}:trust")
-
     def change(self, password, *options):
         self.expect("password", "change", *options, "--stdin", input=f"{self.password}\n{password}\n")
         self.password = password
@@ -95,14 +88,6 @@ class World(passwords.Machine):
 
     def lasting_files(self):
         return {path: content for path, content in files_of(self.vault).items() if path not in VOLATILE}
-
-
-def forget(description):
-    """Takes a key out of the user's keyring, as a start of the machine does. Whether it was there."""
-    number = {"x86_64": 250, "aarch64": 219}[platform.machine()]
-    keyctl, user_keyring, search, unlink = ctypes.CDLL(None, use_errno=True).syscall, -4, 10, 9
-    key = keyctl(number, search, user_keyring, b"user", description.encode(), 0)
-    return key > 0 and keyctl(number, unlink, key, user_keyring) == 0
 
 
 # Headers of his
