@@ -76,6 +76,7 @@ test-faults: stage
 	Tests/Faults/run.py $(STAGE)
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
+	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
 
 # gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.

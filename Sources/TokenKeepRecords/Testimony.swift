@@ -28,9 +28,17 @@ enum Testimony {
                 continue
             }
             own += 1
-            guard fits(file, vault.keys) else { throw HeaderTrust.refusal }
+            guard fits(file, vault.keys) else { throw refusal(because: Hexadecimal.text(name)) }
         }
         guard strangers < leastStrangers || strangers <= own else { throw HeaderTrust.refusal }
+    }
+
+    private static func refusal(because record: String) -> TokenKeepError {
+        TokenKeepError(
+            .corrupt, "\(HeaderTrust.refusal.message): records/\(record) is sealed under a key that it does not know",
+            module: "vault",
+            hint: "nothing was changed; put the vault's own header and keyfile back; if they are right, the record is not: "
+                + "move it away")
     }
 
     /// Whether the header's keys are those of a record whose state is authentic.

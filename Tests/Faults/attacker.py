@@ -7,10 +7,8 @@ SCENARIO is one of them alone. Each runs while the vault is unlocked, after a lo
 key of the vault is left in the kernel). Either every call is CORRUPT and changes nothing, until the right files are back; or
 the attack gains nothing: neither the older secrets nor what is saved later can be decrypted with all that he has.
 """
-import ctypes
 import itertools
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -21,10 +19,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from attack import Attacker, files_of  # noqa: E402: its folder must be on the path first
 from record_writer import ItemPlan  # noqa: E402
 from vault_format import machine_hash  # noqa: E402
+from vault_header import open_slots  # noqa: E402
 
 ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
 LATER = "a token that is saved after the attack"
 OK, NOT_FOUND, LOCKED, DENIED, CORRUPT = 0, 1, 3, 5, 7
+# What the user changes to when he hears that somebody may know his password.
+NEXT = "the next one"
 SCENARIOS = []
 # What every process writes, and what says nothing.
 VOLATILE = {"generation", "changed", "lock"}
@@ -56,11 +57,6 @@ class World(passwords.Machine):
         if state == "started":
             assert self.start_anew(), "there was no trust key in the user's keyring"
 
-    def start_anew(self):
-        """Whether a trust key was there to be forgotten."""
-        self.run("lock")
-        return forget(f"tokenkeep:{self.attacker.plan.vault_id.hex()}:trust")
-
     def change(self, password, *options):
         self.expect("password", "change", *options, "--stdin", input=f"{self.password}\n{password}\n")
         self.password = password
@@ -69,7 +65,9 @@ class World(passwords.Machine):
         """What a user does who knows of nothing: (words, exit code)."""
         for arguments, input in (
                 (("load", "s", "ann"), ""), (("save", "s", "carol"), LATER), (("unlock", "--stdin"), self.password + "\n"),
-                (("load", "s", "bob"), ""), (("save", "s", "carol"), LATER), (("list",), "")):
+                (("load", "s", "bob"), ""), (("save", "s", "carol"), LATER), (("list",), ""),
+                (("password", "change", "--compromised", "--stdin"), f"{self.password}\n{NEXT}\n"),
+                (("load", "s", "ann"), ""), (("save", "s", "carol"), LATER), (("load", "s", "carol"), "")):
             yield " ".join(arguments), self.run(*arguments, input=input).returncode
 
     def expect_refused(self, right):
@@ -95,14 +93,6 @@ class World(passwords.Machine):
 
     def lasting_files(self):
         return {path: content for path, content in files_of(self.vault).items() if path not in VOLATILE}
-
-
-def forget(description):
-    """Takes a key out of the user's keyring, as a start of the machine does. Whether it was there."""
-    number = {"x86_64": 250, "aarch64": 219}[platform.machine()]
-    keyctl, user_keyring, search, unlink = ctypes.CDLL(None, use_errno=True).syscall, -4, 10, 9
-    key = keyctl(number, search, user_keyring, b"user", description.encode(), 0)
-    return key > 0 and keyctl(number, unlink, key, user_keyring) == 0
 
 
 # Headers of his
@@ -145,7 +135,7 @@ def a_header_and_a_name_key_of_his_own(world, right):
 @scenario()
 def an_injected_record(world, right):
     world.attacker.inject_record(ANN)
-    world.expect_no_gain(OK, LOCKED, CORRUPT)
+    world.expect_no_gain(OK, NOT_FOUND, LOCKED, CORRUPT)
 
 
 @scenario()
@@ -193,6 +183,26 @@ def an_older_keyfile_and_header_in_a_later_era(world, right):
     moved = {new + name: right[old + name] for name in ("keyfile", "header", "header.2")}
     world.attacker.put_back(moved, moved)
     world.expect_refused(newer)
+
+
+@scenario("unlocked")
+def a_password_that_he_knows(world, right):
+    """Until a change is told of it he reads all; nothing that is saved after it, wherever he puts it."""
+    attacker = world.attacker
+    open_slots(attacker.header, attacker.plan.keyfile, "header", password=b"one")
+    attacker.planted |= set(attacker.header.opened.values())
+    assert attacker.sees(b"token of ann"), "he does not read what the password opens"
+    world.change("two", "--compromised")
+    world.expect("save", "s", "ann", input=LATER)
+    newer = attacker.seize()
+    attacker.put_back(right)
+    old, new = (copy["current"].decode() + "/" for copy in (right, newer))
+    records = {old + path.removeprefix(new): newer[path] for path in newer if path.startswith(new + "records/")}
+    attacker.put_back(records, records)
+    world.start_anew()
+    world.run("unlock", "--stdin", input="one\n")
+    world.run("load", "s", "ann")
+    assert not attacker.sees(LATER.encode()), "he reads what was saved after the change"
 
 
 @scenario("started")

@@ -78,7 +78,7 @@ def main():
             machine = Machine(work, **keyring.environment)
             try:
                 machine.expect("password", "set", "--stdin", input=before + "\n")
-                shutil.copytree(machine.vault, work + "/copy")
+                shutil.copytree(machine.vault, work + "/copy", symlinks=True)
                 count = kill(machine, work + "/copy", arguments, input, before, after)
                 assert count > 10, f"only {count} kills"
                 print(f"ok   {name} with sealed items: {count} kills", flush=True)
