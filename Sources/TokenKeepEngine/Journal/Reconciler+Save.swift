@@ -144,9 +144,18 @@ extension Reconciler {
         let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         if top.holdsRecords || !canStore(top, level, request.flags) {
+            if !top.holdsRecords { discoverItems(request.name, call) }
             return try recording(request, over: record, nil, first: top, item)
         }
         return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
+    }
+
+    /// Asks modules that were never used for the item: one that has it, by another program, is used from now on, and must lose
+    /// it. A load would find it before the vault's.
+    private func discoverItems(_ name: ItemName, _ call: CallContext) {
+        for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
+            _ = try? module.load(name, call.withoutPrompts)
+        }
     }
 
     /// Sends the value, or writes it into the record where it may be on its way when this call ends.
