@@ -30,8 +30,9 @@ struct ItemModel {
     mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
         guard let level else { return }
         let isMore = level == .whenUnlocked || flags.contains(.requireEnforced)
-        mayStayInVault = isMore || mayStayInVault && !isAcknowledged
-        mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced && !isAcknowledged
+        // A store that saw it keeps that in mind, whatever others do to the item.
+        mayStayInVault = isMore || mayStayInVault
+        mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced
         isEnforced = isAcknowledged && flags.contains(.requireEnforced)
     }
 
@@ -45,7 +46,7 @@ struct ItemModel {
     /// A clear was acknowledged: what the item asked for went with it.
     mutating func acknowledgeClear() {
         acknowledge(nil)
-        (mayStayInVault, mayBeEnforced, isEnforced, mayBeShadowed) = (false, false, false, false)
+        (isEnforced, mayBeShadowed) = (false, false)
     }
 
     /// It cannot be told whether this is what became of it.
