@@ -6,7 +6,8 @@ extension Reconciler {
     /// Saves in the first place that takes it. A module that cannot be reached is owed the value, which the journal keeps.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
-            guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords else {
+            guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords
+            else {
                 return try dispatcher.saveInPlaces(request, call)
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
@@ -214,7 +215,9 @@ extension Reconciler {
     }
 
     /// The debtors that a save into another place takes the item from.
-    private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
+    private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError)
+        -> [any Module]
+    {
         var modulesToClear: [any Module] = []
         for module in clearable(after: known) where module.name != top?.name {
             let isUsed = try records.hasUsed(module.name)
