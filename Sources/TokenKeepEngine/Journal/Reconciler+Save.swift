@@ -136,7 +136,12 @@ extension Reconciler {
         if case .unreadable(let error) = item.entry, request.precondition != .none { throw error }
         let record = item.entry.record
         if let record, hides(record) {
-            return try recording(request, over: record, record.openDetails(), first: top, item)
+            let present = try record.openDetails()
+            let details = request.details(replacing: present, module: "vault")
+            if !top.holdsRecords, !canStore(top, details.accessLevel, details.flags) {
+                discoverItems(request.name, call)
+            }
+            return try recording(request, over: record, present, first: top, item)
         }
         if case .unreadable = item.entry {
             return try recording(inheriting(request, from: top), over: nil, nil, first: top, item)
