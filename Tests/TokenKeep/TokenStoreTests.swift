@@ -25,7 +25,7 @@ import TokenKeep
         }
     }
 
-    @Test func settlesWhatIsOwed() async throws {
+    @Test func drainsPendingWrites() async throws {
         #expect(try await open().sync().left == 0)
         let both = "any sufficient secret-service\nany required vault"
         let store = try TokenStore(

@@ -40,7 +40,7 @@ import TokenKeepRecords
 
     private var isInService: Bool { (try? name()).map { world.items[$0] != nil } ?? false }
 
-    @Test func theServiceNeverGetsWhatDemandsMore() throws {
+    @Test func theServiceNeverGetsAnItemThatRequiresMore() throws {
         try save("plain")
         #expect(isInService)
         // The older value leaves the service with the save that demands more.
@@ -78,7 +78,7 @@ import TokenKeepRecords
         #expect(try load() == "one")
     }
 
-    @Test func aStackWithoutTheVaultRefusesADemand() throws {
+    @Test func aStackWithoutTheVaultRefusesARequirement() throws {
         let alone = try world.store(
             vaultPath: directory.path + "/vault", isConnected: true, stack: "any required secret-service")
         #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .requireEnforced, in: alone) }
@@ -87,7 +87,7 @@ import TokenKeepRecords
         #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .userPresence, in: alone) }
     }
 
-    @Test func whatIsOwedWaitsForTheKeyAndIsCleanedUpWithoutIt() throws {
+    @Test func aPendingWriteWaitsForTheKeyAndIsClearedWithoutIt() throws {
         world.become(.down)
         try save("owed")
         try store.lock()
@@ -129,7 +129,7 @@ import TokenKeepRecords
         #expect(try load() == "one")
     }
 
-    @Test func aDemandOnAMemoryOnlyItemIsKept() throws {
+    @Test func aRequirementOfAMemoryOnlyItemIsKept() throws {
         try save("one", level: .memoryOnly)
         #expect(throws: TokenKeepError(.policy, "")) { try save("two", flags: .userPresence) }
         try save("three", flags: .requireEnforced)

@@ -30,7 +30,7 @@ import TokenKeepCore
 
     /// Saving past a module that is out of reach would let its older value come back, unless it is owed the new one.
     @Test(arguments: [Status.unavailable, .timedOut, .notFound])
-    func aSavePassesOnlyWhatCanBeOwed(status: Status) throws {
+    func aSavePassesOnlyDeferrableModules(status: Status) throws {
         first.fail(.save, with: status)
         let text = "any required first\nany required second"
         let strict = try stack(text)

@@ -223,7 +223,7 @@ import TokenKeepRecords
         #expect(try load(open(stack: reversed)) == "new")
     }
 
-    @Test func clearingAServiceReachesWhatIsOwed() throws {
+    @Test func clearingAServiceReachesPendingItems() throws {
         try save(open(), "a", "ann")
         try save(open(isConnected: false), "b", "bob")
         #expect(try open().clear(service: "example.com") == 2)

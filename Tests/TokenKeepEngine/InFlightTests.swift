@@ -364,7 +364,7 @@ import TokenKeepRecords
 
     /// What is out of reach is owed the removal whatever its line says: a cleared item must not rise.
     @Test(arguments: ["required", "optional", "[default=ignore]", "[default=die]"])
-    func whatIsOutOfReachIsOwedTheRemoval(control: String) throws {
+    func anUnreachableModuleHasAPendingRemoval(control: String) throws {
         try save(open(), "token")
         world.become(.down)
         let store = try open(stack: "any \(control) secret-service\nany required vault")

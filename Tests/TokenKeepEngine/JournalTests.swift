@@ -55,7 +55,7 @@ import TokenKeepRecords
     }
 
     @Test(arguments: ScriptedService.Fault.losses)
-    func aConditionalClearThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
+    func aConditionalClearThatIsLostOnItsWayIsPending(fault: ScriptedService.Fault) throws {
         let store = try open()
         let version = try save(store, "old").version
         world.fault = (fault, 2)
@@ -110,7 +110,7 @@ import TokenKeepRecords
         world.put(ItemDetails(name: name, label: "x", module: "secret-service"), try SecretBytes("x"))
     }
 
-    @Test func aMemoryOnlyItemIsListedOverWhatIsOwedBelow() throws {
+    @Test func aMemoryOnlyItemIsListedOverAPendingOne() throws {
         try save(open(), "old")
         let store = try open(isConnected: false)
         try save(store, "owed")
@@ -121,7 +121,7 @@ import TokenKeepRecords
     }
 
     /// Where the stack passes a locked place, the older value there must not come back.
-    @Test func whatPassesALockedPlaceIsOwedToIt() throws {
+    @Test func aSavePastALockedModuleIsPending() throws {
         let stack = "any optional secret-service\nany required vault"
         let store = try open(stack: stack)
         try save(store, "old")
@@ -143,7 +143,7 @@ import TokenKeepRecords
 
     /// Seed 107765: a program without a bus took the absence of the service for its answer.
     @Test(arguments: [ScriptedService.Condition.locked, .hung])
-    func theAbsenceOfAServiceThatIsThereSettlesNothing(condition: ScriptedService.Condition) throws {
+    func theAbsenceOfAServiceThatIsThereDrainsNothing(condition: ScriptedService.Condition) throws {
         try otherProgramSaves("old")
         let cron = try open(isConnected: false)
         try save(cron, "new")
@@ -156,7 +156,7 @@ import TokenKeepRecords
     }
 
     /// Whether a service is there cannot be told without a bus: what another program keeps in it must not come back.
-    @Test func anAbsentServiceIsStillOwedARemoval() throws {
+    @Test func aRemovalFromAnAbsentServiceStaysPending() throws {
         try otherProgramSaves("old")
         let cron = try open(isConnected: false)
         try save(cron, "new")
@@ -168,7 +168,7 @@ import TokenKeepRecords
     }
 
     /// What another program saved between two saves in the vault is older than the second of them.
-    @Test func aSaveByTheVaultAloneRenewsWhatIsOwed() throws {
+    @Test func aSaveByTheVaultAloneRenewsPendingWrites() throws {
         try save(open(isConnected: false), "first")
         world.now = UnixTime(world.now.rawValue + 5)
         try otherProgramSaves("theirs")
@@ -211,7 +211,7 @@ import TokenKeepRecords
     }
 
     @Test(arguments: ScriptedService.Fault.allCases)
-    func aSaveInSeveralStepsThatIsLostOnItsWayIsOwed(fault: ScriptedService.Fault) throws {
+    func aSaveInSeveralStepsThatIsLostOnItsWayIsPending(fault: ScriptedService.Fault) throws {
         let store = try open()
         let old = try save(store, "old").version
         world.takesSteps = true

@@ -43,7 +43,7 @@ struct KeePassXCStoreTests {
 
     private func owed() throws -> Int { try open().pendingReport().entries.count }
 
-    @Test(arguments: ["clear", "sync", "save"]) func anOwedClearIsSettledWhereTheUserMayBeAsked(by call: String) throws
+    @Test(arguments: ["clear", "sync", "save"]) func aPendingRemovalIsAppliedIfTheUserMayBeAsked(by call: String) throws
     {
         let store = try open()
         #expect(try save(store, "token").pendingModules.isEmpty)
@@ -62,7 +62,7 @@ struct KeePassXCStoreTests {
         #expect(try load(store) == (call == "save" ? "new" : nil))
     }
 
-    @Test func aClearThatMayAskLeavesNothingOwed() throws {
+    @Test func aClearThatMayAskLeavesNothingPending() throws {
         #expect(try save(open(), "token").pendingModules.isEmpty)
         try open(isInteractive: true).clear(service: "example.com", account: "ann")
         #expect(try inService() == "")

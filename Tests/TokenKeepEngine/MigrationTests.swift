@@ -139,7 +139,7 @@ import TokenKeepRecords
     }
 
     /// An item that waits in the vault for a service that is back moves there, or stays here, as is asked.
-    @Test func whatIsOwedMovesToo() throws {
+    @Test func pendingItemsMoveToo() throws {
         try save(open(isConnected: false), "a", "ann")
         #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
         #expect(try lookUp() == "a")
@@ -221,7 +221,7 @@ import TokenKeepRecords
         let store = try open("any sufficient secret-service\nany required vault\nany optional memory")
         func status(_ source: String, _ target: String) -> Status? {
             do {
-        _ = try store.migrate(from: source, to: target)
+                _ = try store.migrate(from: source, to: target)
                 return nil
             } catch { return error.status }
         }
@@ -335,7 +335,7 @@ import TokenKeepRecords
     }
 
     /// A value that the service is owed is not moved either while another program has an item there.
-    @Test func whatIsOwedOverAnotherProgramsItemStaysOwed() throws {
+    @Test func aPendingWriteOverAnotherProgramsItemStaysPending() throws {
         try storeForeign("theirs")
         #expect(try load(open()).secret.utf8String == "theirs")
         try save(open(isConnected: false), "ours")

@@ -53,7 +53,7 @@ import TokenKeepRecords
 
     // MARK: sync
 
-    @Test func syncSettlesWhatIsOwedInEveryNamespace() throws {
+    @Test func syncDrainsEveryNamespace() throws {
         try save(open(), "old", "bob")
         keyring.stop()
         try save(open(isConnected: false), "a")
@@ -81,7 +81,7 @@ import TokenKeepRecords
         #expect(try open().sync().drained == 0)
     }
 
-    @Test func syncLeavesWhatALockedServiceIsOwed() throws {
+    @Test func syncLeavesPendingWritesOfALockedService() throws {
         try save(open(), "old")
         keyring.stop()
         try save(open(isConnected: false), "new")
@@ -97,7 +97,7 @@ import TokenKeepRecords
     }
 
     /// Who reads the trace learns why something is still owed, and what became of it.
-    @Test func whatModulesAnswerWhenTheyAreSettledIsTraced() throws {
+    @Test func theAnswersOfModulesToADrainAreTraced() throws {
         try save(open(), "old")
         keyring.stop()
         // Its clock is slow, so that what another program saves after it is newer in whole seconds too.
@@ -185,7 +185,7 @@ import TokenKeepRecords
 
     // MARK: what is owed
 
-    @Test func theStatusSaysWhatIsOwed() throws {
+    @Test func theStatusListsPendingWrites() throws {
         #expect(try open().status().pending.entries.isEmpty)
         let before = UnixTime.now
         try save(open(), "old", "bob")
@@ -225,7 +225,7 @@ import TokenKeepRecords
     }
 
     /// Forgotten, a service that is there would give the old item in place of the one that it is owed.
-    @Test func aModuleThatCanBeReachedIsNotForgottenWhileItIsOwedSomething() throws {
+    @Test func aReachableModuleWithPendingWritesIsNotForgotten() throws {
         try save(open(), "old")
         try open().checkIsAway(module: "secret-service")
         try save(open(isConnected: false), "new")

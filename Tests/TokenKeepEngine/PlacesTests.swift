@@ -143,7 +143,7 @@ import TokenKeepRecords
     }
 
     /// What another program saved before a stack without the module saved, or cleared, is older.
-    @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsWhatIsOwed(isCleared: Bool) throws {
+    @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsPendingWrites(isCleared: Bool) throws {
         let first = try open("any sufficient one", "any required vault")
         one.fails = [.load: .unavailable, .save: .unavailable]
         try save(first, "first")
@@ -192,7 +192,7 @@ import TokenKeepRecords
     // MARK: What a line passes
 
     @Test(arguments: [Status.denied, .io, .locked, .corrupt, .unsupported])
-    func aPlaceThatIsPassedIsOwedTheValue(status: Status) throws {
+    func aPlaceThatIsPassedHasAPendingWrite(status: Status) throws {
         let lines = ["any optional one", "any required vault"]
         try save(open(lines[0], lines[1]), "old")
         one.fails = [.save: status]
@@ -224,7 +224,7 @@ import TokenKeepRecords
         #expect(try load(open(lines[0], lines[1])) == "first")
     }
 
-    @Test func aStackKeepsAnItemInOnePlaceWhereItMayBeOwed() throws {
+    @Test func aStackWithADeferrableModuleKeepsAnItemInOnePlace() throws {
         for action in ["ok", "1"] {
             let text = ["save [ok=\(action) default=die] one", "save required two", "load required two"]
             #expect(throws: TokenKeepError(.invalid, "")) { try open(text[0], text[1], text[2]) }
@@ -242,7 +242,7 @@ import TokenKeepRecords
     }
 
     /// A line that passes an outage does not make a clear of what may be left there.
-    @Test func aClearIsOwedWhateverTheLinePasses() throws {
+    @Test func aClearIsPendingWhateverTheLinePasses() throws {
         let lines = ["any optional one", "any required two"]
         try one.put(name(), "old")
         one.fails = [.load: .unavailable, .clear: .unavailable]
@@ -252,7 +252,7 @@ import TokenKeepRecords
         #expect(one.value == nil)
     }
 
-    @Test func aClearThatCannotBeOwedFails() throws {
+    @Test func aClearThatCannotBePendingFails() throws {
         let lines = ["any optional one", "any optional vault"]
         try save(open(lines[0], lines[1]), "old")
         unlink(directory.path + "/vault/current/keyfile")

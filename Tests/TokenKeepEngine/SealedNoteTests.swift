@@ -47,7 +47,7 @@ import TokenKeepCore
     }
 
     /// What was noted of an earlier item is no demand of the one that is there.
-    @Test func aPlainItemIsNotDestroyedForAnEarlierDemand() throws {
+    @Test func aPlainItemIsNotDestroyedForAnEarlierRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         try world.tamper("item.delete_sync(None)")
         try world.save("plain")
@@ -115,7 +115,7 @@ import TokenKeepCore
         #expect(try world.load() == "one")
     }
 
-    @Test func anotherProgramsItemIsNoNewerValueOfOneThatDemands() throws {
+    @Test func anotherProgramsItemIsNoNewerValueOfOneWithRequirements() throws {
         try world.save("seed", account: "bob", level: .whenUnlocked)
         world.stopService()
         try world.save("one", flags: .requireEnforced)
@@ -127,7 +127,7 @@ import TokenKeepCore
     }
 
     /// The demand is noted, though neither the record nor the module says it.
-    @Test func aDamagedRecordLowersNoDemand() throws {
+    @Test func aDamagedRecordLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         world.stopService()
         try world.save("two")
@@ -143,7 +143,7 @@ import TokenKeepCore
         #expect(try world.plain() == "" && world.load() == "four")
     }
 
-    @Test func anImportLowersNoDemand() throws {
+    @Test func anImportLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         world.stopService()
         var request = try SaveRequest(

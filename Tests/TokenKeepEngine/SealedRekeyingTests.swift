@@ -169,7 +169,7 @@ import TokenKeepCore
         #expect(try world.load() == "one" && !world.hasRetiringKeys())
     }
 
-    @Test func whatItOwesIsSettledFirst() throws {
+    @Test func pendingWritesAreDrainedFirst() throws {
         world.stopService()
         _ = try world.clear("bob")
         try world.save("newer")

@@ -46,7 +46,7 @@ import TokenKeepCore
         #expect(try world.open().pendingReport().entries.isEmpty)
     }
 
-    @Test func aDemandIsNotLowered() throws {
+    @Test func aRequirementIsNotLowered() throws {
         try world.save("one", flags: .requireEnforced)
         for other in [world.store, try world.open()] {
             #expect(throws: TokenKeepError(.policy, "")) {
@@ -67,7 +67,7 @@ import TokenKeepCore
     }
 
     /// What an item demands is not known where its note cannot be read: it is not saved without.
-    @Test func aDamagedNoteLowersNoDemand() throws {
+    @Test func aDamagedNoteLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         let note = "vault/current/sealed/" + (try #require(world.directory.names(in: "vault/current/sealed").first))
         let bytes = try #require(world.directory.read(note))
@@ -149,7 +149,7 @@ import TokenKeepCore
         #expect(try world.clear())
     }
 
-    @Test func whatIsOwedArrivesSealed() throws {
+    @Test func aPendingWriteArrivesSealed() throws {
         world.stopService()
         let outcome = try world.save("one", level: .whenUnlocked)
         #expect(outcome.module == "vault" && outcome.pendingModules == ["secret-service"])
@@ -161,7 +161,7 @@ import TokenKeepCore
     }
 
     /// Nobody but us writes sealed items: a removal that is owed needs no look into them.
-    @Test func anOwedRemovalIsSettledWhileTheVaultIsLocked() throws {
+    @Test func aPendingRemovalIsAppliedWhileTheVaultIsLocked() throws {
         try world.save("one", level: .whenUnlocked)
         world.stopService()
         _ = try world.clear()

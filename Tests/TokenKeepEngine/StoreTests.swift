@@ -118,7 +118,7 @@ extension StoreTests {
         let name = try ItemName(service: "s", account: "a")
         func status(_ level: AccessLevel?, _ flags: ItemFlags = []) -> Status? {
             do {
-        _ = try store.save(
+                _ = try store.save(
                     SaveRequest(name: name, secret: SecretBytes("x"), accessLevel: level, flags: flags))
                 return nil
             } catch { return error.status }

@@ -6,8 +6,8 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-@testable import TokenKeepPlugin
 @testable import TokenKeepEngine
+@testable import TokenKeepPlugin
 
 /// One suite for all modules, whosever they are.
 @Suite struct ConformanceTests {

@@ -5,8 +5,8 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-@testable import TokenKeepPlugin
 @testable import TokenKeepEngine
+@testable import TokenKeepPlugin
 
 /// Modules as shared objects: what is loaded, what is refused and why, what a wrong answer comes to.
 @Suite struct SharedObjectTests {
@@ -313,7 +313,7 @@ import TokenKeepRecords
     }
 
     /// A store behaves as with a service that hangs: what is saved is owed, and settled when the module is back.
-    @Test func whatAHungModuleMissesIsOwedToIt() throws {
+    @Test func aWriteThatAHungModuleMissesIsPending() throws {
         let directory = TemporaryDirectory()
         let pipe = directory.path + "/pipe"
         mkfifo(pipe, 0o600)

@@ -6,7 +6,8 @@ extension Reconciler {
     /// Saves in the first place that takes it. A module that cannot be reached is owed the value, which the journal keeps.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
-            guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords else {
+            guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords
+            else {
                 return try dispatcher.saveInPlaces(request, call)
             }
             guard call.promptsAllowed else { return try save(request, first: top, call) }
@@ -135,7 +136,12 @@ extension Reconciler {
         if case .unreadable(let error) = item.entry, request.precondition != .none { throw error }
         let record = item.entry.record
         if let record, hides(record) {
-            return try recording(request, over: record, record.openDetails(), first: top, item)
+            let present = try record.openDetails()
+            let details = request.details(replacing: present, module: "vault")
+            if !top.holdsRecords, !canStore(top, details.accessLevel, details.flags) {
+                discoverItems(request.name, call)
+            }
+            return try recording(request, over: record, present, first: top, item)
         }
         if case .unreadable = item.entry {
             return try recording(inheriting(request, from: top), over: nil, nil, first: top, item)
@@ -144,9 +150,18 @@ extension Reconciler {
         let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         if top.holdsRecords || !canStore(top, level, request.flags) {
+            if !top.holdsRecords { discoverItems(request.name, call) }
             return try recording(request, over: record, nil, first: top, item)
         }
         return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
+    }
+
+    /// Asks modules that were never used for the item: one that has it, by another program, is used from now on, and must lose
+    /// it. A load would find it before the vault's.
+    private func discoverItems(_ name: ItemName, _ call: CallContext) {
+        for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
+            _ = try? module.load(name, call.withoutPrompts)
+        }
     }
 
     /// Sends the value, or writes it into the record where it may be on its way when this call ends.
@@ -205,7 +220,9 @@ extension Reconciler {
     }
 
     /// The debtors that a save into another place takes the item from.
-    private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError) -> [any Module] {
+    private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError)
+        -> [any Module]
+    {
         var modulesToClear: [any Module] = []
         for module in clearable(after: known) where module.name != top?.name {
             let isUsed = try records.hasUsed(module.name)

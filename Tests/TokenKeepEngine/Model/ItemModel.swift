@@ -12,6 +12,8 @@ struct ItemModel {
     private(set) var mayStayInVault = false
     /// Whether it may ask for enforced protection, which only a password gives.
     private(set) var mayBeEnforced = false
+    /// Whether the vault may keep it below another program's item: the service was never seen when it was saved.
+    private(set) var mayBeShadowed = false
     /// Whether it asks for enforced protection for certain.
     private(set) var isEnforced = false
 
@@ -28,15 +30,23 @@ struct ItemModel {
     mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
         guard let level else { return }
         let isMore = level == .whenUnlocked || flags.contains(.requireEnforced)
-        mayStayInVault = isMore || mayStayInVault && !isAcknowledged
-        mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced && !isAcknowledged
+        // A store that saw it keeps that in mind, whatever others do to the item.
+        mayStayInVault = isMore || mayStayInVault
+        mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced
         isEnforced = isAcknowledged && flags.contains(.requireEnforced)
+    }
+
+    /// A save into the vault was acknowledged, and it cannot be told whether the service has another program's item.
+    mutating func mayBeShadowed(by value: String?) {
+        guard let value else { return }
+        mayBe(value)
+        mayBeShadowed = true
     }
 
     /// A clear was acknowledged: what the item asked for went with it.
     mutating func acknowledgeClear() {
         acknowledge(nil)
-        (mayStayInVault, mayBeEnforced, isEnforced) = (false, false, false)
+        (isEnforced, mayBeShadowed) = (false, false)
     }
 
     /// It cannot be told whether this is what became of it.

@@ -1,6 +1,6 @@
 import TokenKeepCore
-import TokenKeepKeys
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
 /// call. All connections to it see the same items. Used by one thread at a time.
