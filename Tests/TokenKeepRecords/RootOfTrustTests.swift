@@ -249,6 +249,32 @@ private struct Forger {
         }
     }
 
+    /// A reader may have read the header just before it was replaced, and what is trusted just after.
+    @Test func aHeaderThatIsReplacedMeanwhileIsTaken() throws {
+        try prepare()
+        let world = world
+        let (isOver, statuses) = (Guarded(false), Guarded<Set<Status>>([]))
+        let threads = (0..<2).map { _ in
+            TestThread {
+                while !isOver.withLock({ $0 }) {
+                    let status = world.loading("a", from: world.other())
+                    statuses.withLock { _ = $0.insert(status) }
+                }
+            }
+        }
+        let unlocked = try world.opened()
+        let (writer, slots) = (HeaderWriter(world.records.opener), unlocked.vault.keys.header.slots)
+        var vault = unlocked.vault
+        for round in 0..<400 {
+            vault = try writer.replace(
+                of: vault, slots: slots + (round % 2 == 0 ? [.other(type: 9, bytes: [1])] : []),
+                headerKey: unlocked.headerKey(), keeping: unlocked.keys, world.call)
+        }
+        isOver.withLock { $0 = true }
+        for thread in threads { thread.join() }
+        #expect(statuses.withLock { $0 } == [.ok])
+    }
+
     // MARK: Records testify
 
     /// Both MACs are right: only the records, or the kernel, tell that the header is not theirs.
