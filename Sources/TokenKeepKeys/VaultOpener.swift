@@ -87,7 +87,7 @@ package final class VaultOpener: Sendable {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
-        // Another process may be replacing `current` just now: what was read of two eras is read again.
+        // Another process may be replacing `current` or the header just now: what was read of two states is read again.
         for _ in 0..<VaultOpener.attempts {
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
@@ -101,7 +101,10 @@ package final class VaultOpener: Sendable {
                 if let identity, !isTrusting { kept.withLock { $0 = Kept(vault: vault, identity: identity, names: names) } }
                 return vault
             } catch {
-                guard try directory.currentEra() != number else { throw error }
+                // A header that was read before it was replaced is older than the one that is trusted since.
+                guard try directory.currentEra() != number || self.identity(path, era: number) != identity else {
+                    throw error
+                }
             }
         }
         throw TokenKeepError(.busy, "the vault's keys are being replaced", module: "vault", hint: "try again")

@@ -89,7 +89,10 @@ import TokenKeepCore
         let entry = try Era(vaultID, 1).entry()
         let good = try HeaderTrust(entries: [entry], path: "").serialized().withUnsafeBytes { Array($0) }
         let entries = Array(good.dropFirst())
-        let bad: [[UInt8]] = [[], [0], [0] + entries, [3] + entries + entries + entries, Array(good.dropLast()), [2] + entries, good + [0xFF]]
+        let bad: [[UInt8]] = [
+            [], [0], [0] + entries, [3] + entries + entries + entries, Array(good.dropLast()), [2] + entries,
+            good + [0xFF],
+        ]
         for payload in bad {
             #expect(throws: FormatFault.self) {
                 try payload.lent { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }

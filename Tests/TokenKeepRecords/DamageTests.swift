@@ -29,7 +29,8 @@ import TokenKeepCore
     private func saveAndFind(_ account: String, _ secret: String) throws -> String {
         let before = Set(directory.names(in: "vault/era-1/records"))
         try save(account, secret)
-        return "vault/era-1/records/" + (try #require(Set(directory.names(in: "vault/era-1/records")).subtracting(before).first))
+        return "vault/era-1/records/"
+            + (try #require(Set(directory.names(in: "vault/era-1/records")).subtracting(before).first))
     }
 
     private static let typed: Set<Status> = [.corrupt, .unsupported]

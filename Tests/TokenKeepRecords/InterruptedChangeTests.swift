@@ -13,7 +13,8 @@ enum ChangeOfKeys: CaseIterable {
 
     /// The steps, in their order.
     enum Step: Int, CaseIterable, Comparable {
-        case nothing, directory, begun, halfCopied, copied, companions, trusted, renamed, committed, halfRemoved, finished
+        case nothing, directory, begun, halfCopied, copied, companions, trusted, renamed, committed, halfRemoved,
+            finished
 
         static func < (left: Step, right: Step) -> Bool { left.rawValue < right.rawValue }
     }
@@ -175,7 +176,8 @@ enum ChangeOfKeys: CaseIterable {
         let old = try change.before.map { try world.opened($0) }
         let vault = try #require(try old?.vault ?? world.records.open())
         let purposes: [KeyPurpose] = [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata]
-        let keys = try purposes.map { try vault.keys.currentKey(for: $0).bytes } + [vault.keys.names, vault.keys.states]
+        let keys =
+            try purposes.map { try vault.keys.currentKey(for: $0).bytes } + [vault.keys.names, vault.keys.states]
         #expect(try opened(by: keys) == Self.accounts.count, "the search finds the old secrets")
         try change.finish(world)
         try world.save("late", "late")
@@ -208,7 +210,9 @@ enum ChangeOfKeys: CaseIterable {
 
     // MARK: Failures
 
-    private enum Obstacle: CaseIterable { case eraIsAFile, currentCannotBeReplaced, noteCannotBeRead, recordOfALaterVersion }
+    private enum Obstacle: CaseIterable {
+        case eraIsAFile, currentCannotBeReplaced, noteCannotBeRead, recordOfALaterVersion
+    }
 
     @Test(arguments: ChangeOfKeys.allCases) private func aChangeThatFailsLeavesEverything(change: ChangeOfKeys) throws {
         if let before = change.before { try world.setPassword(before) }

@@ -22,7 +22,8 @@ import TokenKeepCore
     }
 
     private var removal: PendingWrite {
-        PendingWrite(module: "secret-service", machine: Array(repeating: 1, count: 16), kind: .remove, since: UnixTime(1))
+        PendingWrite(
+            module: "secret-service", machine: Array(repeating: 1, count: 16), kind: .remove, since: UnixTime(1))
     }
 
     /// A reader that has asked so often, and so late, that it remembers.

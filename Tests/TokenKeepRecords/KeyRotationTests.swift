@@ -100,7 +100,9 @@ import TokenKeepCore
         #expect(try everythingIsReadable() && locked.load("written") == last.withLock { $0 })
         #expect(locked.loading("removed") == .notFound)
         // An item that was saved while the keys were replaced is under the new ones.
-        #expect(try locked.recordFiles.count == Self.accounts.count + 1 && locked.load("written", from: locked.elsewhere()) != nil)
+        #expect(
+            try locked.recordFiles.count == Self.accounts.count + 1
+                && locked.load("written", from: locked.elsewhere()) != nil)
     }
 
     /// A reader that opened the era before it was replaced finds its files gone, and looks again.
@@ -110,7 +112,11 @@ import TokenKeepCore
         for count in 1...3 {
             #expect(locked.loading("a", from: reader) == .ok && locked.loading("b", from: reader) == .notFound)
             #expect(try locked.list(reader).items.count == 1)
-            if count == 1 { try locked.setPassword() } else { try locked.changePassword(to: "old", isCompromised: true) }
+            if count == 1 {
+                try locked.setPassword()
+            } else {
+                try locked.changePassword(to: "old", isCompromised: true)
+            }
             #expect(locked.loading("a", from: reader) == .ok && locked.loading("b", from: reader) == .notFound)
             #expect(locked.directory.names(in: "vault").filter { $0.hasPrefix("era-") } == ["era-\(count + 1)"])
         }
@@ -222,7 +228,8 @@ import TokenKeepCore
         let name = try ItemName(service: "s", account: "a")
         let fingerprint = [UInt8](repeating: 5, count: 16)
         let removal = PendingWrite(
-            module: "m", machine: [UInt8](repeating: 1, count: 16), kind: .remove, since: UnixTime(1), base: fingerprint)
+            module: "m", machine: [UInt8](repeating: 1, count: 16), kind: .remove, since: UnixTime(1), base: fingerprint
+        )
         do {
             var item = try locked.records.begin(name, locked.call)
             try item.apply(.tombstone(pending: [removal]))
@@ -263,13 +270,17 @@ import TokenKeepCore
             #expect(try #require(try locked.records.open()).keys.header.era == UInt64(index) + 3)
         }
         try locked.store.lock()
-        #expect(throws: TokenKeepError(.locked, "")) { try VaultSealer(locked.records).open(sealed, of: details, locked.call) }
+        #expect(throws: TokenKeepError(.locked, "")) {
+            try VaultSealer(locked.records).open(sealed, of: details, locked.call)
+        }
         // Once no module holds it, an unlock drops the key.
         try locked.unlock()
         try locked.records.begin(details.name, locked.call).forgetSealed(in: "m", onEveryMachine: true)
         try locked.unlock()
         #expect(try !#require(try locked.records.open()).keys.header.hasRetiringKeys)
-        #expect(throws: TokenKeepError(.corrupt, "")) { try VaultSealer(locked.records).open(sealed, of: details, locked.call) }
+        #expect(throws: TokenKeepError(.corrupt, "")) {
+            try VaultSealer(locked.records).open(sealed, of: details, locked.call)
+        }
     }
 
     private func seal(_ secret: String, _ details: ItemDetails) throws -> SecretBytes {
@@ -301,6 +312,8 @@ extension [UInt8] {
     /// Whether these bytes stand in it, one behind the other.
     func contains(bytes: [UInt8]) -> Bool {
         guard count >= bytes.count else { return false }
-        return (0...count - bytes.count).contains { self[$0] == bytes[0] && self[$0..<$0 + bytes.count].elementsEqual(bytes) }
+        return (0...count - bytes.count).contains {
+            self[$0] == bytes[0] && self[$0..<$0 + bytes.count].elementsEqual(bytes)
+        }
     }
 }

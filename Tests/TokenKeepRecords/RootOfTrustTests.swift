@@ -70,14 +70,17 @@ private struct Forger {
         let ids = [KeyPurpose.level(.afterFirstUnlock), .metadata].map { keys.currentKeyID(for: $0) }
         var forged = keys
         var own = [try OpenKey.make(.level(.afterFirstUnlock)), try OpenKey.make(.metadata)]
-        if let metadataKeyID { own[1] = OpenKey(purpose: .metadata, isRetiring: false, id: metadataKeyID, bytes: own[1].bytes) }
+        if let metadataKeyID {
+            own[1] = OpenKey(purpose: .metadata, isRetiring: false, id: metadataKeyID, bytes: own[1].bytes)
+        }
         forged = forged.adding(own)
         #expect(!ids.contains(nil))
         let details = ItemDetails(
             name: name, label: "", accessLevel: .afterFirstUnlock, createdAt: .now, modifiedAt: .now, version: 1,
             module: "vault")
         return try RecordWriter.value(
-            MetadataFields(details: details), secret: SecretBytes("his"), state: StateFields(state: .home, changedAt: .now),
+            MetadataFields(details: details), secret: SecretBytes("his"),
+            state: StateFields(state: .home, changedAt: .now),
             keys: forged, presence: nil)
     }
 }
@@ -178,7 +181,9 @@ private struct Forger {
     @Test func loweredCostsAreRefused() throws {
         try prepare()
         let forger = try Forger(world)
-        guard case .argon2id(_, _, let salt) = try forger.passwordSlot.derivation else { throw VaultPasswords.noPassword }
+        guard case .argon2id(_, _, let salt) = try forger.passwordSlot.derivation else {
+            throw VaultPasswords.noPassword
+        }
         let forged = try forger.header([forger.changed(derivation: .argon2id(passes: 1, memoryKiB: 8, salt: salt))])
         try expectRefused(forged, on: .unlocked)
         try expectRefused(forged, on: .locked)
@@ -245,8 +250,35 @@ private struct Forger {
         mkdir(path, 0o700)
         mkdir(path + "/records", 0o700)
         for name in ["keyfile", "header", "header.2"] + world.recordFiles.map({ "records/" + $0 }) {
-            world.directory.write(world.file(name), to: String(path.dropFirst(world.directory.path.count + 1)) + "/" + name)
+            world.directory.write(
+                world.file(name), to: String(path.dropFirst(world.directory.path.count + 1)) + "/" + name)
         }
+    }
+
+    /// A reader may have read the header just before it was replaced, and what is trusted just after.
+    @Test func aHeaderThatIsReplacedMeanwhileIsTaken() throws {
+        try prepare()
+        let world = world
+        let (isOver, statuses) = (Guarded(false), Guarded<Set<Status>>([]))
+        let threads = (0..<2).map { _ in
+            TestThread {
+                while !isOver.withLock({ $0 }) {
+                    let status = world.loading("a", from: world.other())
+                    statuses.withLock { _ = $0.insert(status) }
+                }
+            }
+        }
+        let unlocked = try world.opened()
+        let (writer, slots) = (HeaderWriter(world.records.opener), unlocked.vault.keys.header.slots)
+        var vault = unlocked.vault
+        for round in 0..<400 {
+            vault = try writer.replace(
+                of: vault, slots: slots + (round % 2 == 0 ? [.other(type: 9, bytes: [1])] : []),
+                headerKey: unlocked.headerKey(), keeping: unlocked.keys, world.call)
+        }
+        isOver.withLock { $0 = true }
+        for thread in threads { thread.join() }
+        #expect(statuses.withLock { $0 } == [.ok])
     }
 
     // MARK: Records testify
@@ -320,7 +352,8 @@ private struct Forger {
                 commitment: commitment, keys: spoilt, extension: [])
             world.putHeader(
                 try HeaderMAC.file(
-                    of: vault.keys.header.with(slots: [.known(other)]), nameMAC: vault.keys.headerMAC, headerKey: headerKey))
+                    of: vault.keys.header.with(slots: [.known(other)]), nameMAC: vault.keys.headerMAC,
+                    headerKey: headerKey))
             let status = LockedVault.status { try world.unlock("old", world.elsewhere()) }
             #expect(status == (commitment == slot.commitment ? .corrupt : .denied))
         }
@@ -350,13 +383,16 @@ private struct Forger {
         }
     }
 
-    @Test(arguments: [false, true]) func noNewKeysAreMadeForAHeaderAgainstWhichRecordsTestify(withTheirIDs: Bool) throws {
+    @Test(arguments: [false, true]) func noNewKeysAreMadeForAHeaderAgainstWhichRecordsTestify(withTheirIDs: Bool) throws
+    {
         try prepare()
         let forger = try Forger(world)
         world.putHeader(try forger.header([forger.keyfileSlot(withTheirIDs: withTheirIDs)]))
         let before = files
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.changePassword(isCompromised: true) }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try world.changePassword(isCompromised: true, world.elsewhere()) }
+        #expect(throws: TokenKeepError(.corrupt, "")) {
+            try world.changePassword(isCompromised: true, world.elsewhere())
+        }
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.setPassword("his", world.elsewhere()) }
         #expect(files == before)
     }

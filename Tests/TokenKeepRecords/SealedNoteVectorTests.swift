@@ -54,13 +54,18 @@ import TokenKeepCore
     @Test(arguments: good)
     func writesTheSame(vector: Vector) throws {
         let (opened, notes) = try unpacked(vector)
-        let path = "vault/\(EraDirectory.name(opened.era.number))/sealed/" + Hexadecimal.text(opened.keys.fileName(of: try vector.name()))
+        let path =
+            "vault/\(EraDirectory.name(opened.era.number))/sealed/"
+            + Hexadecimal.text(opened.keys.fileName(of: try vector.name()))
         let before = try #require(directory.read(path))
         try notes.write(try #require(try notes.note(of: vector.name())))
         let after = try #require(directory.read(path))
         #expect(after != before && after.prefix(48) == before.prefix(48))
         #expect(try plaintext(of: after, opened.keys) == plaintext(of: before, opened.keys))
-        #expect(!directory.names(in: "vault/\(EraDirectory.name(opened.era.number))/sealed").contains { $0.hasSuffix(".tmp") && path.hasSuffix($0) })
+        #expect(
+            !directory.names(in: "vault/\(EraDirectory.name(opened.era.number))/sealed").contains {
+                $0.hasSuffix(".tmp") && path.hasSuffix($0)
+            })
     }
 
     private func plaintext(of note: [UInt8], _ keys: KeyRing) throws -> [UInt8] {
@@ -99,7 +104,8 @@ import TokenKeepCore
         let bad = try [
             changed { $0.holders = Array(repeating: holder, count: 65) }, holding("m", keys: 17), holding(""),
             holding(String(repeating: "m", count: 65)), holding(String(repeating: "m", count: 256)), holding("M"),
-            holding("m", machine: 15), holding("m", fingerprints: 17), holding("m", ofLength: 15), changed { $0.level = .memoryOnly },
+            holding("m", machine: 15), holding("m", fingerprints: 17), holding("m", ofLength: 15),
+            changed { $0.level = .memoryOnly },
             changed { $0.flags = ItemFlags(rawValue: 8) },
             changed {
                 let value = [UInt8](repeating: 0, count: SealedNoteFormat.maximumFile)

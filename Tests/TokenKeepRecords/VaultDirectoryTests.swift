@@ -178,7 +178,8 @@ import TokenKeepCore
         let record = "\(vault)/era-1/records/" + (try #require(directory.names(in: "vault/era-1/records").first))
         mkfifo(record + ".tmp", 0o644)
         try save("a", in: module())
-        directory.write([1], to: "vault/era-1/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
+        directory.write(
+            [1], to: "vault/era-1/records/" + (record.split(separator: "/").last ?? "") + ".tmp", mode: 0o644)
         try save("a", in: module())
         #expect(try #require(try SystemCall.status(of: record, in: AT_FDCWD)).permissions == 0o600)
         directory.write([1], to: "vault/era-1/records/" + (record.split(separator: "/").last ?? "") + ".tmp")

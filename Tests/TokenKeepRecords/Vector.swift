@@ -45,7 +45,9 @@ struct Vector: CustomTestStringConvertible, Sendable {
     /// Writes the vault's files.
     func unpack(into directory: TemporaryDirectory) {
         var folders = Set(files.map { ($0.path as NSString).deletingLastPathComponent })
-        for era in folders.compactMap({ $0.split(separator: "/").first }) { folders.formUnion(["\(era)", "\(era)/records"]) }
+        for era in folders.compactMap({ $0.split(separator: "/").first }) {
+            folders.formUnion(["\(era)", "\(era)/records"])
+        }
         for folder in folders.union([""]).sorted() { mkdir(directory.path + "/vault/" + folder, 0o700) }
         for file in files {
             let path = "vault/" + file.path
@@ -68,7 +70,9 @@ struct Vector: CustomTestStringConvertible, Sendable {
     func records(in directory: TemporaryDirectory) throws -> Records {
         let keys = ClassKeyStore(obstacle: "this is a test")
         let opener = VaultOpener(path: directory.path + "/vault", residentKeys: keys)
-        guard let encoded = fields["trust-base64"], let trust = HeaderTrust(payload: encoded) else { return Records(opener) }
+        guard let encoded = fields["trust-base64"], let trust = HeaderTrust(payload: encoded) else {
+            return Records(opener)
+        }
         try keys.setTrust(trust, of: try #require(try opener.vaultID()))
         return Records(opener)
     }

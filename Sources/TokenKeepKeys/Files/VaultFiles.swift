@@ -163,7 +163,10 @@ package enum VaultFiles {
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
         // A directory stream owns its descriptor and moves its offset: it gets one of its own.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard own >= 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        guard own >= 0 else {
+            if errno == ENOENT { return }
+            throw Errno(rawValue: errno).error("cannot list the vault")
+        }
         guard let stream = fdopendir(own) else {
             let error = Errno(rawValue: errno)
             close(own)
@@ -178,6 +181,7 @@ package enum VaultFiles {
             }
             if let name, name != ".", name != "..", !body(name) { return }
         }
-        guard errno == 0 else { throw Errno(rawValue: errno).error("cannot list the vault") }
+        // A directory that was removed since it was opened has no names; its era is not in force any more.
+        guard errno == 0 || errno == ENOENT else { throw Errno(rawValue: errno).error("cannot list the vault") }
     }
 }
