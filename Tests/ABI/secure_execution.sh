@@ -54,7 +54,7 @@ check "the same program without setuid reads the stack" "plain INVALID" \
     "$(setpriv --reuid="$user" --clear-groups "$work/program")"
 echo "any required vault" >"$stacks/default.conf"
 check "the same program without setuid obeys TOKENKEEP_DEBUG" \
-    "tokenkeep: save secure (a): vault: OK, done: the answer counts, the walk ends" \
+    "tokenkeep: save secure (a): journal: OK, the vault keeps it" \
     "$(TOKENKEEP_DEBUG=1 setpriv --reuid="$user" --clear-groups "$work/program" 2>&1 >"$work/output")"
 check "the same program without setuid saves" "plain OK" \
     "$(setpriv --reuid="$user" --clear-groups "$work/program")"

@@ -322,12 +322,21 @@ extension Reconciler {
         error.module == top.name && mayPass(top, error)
     }
 
+    /// Whether the record's item is as the request demands.
+    private func check(_ request: SaveRequest, present: ItemDetails?) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try request.check(present: present)
+        } catch {
+            throw error.inModule("vault")
+        }
+    }
+
     /// Writes the value into the record, with what it owes from now on.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
         _ item: borrowing ItemTransaction, wasSent: Bool = false, base: [UInt8]? = nil
     ) throws(TokenKeepError) -> (JournalChange, Step) {
-        if record != nil, !wasSent { try request.check(present: present) }
+        if record != nil, !wasSent { try check(request, present: present) }
         var details = request.details(replacing: present, module: "vault")
         if top.supportsPendingWrites, record.map(pending.govern) != true {
             try details.checkLowersNothing(of: request.inherited, module: top.name)
