@@ -121,7 +121,7 @@ import TokenKeepCore
         } throws: { error in
             let error = error as? TokenKeepError
             return error?.status == .corrupt
-                && ["from a backup", "restore the whole vault"].contains { error?.hint?.contains($0) == true }
+                && ["from a backup", "put the vault's own files back"].contains { error?.hint?.contains($0) == true }
                 && error?.hint?.contains(".corrupt-1") == false
         }
         #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) == nil })

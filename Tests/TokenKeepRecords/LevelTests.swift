@@ -137,7 +137,7 @@ import TokenKeepCore
                 }
                 #expect(status == expected, "\(index) \(spoilt)")
                 // The way out is named; and the report knows no more than the load.
-                let wayOut = isRefused ? "restore the whole vault" : "from a backup, or make a new vault"
+                let wayOut = isRefused ? "put the vault's own files back" : "from a backup, or make a new vault"
                 #expect((hint?.contains(wayOut) == true) == (status == .corrupt))
                 let (reported, reportedHint) = outcome {
                     guard try locked.strength(.diskTheft, of: .afterFirstUnlock, locked.other()) == .enforced else {

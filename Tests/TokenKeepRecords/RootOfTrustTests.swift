@@ -329,9 +329,17 @@ private struct Forger {
         var other = world.file(second)
         other[100] ^= 1
         world.write(other, to: second)
-        // Two, and none opens: the name key is another one.
+        // Two are damaged records; three, and none opens: the name key is another one.
+        #expect(world.loading("c", from: world.elsewhere()) == .notFound)
+        try world.save("d", in: world.elsewhere())
+        let third = "records/" + (try world.recordFile(of: "d"))
+        var last = world.file(third)
+        last[100] ^= 1
+        world.write(last, to: third)
         #expect(world.loading("c", from: world.elsewhere()) == .corrupt)
         world.write(good, to: "records/" + first)
+        other[100] ^= 1
+        world.write(other, to: second)
         #expect(world.loading("c", from: world.elsewhere()) == .notFound)
     }
 

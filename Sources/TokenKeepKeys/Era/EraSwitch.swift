@@ -110,7 +110,9 @@ extension VaultOpener {
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }
-            let isUnfinished = try VaultFiles.exists(EraRemoval.making, in: era.descriptor)
+            let isBegun = try VaultFiles.exists(EraRemoval.making, in: era.descriptor)
+            let hasNoHeader = try HeaderFiles.missing(in: era).count == HeaderFiles.names.count
+            let isUnfinished = isBegun || hasNoHeader
             guard number < vault.era.number || isUnfinished else { continue }
             var descriptor: Int32 = -1
             guard tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor) == 0 else { continue }

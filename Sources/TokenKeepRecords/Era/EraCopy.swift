@@ -73,13 +73,9 @@ package struct EraCopy {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
         // The identity first: a file that is replaced meanwhile is copied again.
         guard let identity = identity(of: file),
-            let bytes = try VaultFiles.readVersioned(file, in: before.records, atMost: CarriedFile.maximumLength)
+            let bytes = try VaultFiles.readVersioned(
+                file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
         else { return }
-        guard bytes.count <= CarriedFile.maximumLength else {
-            throw TokenKeepError(
-                .corrupt, "records/\(file) is too long to be carried over when keys are replaced", module: "vault",
-                hint: "nothing was changed; move the file away")
-        }
         let new = try newFile(for: file, bytes)
         try write(new.bytes, to: new.name)
         copied[file] = Copied(
