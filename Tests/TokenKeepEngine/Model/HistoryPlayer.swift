@@ -138,7 +138,9 @@ final class HistoryPlayer: @unchecked Sendable {
         var waiting = step.interlude?.step ?? []
         var broken: (any Error)?
         var wasCut = false
-        let progress: JournalProgress = { [unowned self] _, _ in
+        let isLate = step.interlude?.calls == 1
+        let progress: JournalProgress = { [unowned self] done, total in
+            guard !isLate || done == total else { return }
             let steps = waiting
             waiting = []
             // Whoever writes items anew has opened the vault for all.

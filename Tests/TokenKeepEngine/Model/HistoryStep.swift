@@ -93,7 +93,8 @@ extension HistoryStep {
                     action: [.save, .clear, .load, .saveIfAbsent][numbers.number(0..<4)],
                     store: numbers.number(0..<stores), account: numbers.number(0..<accounts))
             }
-            step.interlude = Interlude(step: others, calls: 0)
+            // Before the items are copied, or when all are.
+            step.interlude = Interlude(step: others, calls: numbers.number(0..<2))
         default: break
         }
         return step
