@@ -130,6 +130,7 @@ func changingKeys(
 ) throws(TokenKeepError) {
     let bar = ProgressBar()
     let outcome = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
+    if let problem = outcome.problem { Terminal.warn(problem) }
     reportUnreadable(outcome.unreadable)
     guard let reason = outcome.reasonForMemory else { return }
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")

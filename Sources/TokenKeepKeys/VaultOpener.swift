@@ -102,7 +102,7 @@ package final class VaultOpener: Sendable {
                 return vault
             } catch {
                 // A header that was read before it was replaced is older than the one that is trusted since.
-                guard try directory.currentEra() != number || self.identity(path, era: number) != identity else {
+                guard try directory.currentEra() != number || self.identity(path, directory, names) != identity else {
                     throw error
                 }
             }

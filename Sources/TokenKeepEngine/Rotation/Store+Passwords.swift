@@ -39,7 +39,7 @@ extension Store {
         guard isCompromised else {
             let unlocked = try passwords.open(.password, with: old, vaultWithPassword(), call)
             let changed = try passwords.change(unlocked, to: new, call)
-            return try finish(changed, 0, "the password is changed", call, progress)
+            return try finish(changed, nil, call, progress)
         }
         guard let vault = try records.opener.openForRotation() else { throw VaultPasswords.noPassword }
         try records.testify(vault)
@@ -92,7 +92,7 @@ extension Store {
         try records.testify(vault)
         let recovered = try VaultPasswords(records.opener)
             .recover(vault, code: code, newPassword: newPassword, call)
-        return try finish(recovered, 0, "the password is changed", call, nil)
+        return try finish(recovered, nil, call, nil)
     }
 
     // MARK: Parts
@@ -129,8 +129,12 @@ extension Store {
     }
 
     /// Unlocks with the new keys, and seals anew what modules hold under older ones.
+    ///
+    /// - Parameter done: the change, for the error if not every item could be sealed under new keys; nil if the keys stayed: then
+    ///   that is a problem of the outcome, as of an unlock's.
     private func finish(
-        _ unlocked: UnlockedVault, _ unreadable: Int, _ done: String, _ call: CallContext, _ progress: JournalProgress?
+        _ unlocked: UnlockedVault, _ unreadable: Int = 0, _ done: String?, _ call: CallContext,
+        _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
         // It may have unlocked the vault: watchers see items now that were hidden.
         defer { records.announceChange() }
@@ -141,6 +145,10 @@ extension Store {
         do throws(TokenKeepError) {
             outcome.unreadable += try resealing.run(unlocked, call, progress: progress).unreadable
         } catch {
+            guard let done else {
+                outcome.problem = error
+                return outcome
+            }
             throw TokenKeepError(
                 error.status, "\(done), but not every item is sealed under the new keys: \(error.message)",
                 module: "vault", hint: error.hint ?? "tokenkeep unlock goes on")
