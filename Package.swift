@@ -51,16 +51,19 @@ let package = Package(
             name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "CTokenKeep", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepRecords", dependencies: ["TokenKeepCore", "TokenKeepKeys", "CSodium", "CSystemShims", system],
+            name: "TokenKeepRecords",
+            dependencies: ["TokenKeepCore", "TokenKeepKeys", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
         .target(
             name: "TokenKeepEngine",
             dependencies: [
-                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepSecretService", "TokenKeepPlugin", "CSystemShims", system,
+                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepSecretService", "TokenKeepPlugin",
+                "CSystemShims", system,
             ],
             swiftSettings: strict),
         .target(
-            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict),
+            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict
+        ),
         .target(
             name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepEngine"],
             swiftSettings: strict),
@@ -69,7 +72,8 @@ let package = Package(
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepConformance",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
+                "TokenKeepConformance",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -101,16 +105,21 @@ let package = Package(
         .testTarget(
             name: "TokenKeepPluginTests",
             dependencies: [
-                "TokenKeepPlugin", "TokenKeepConformance", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
+                "TokenKeepPlugin", "TokenKeepConformance", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords",
+                "TokenKeepCore",
                 "TestSupport",
             ],
             path: "Tests/TokenKeepPlugin", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepEngineTests",
-            dependencies: ["TokenKeepEngine", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore", "TestSupport"],
+            dependencies: [
+                "TokenKeepEngine", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
+                "TestSupport",
+            ],
             path: "Tests/TokenKeepEngine", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TestSupport"], path: "Tests/TokenKeep",
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TestSupport"],
+            path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -158,7 +158,8 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     return error;
 }
 
-int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data) {
+int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data),
+                           void *data) {
     size_t count = 0;
     int32_t *keys = keys_of_user(&count);
     if (keys == NULL)

@@ -27,7 +27,9 @@ int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int 
     return fstatat(directory, path, status, flags);
 }
 
-int tokenkeep_syncfs(int descriptor) { return syncfs(descriptor); }
+int tokenkeep_syncfs(int descriptor) {
+    return syncfs(descriptor);
+}
 
 int tokenkeep_socket_peer(int socket, uid_t *user) {
     int family = 0;

@@ -57,7 +57,9 @@ struct ForgetCommand: ParsableCommand {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }
-        let owed = try store.pendingReport().entries.filter { $0.module == module && ($0.isOfThisMachine || everyMachine) }
+        let owed = try store.pendingReport().entries.filter {
+            $0.module == module && ($0.isOfThisMachine || everyMachine)
+        }
         let items = Counts.items(owed.count { !$0.isRemoval })
         let removals = Counts.removals(owed.count { $0.isRemoval })
         if !owed.isEmpty {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import TokenKeepConformance
 import TokenKeepCore
-import TokenKeepPlugin
 import TokenKeepEngine
+import TokenKeepPlugin
 
 /// `tokenkeep module check TARGET [ARGUMENT …]`.
 struct ModuleCheckCommand: ParsableCommand {

@@ -35,7 +35,8 @@ struct StatusCommand: ParsableCommand {
             status.isMemoryLocked
             ? ["secrets in memory: locked, never swapped out"]
             : ["secrets in memory: not locked, may be swapped out", "  hint: raise the limit that ulimit -l shows"]
-        return (modules + PendingText.lines(status.pending) + pendingProblem(status) + memory).map { $0 + "\n" }.joined()
+        return (modules + PendingText.lines(status.pending) + pendingProblem(status) + memory).map { $0 + "\n" }
+            .joined()
     }
 
     /// Why it cannot be told what is owed, unless the vault says the same of itself.

@@ -54,7 +54,8 @@ struct SyncCommand: ParsableCommand {
             return TokenKeepError(
                 .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
         }
-        let owed = "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.pendingModules.joined(separator: " and "))"
+        let owed =
+            "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.pendingModules.joined(separator: " and "))"
         if let obstacle = outcome.obstacle {
             return TokenKeepError(
                 .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")

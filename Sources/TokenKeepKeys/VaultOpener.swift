@@ -98,7 +98,9 @@ package final class VaultOpener: Sendable {
             let identity = identity(path, directory, names)
             do throws(TokenKeepError) {
                 let vault = try open(number, of: directory, isTrusting: isTrusting)
-                if let identity, !isTrusting { kept.withLock { $0 = Kept(vault: vault, identity: identity, names: names) } }
+                if let identity, !isTrusting {
+                    kept.withLock { $0 = Kept(vault: vault, identity: identity, names: names) }
+                }
                 return vault
             } catch {
                 // A header that was read before it was replaced is older than the one that is trusted since.

@@ -69,7 +69,9 @@ package struct JournalRecord: Sendable {
     /// The pending writes, before the record's value is replaced, with its fingerprint in flight: a process that sent the
     /// value may have ended before it noted that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
-        guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else { return pending }
+        guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
+            return pending
+        }
         let fingerprint = keys.fingerprint(of: item.secret)
         return pending.map { $0.kind == .write && $0.hasRoomInFlight ? $0.sending(fingerprint) : $0 }
     }

@@ -48,8 +48,9 @@ struct RecordFile: Sendable {
     /// Opens the metadata of a record that is no tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
-        guard prefix.classKeyID == keys.currentKeyID(for: .level(level))
-            || !keys.header.names(prefix.classKeyID, .level(level))
+        guard
+            prefix.classKeyID == keys.currentKeyID(for: .level(level))
+                || !keys.header.names(prefix.classKeyID, .level(level))
         else { throw .malformed("it names a key that seals nothing any more") }
         let plaintext = try openMetadataBox()
         let metadata = try plaintext.lent { bytes throws(FormatFault) in

@@ -53,7 +53,9 @@ package final class Records: Sendable {
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 
     /// The hash of a machine's id, as pending writes and notes hold it; empty if there is no vault that can be read.
-    package func hash(of machine: MachineID) -> [UInt8] { (try? opener.open())?.keys.journal.machine(machine.bytes) ?? [] }
+    package func hash(of machine: MachineID) -> [UInt8] {
+        (try? opener.open())?.keys.journal.machine(machine.bytes) ?? []
+    }
 
     /// A keyed fingerprint of a value; nil if there is no vault that can be read.
     package func fingerprint(of secret: SecretBytes) -> [UInt8]? {

@@ -1,5 +1,5 @@
-/* Saves items of its own, one after the other, until its input ends: how long a save takes while another process replaces the
- * vault's keys. TOKENKEEP_VAULT says where the vault is. */
+/* Saves items of its own, one after the other, until its input ends: how long a save takes while another
+ * process replaces the vault's keys. TOKENKEEP_VAULT says where the vault is. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

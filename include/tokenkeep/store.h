@@ -92,9 +92,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
 
 /* Drains the pending writes and removals of the store's modules on this machine, for items of every
  * namespace: a save or clear that a module missed is recorded, and applied when the module answers again.
- * Loads, saves and clears drain their own item; this call drains all. Counts the items that are drained and those that are
- * left (each pointer may be NULL). An item that cannot be drained, because its module is unavailable or the
- * deadline passed, is no failure: left counts it. TOKENKEEP_OK with left 0: nothing is pending any more. */
+ * Loads, saves and clears drain their own item; this call drains all. Counts the items that are drained and
+ * those that are left (each pointer may be NULL). An item that cannot be drained, because its module is
+ * unavailable or the deadline passed, is no failure: left counts it. TOKENKEEP_OK with left 0: nothing is
+ * pending any more. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);

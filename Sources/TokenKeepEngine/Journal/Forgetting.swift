@@ -58,7 +58,9 @@ struct Forgetting {
         }
         var item = try records.begin(name, call)
         let machine = item.machineHash
-        guard let record = item.entry.record, record.pending.contains(where: { isForgotten($0, machine) }) else { return }
+        guard let record = item.entry.record, record.pending.contains(where: { isForgotten($0, machine) }) else {
+            return
+        }
         try item.apply(try without(record, machine))
         if record.state == .tombstone { outcome.givenUp += 1 } else { outcome.kept += 1 }
     }

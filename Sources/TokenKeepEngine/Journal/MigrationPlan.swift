@@ -117,7 +117,8 @@ extension Migration {
             module.name == source.name || plan.isGoverned && plan.pending.contains { $0.module == module.name }
         }
         let parts = pending.afterSave(
-            plan.pending, of: item, to: target.supportsPendingWrites ? target : nil, holders: holders, isNewValue: false)
+            plan.pending, of: item, to: target.supportsPendingWrites ? target : nil, holders: holders, isNewValue: false
+        )
         return parts.map { part in
             guard pending.isOurs(part) else { return part }
             var part = part
@@ -142,7 +143,8 @@ extension Migration {
         if case .secret(let secret) = alteration { garbled = keys.fingerprint(of: secret) }
         let holders = pending.deferrable.filter { garbled != nil && $0.name == target.name }
         let parts = pending.afterSave(
-            record.pending, of: item, to: source.supportsPendingWrites ? source : nil, holders: holders, isNewValue: false)
+            record.pending, of: item, to: source.supportsPendingWrites ? source : nil, holders: holders,
+            isNewValue: false)
         return parts.map { part in
             guard let garbled, pending.isOurs(part), part.module == target.name else { return part }
             return part.sending(garbled)

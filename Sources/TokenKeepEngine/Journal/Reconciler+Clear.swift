@@ -97,7 +97,8 @@ extension Reconciler {
                 .clear, item.name, record.holdsValue ? .ok : .notFound,
                 parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
             return (
-                parts.isEmpty ? .remove : .tombstone(pending: parts), Cleared(wasThere: record.holdsValue, hasPending: true)
+                parts.isEmpty ? .remove : .tombstone(pending: parts),
+                Cleared(wasThere: record.holdsValue, hasPending: true)
             )
         case .none, .record:
             return try visit(item, ifVersion: version, call)

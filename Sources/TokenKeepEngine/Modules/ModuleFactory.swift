@@ -1,8 +1,8 @@
 import TokenKeepCore
-import TokenKeepPlugin
-import TokenKeepSecretService
 import TokenKeepKeys
+import TokenKeepPlugin
 import TokenKeepRecords
+import TokenKeepSecretService
 
 /// Makes the modules that stack lines name.
 struct ModuleFactory {

@@ -21,7 +21,7 @@ extension Store {
         let opener = try passwordOpener(password, call)
         let keyfile = UnlockedVault(vault: vault, keys: vault.keys.opened)
         let (after, unreadable) = try rotation(call, progress).run(keyfile, with: opener)
-        return try finish(after, unreadable, "the password is set", call, progress)
+        return try finish(after, unreadable: unreadable, done: "the password is set", call, progress)
     }
 
     /// Replaces the password. The vault is unlocked then.
@@ -39,7 +39,7 @@ extension Store {
         guard isCompromised else {
             let unlocked = try passwords.open(.password, with: old, vaultWithPassword(), call)
             let changed = try passwords.change(unlocked, to: new, call)
-            return try finish(changed, nil, call, progress)
+            return try finish(changed, call, progress)
         }
         guard let vault = try records.opener.openForRotation() else { throw VaultPasswords.noPassword }
         try records.testify(vault)
@@ -49,7 +49,7 @@ extension Store {
         // Readers need the old keys until the new era is in force. The header was not verified, and is not trusted.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
-        return try finish(after, unreadable, "the password is changed", call, progress)
+        return try finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
     }
 
     /// Takes the password away: the keyfile opens everything again, under new keys.
@@ -71,7 +71,7 @@ extension Store {
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: .keyfile) {
             (_) throws(TokenKeepError) in try protected.refuse()
         }
-        var outcome = try finish(after, unreadable, "the password is removed", call, progress)
+        var outcome = try finish(after, unreadable: unreadable, done: "the password is removed", call, progress)
         outcome.reasonForMemory = nil
         return outcome
     }
@@ -92,7 +92,7 @@ extension Store {
         try records.testify(vault)
         let recovered = try VaultPasswords(records.opener)
             .recover(vault, code: code, newPassword: newPassword, call)
-        return try finish(recovered, nil, call, nil)
+        return try finish(recovered, call, nil)
     }
 
     // MARK: Parts
@@ -133,7 +133,7 @@ extension Store {
     /// - Parameter done: the change, for the error if not every item could be sealed under new keys; nil if the keys stayed: then
     ///   that is a problem of the outcome, as of an unlock's.
     private func finish(
-        _ unlocked: UnlockedVault, _ unreadable: Int = 0, _ done: String?, _ call: CallContext,
+        _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
         // It may have unlocked the vault: watchers see items now that were hidden.

@@ -137,7 +137,8 @@ package enum VaultFiles {
             return try sync(directory, after: "setting \(name) aside")
         }
         throw TokenKeepError(
-            .io, "\(maximumSetAside) damaged copies of \(name) are set aside", module: "vault", hint: "remove some of them")
+            .io, "\(maximumSetAside) damaged copies of \(name) are set aside", module: "vault",
+            hint: "remove some of them")
     }
 
     /// Makes what happened to a directory's entries durable.

@@ -28,7 +28,8 @@ enum HeaderMAC {
     }
 
     /// A header file's bytes with both MACs.
-    static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8] {
+    static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8]
+    {
         let body = header.serializedWithoutMACs()
         let withA = body + digest(body, nameMAC)
         return withA + digest(withA, try Subkey.ofHeaderKey(headerKey))

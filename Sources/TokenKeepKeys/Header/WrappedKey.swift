@@ -14,7 +14,9 @@ package struct WrappedKey: Equatable, Sendable {
         guard let purpose = KeyPurpose(number: try reader.integer(UInt8.self, "purpose of a key")), purpose.isOfSlots
         else { throw .malformed("a wrapped key has an unknown purpose") }
         let state = try reader.integer(UInt8.self, "state of a key")
-        guard state <= 1, state == 0 || purpose.mayRetire else { throw .malformed("a wrapped key has an unknown state") }
+        guard state <= 1, state == 0 || purpose.mayRetire else {
+            throw .malformed("a wrapped key has an unknown state")
+        }
         try reader.zeros(6, "wrapped key")
         return try parse(&reader, purpose, isRetiring: state == 1)
     }

@@ -97,7 +97,8 @@ package struct EraCopy {
         } catch {
             switch error {
             case .malformed, .unknownKey: break
-            case .newerVersion, .lockedKey, .presenceNeeded, .resources, .refusedHeader: throw error.error(in: "records/\(file)")
+            case .newerVersion, .lockedKey, .presenceNeeded, .resources, .refusedHeader:
+                throw error.error(in: "records/\(file)")
             }
             return try carried(file, bytes, of: itemName(name, bytes))
         }

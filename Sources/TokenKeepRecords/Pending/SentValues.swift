@@ -18,7 +18,9 @@ struct SentValues {
         keys = vault.keys.journal
     }
 
-    private func file(_ name: ItemName, _ module: String) -> String { Hexadecimal.text(keys.id(of: name)) + "." + module }
+    private func file(_ name: ItemName, _ module: String) -> String {
+        Hexadecimal.text(keys.id(of: name)) + "." + module
+    }
 
     /// Adds a fingerprint. When the file is full, what it has is kept: those values may arrive yet.
     func append(_ fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
@@ -63,7 +65,9 @@ struct SentValues {
         guard
             let bytes = try VaultFiles.read(file(name, module), in: folder, atMost: SentValues.maximum * length)
         else { return [] }
-        return stride(from: 0, to: bytes.count - bytes.count % length, by: length).map { Array(bytes[$0..<$0 + length]) }
+        return stride(from: 0, to: bytes.count - bytes.count % length, by: length).map {
+            Array(bytes[$0..<$0 + length])
+        }
     }
 
     /// Removes an item's file, there or not. Not durable.

@@ -83,7 +83,9 @@ package struct ItemTransaction: ~Copyable {
         try hints.remove(fileName)
         // Values that were sent before a drain have arrived by now. The sender of a value notes what is left.
         let sent = SentValues(vault)
-        for part in before where !change.isRemoval || part.kind == .remove { try sent.remove(name, module: part.module) }
+        for part in before where !change.isRemoval || part.kind == .remove {
+            try sent.remove(name, module: part.module)
+        }
     }
 
     /// Reads the record again, after changes.
