@@ -32,7 +32,9 @@ enum Testimony {
         TokenKeepError(
             .corrupt, "\(HeaderTrust.refusal.message): records/\(record) is sealed under a key that it does not know",
             module: "vault",
-            hint: "nothing was changed; put the vault's own header and keyfile back; if they are right, the record is not: move it away")
+            hint:
+                "nothing was changed; put the vault's own header and keyfile back; if they are right, the record is not: "
+                + "move it away")
     }
 
     /// Whether the header's keys are those of a record whose state is authentic.
