@@ -53,7 +53,7 @@ on_terminal() { python3 "$HERE/terminal.py" "$@" || exit 1; }
 # The directory of the era in force, of a vault; of the scenario's own, where none is named.
 era() { readlink -f "${1-$TOKENKEEP_VAULT}/current"; }
 
-# Another process holds the vault's lock until release_lock: of the item with this record, else of everything.
+# Another process holds the vault's lock until release_lock: of the item with this ID, else of everything.
 hold_lock() {
     mkfifo held release
     python3 - "$TOKENKEEP_VAULT/lock" "$@" <<'PYTHON' &

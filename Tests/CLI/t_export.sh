@@ -26,10 +26,8 @@ run load example.com bert --namespace team
 run list --json
 
 title "an item that another process holds"
-before=$(ls "$(era)/records")
 "$TOKENKEEP" clear example.com bert --namespace team
-record=$(comm -23 <(echo "$before") <(ls "$(era)/records"))
-hold_lock "$record"
+hold_lock "$(/usr/bin/python3 "$HERE/item_id.py" "$TOKENKEEP_VAULT" team example.com bert)"
 run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
 release_lock
 run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
