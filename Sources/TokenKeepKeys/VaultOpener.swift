@@ -194,6 +194,11 @@ package final class VaultOpener: Sendable {
             hint: "restore it from a backup; if there is nothing to restore: mkdir -m 700 '\(era.path)/records'")
     }
 
+    /// Whether an unlock since the machine's start verified this very header.
+    package func isVerified(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
+        try residentKeys.trust(of: vault.keys.vaultID)?.verified(vault.keys.header, file: vault.headerFile) ?? false
+    }
+
     /// The id of the vault at the path, as its keyfile says, or if that is damaged a header that nothing vouches for. A lock
     /// needs no more. nil if there is neither.
     package func vaultID() throws(TokenKeepError) -> [UInt8]? {

@@ -4,7 +4,7 @@
 # Usage: check-library.sh LIBRARY
 set -u
 library=$1
-limit=8000000 # bytes
+limit=8388608 # bytes: 8 MiB
 result=0
 check() {
     if [ "$2" = "$3" ]; then echo "ok   $1"; else

@@ -21,6 +21,7 @@ package struct EraSwitch: ~Copyable {
     ) throws(TokenKeepError) -> EraSwitch {
         let number = before.era.number + 1
         let vault = before.directory
+        try checkIsNext(number, of: vault)
         let era = try EraDirectory.make(number, of: vault)
         let making = try lock(era)
         do throws(TokenKeepError) {
@@ -54,6 +55,15 @@ package struct EraSwitch: ~Copyable {
     }
 
     deinit { tokenkeep_lock_release(making) }
+
+    /// Refuses to make an era in the place of one that was in force: `current` was put back.
+    private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
+        guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
+        throw TokenKeepError(
+            .corrupt, "\(vault.path) has the later era \(EraDirectory.name(number)) already: \(EraDirectory.link) is an older one",
+            module: "vault",
+            hint: "nothing was changed; put the right link back, or move the later era away if the older one is meant")
+    }
 
     private static func lock(_ era: EraDirectory) throws(TokenKeepError) -> Int32 {
         var descriptor: Int32 = -1
@@ -110,9 +120,7 @@ extension VaultOpener {
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }
-            let isBegun = try VaultFiles.exists(EraRemoval.making, in: era.descriptor)
-            let hasNoHeader = try HeaderFiles.missing(in: era).count == HeaderFiles.names.count
-            let isUnfinished = isBegun || hasNoHeader
+            let isUnfinished = try era.isUnfinished()
             guard number < vault.era.number || isUnfinished else { continue }
             var descriptor: Int32 = -1
             guard tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor) == 0 else { continue }
@@ -120,5 +128,13 @@ extension VaultOpener {
             guard try vault.directory.currentEra() == vault.era.number else { return }
             try EraRemoval.remove(number, of: vault.directory)
         }
+    }
+}
+
+extension EraDirectory {
+    /// Whether the making of the era was cut short: it was never in force.
+    func isUnfinished() throws(TokenKeepError) -> Bool {
+        if try VaultFiles.exists(EraRemoval.making, in: descriptor) { return true }
+        return try HeaderFiles.missing(in: self).count == HeaderFiles.names.count
     }
 }

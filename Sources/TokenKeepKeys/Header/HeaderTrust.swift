@@ -53,6 +53,11 @@ package struct HeaderTrust {
         }
     }
 
+    /// Whether a header is the one that was verified.
+    func verified(_ header: Header, file: [UInt8]) -> Bool {
+        entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
+    }
+
     /// The error of a header that is not the one in force.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
