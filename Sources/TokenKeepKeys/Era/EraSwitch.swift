@@ -60,7 +60,8 @@ package struct EraSwitch: ~Copyable {
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(
-            .corrupt, "\(vault.path) has the later era \(EraDirectory.name(number)): \(EraDirectory.link) is an older link",
+            .corrupt,
+            "\(vault.path) has the later era \(EraDirectory.name(number)): \(EraDirectory.link) is an older link",
             module: "vault",
             hint: "nothing was changed; put the right link back, or move the later era away if the older one is meant")
     }
