@@ -63,7 +63,7 @@ say "A C program saves, loads and clears a token."
 run "cc -o example save-load-clear.c \$(pkg-config --cflags --libs tokenkeep)"
 run "./example"
 
-say "No bus at all, as over ssh: nothing is lost, and nothing looks absent that is only out of reach."
+say "No bus at all, as over ssh: nothing is lost, and nothing looks absent that is only unavailable."
 desktop=$DBUS_SESSION_BUS_ADDRESS
 unset DBUS_SESSION_BUS_ADDRESS
 run_expecting 4 "tokenkeep load example.com ann"

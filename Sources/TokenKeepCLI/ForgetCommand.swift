@@ -7,17 +7,17 @@ import TokenKeepEngine
 struct ForgetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Give up a module of this machine, or of all, and what is owed to it.",
+        abstract: "Give up a module of this machine, or of all, and its pending writes.",
         discussion: """
             For a module that will not come back, as a keyring that was uninstalled. Until then its absence is an outage, \
-            because it may hold items. What it was to get stays in the vault; what it was to lose is not removed any more. \
-            Should it come back, a load finds what it still has: a stale token, where the stack asks it before the vault, \
-            and what was cleared. So a module that can be reached is not forgotten while it is owed something: \
-            tokenkeep sync settles that. On a terminal it is asked before.
+            because it may hold items. Items that it was to get stay in the vault; its pending removals are given up. \
+            If it comes back, a load finds the items that it still has: a stale token, if the stack asks it before the vault, \
+            and cleared items. So a module that can be reached is not forgotten while writes are pending for it: \
+            tokenkeep sync applies them. On a terminal you are asked before.
 
-            Pending writes belong to a machine, and only that one settles them. Those of a machine that is gone, or was installed \
-            anew, are given up with --every-machine; another one that is still in use takes the absence of its module for \
-            an empty one then, until it uses it again.
+            Pending writes belong to a machine, and only that machine drains them. Those of a machine that is gone, or was \
+            installed anew, are given up with --every-machine. Another machine that is still in use takes the absence of its \
+            module for an empty one then, until it uses the module again.
 
               tokenkeep forget secret-service
               tokenkeep forget secret-service --every-machine
@@ -26,13 +26,13 @@ struct ForgetCommand: ParsableCommand {
     @Argument(help: "The module's name, as tokenkeep status shows it.")
     var module: String
 
-    @Flag(help: "Give up what is owed to it on other machines too.")
+    @Flag(help: "Give up its pending writes on other machines too.")
     var everyMachine = false
 
     @Flag(help: "Do not ask.")
     var yes = false
 
-    @Flag(help: "Forget it though it can be reached, and could be given what it is owed.")
+    @Flag(help: "Forget it though it can be reached, and its pending writes could be applied.")
     var thoughReachable = false
 
     @OptionGroup(title: "Store options")
@@ -46,7 +46,7 @@ struct ForgetCommand: ParsableCommand {
         try Terminal.write(text(outcome))
         if let problem = outcome.problem {
             throw TokenKeepError(
-                problem.status, "not all that is owed to \(module) is forgotten: \(problem.message)",
+                problem.status, "not every pending write for \(module) is forgotten: \(problem.message)",
                 module: problem.module, hint: problem.hint)
         }
     }
@@ -65,7 +65,7 @@ struct ForgetCommand: ParsableCommand {
         if !owed.isEmpty {
             Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
         }
-        Terminal.ask("forget \(module) on \(machines), where it is owed \(items) and \(removals)? [y/N] ")
+        Terminal.ask("forget \(module) on \(machines), with \(items) and \(removals) pending? [y/N] ")
         let answer = readLine()
         if answer == nil { Terminal.writeError("\n") }
         guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
@@ -80,7 +80,7 @@ struct ForgetCommand: ParsableCommand {
     private func text(_ outcome: ForgetOutcome) -> String {
         guard outcome.wasUsed || outcome.kept + outcome.givenUp > 0 else {
             return
-                "\(module) was not used on \(everyMachine ? "any machine" : "this machine"), and nothing was owed to it\n"
+                "\(module) was not used on \(everyMachine ? "any machine" : "this machine"), and nothing was pending for it\n"
         }
         let done = [
             outcome.kept > 0 ? "the vault keeps \(Counts.items(outcome.kept)) that it was to get" : nil,

@@ -79,8 +79,9 @@ enum JSONOutput {
     /// How the store is.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case version, modules, owed
-            case pendingProblem = "owed_problem"
+            case version, modules
+            case owed = "pending"
+            case pendingProblem = "pending_problem"
             case isMemoryLocked = "memory_locked"
         }
 

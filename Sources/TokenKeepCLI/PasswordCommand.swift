@@ -26,7 +26,7 @@ struct PasswordCommand: ParsableCommand {
             abstract: "Give the vault its first password.",
             discussion: """
                 Every record is sealed anew: a backup from before opens nothing that is saved later. The vault is unlocked \
-                then. After an interruption tokenkeep unlock goes on. A forgotten password cannot be found out: see tokenkeep recovery create.
+                then. After an interruption the vault is as it was: run this again. A forgotten password cannot be found out: see tokenkeep recovery create.
                 """)
 
         @Flag(help: "Read the password from standard input: one line.")
@@ -90,8 +90,8 @@ struct PasswordCommand: ParsableCommand {
             commandName: "remove",
             abstract: "Take the vault's password away: its key lies beside its records again.",
             discussion: """
-                Every record is sealed anew. Items that demand protection which only a password gives keep this from \
-                happening, unless they are destroyed.
+                Every record is sealed anew. Refused while items ask for protection that only a password gives, unless \
+                they are destroyed.
                 """)
 
         @Flag(help: "Destroy the items that cannot be kept without a password.")

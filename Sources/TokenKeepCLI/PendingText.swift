@@ -20,7 +20,7 @@ enum PendingText {
 
     private static func line(_ owed: [PendingReport.Entry], to whom: String) -> String {
         let since = owed.map(\.since).min()?.iso8601 ?? "unknown"
-        return "owed to \(whom): \(counts(owed)), since \(since)"
+        return "pending for \(whom): \(counts(owed)), since \(since)"
     }
 
     /// `2 items, 1 removal`.

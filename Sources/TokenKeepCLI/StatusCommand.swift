@@ -6,10 +6,10 @@ import TokenKeepEngine
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show each module: whether it can be used, where its items are, what it is owed.",
+        abstract: "Show each module: whether it can be used, where its items are, what is pending for it.",
         discussion: """
-            Nothing is changed. A module that cannot be used is no failure of this command. What a module missed while \
-            it was out of reach is owed to it: items that it is to get, removals of items that it is to lose.
+            Nothing is changed. A module that cannot be used is no failure of this command. A module that missed a save or a \
+            clear gets it later: such writes and removals are pending.
 
               tokenkeep status
               tokenkeep status --json
@@ -28,7 +28,7 @@ struct StatusCommand: ParsableCommand {
 
     private static func text(_ status: StoreStatus) -> String {
         let modules = status.modules.flatMap { report in
-            ["module \(report.module): \(report.problem == nil ? "reachable" : "out of reach")"]
+            ["module \(report.module): \(report.problem == nil ? "reachable" : "unusable")"]
                 + ([report.place] + problemLines(report.problem) + report.notes).map { "  " + Terminal.printable($0) }
         }
         let memory =
@@ -44,7 +44,7 @@ struct StatusCommand: ParsableCommand {
         guard let problem = status.pending.problem,
             !status.modules.contains(where: { $0.problem?.message == problem.message })
         else { return [] }
-        return ["what is owed cannot be told:"] + problemLines(problem).map { "  " + Terminal.printable($0) }
+        return ["the pending writes cannot be read:"] + problemLines(problem).map { "  " + Terminal.printable($0) }
     }
 
     private static func problemLines(_ problem: TokenKeepError?) -> [String] {

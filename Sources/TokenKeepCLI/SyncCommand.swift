@@ -6,15 +6,15 @@ import TokenKeepEngine
 struct SyncCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
-        abstract: "Settle what modules missed while they were out of reach.",
+        abstract: "Give modules the changes that they missed.",
         discussion: """
-            What was saved or cleared while a module could not be reached is recorded. Each later use of an item settles \
-            it; this command does it for all items of all namespaces, as far as it is owed to this stack's modules. Exit \
-            code 4: something is left, because one of this stack's modules is still out of reach. What is owed to modules \
-            that the stack does not write to is warned of. The timeout is that of each item.
+            A save or a clear that a module missed is pending for it. Each later use of the item drains it; this command drains \
+            all items of all namespaces, for the modules of this stack. Exit code 4: something is left, because a module of \
+            this stack still cannot take it. Writes that are pending for other modules are named in a warning. The timeout \
+            is that of each item.
 
               tokenkeep sync
-              tokenkeep status        # what is owed, to whom, since when
+              tokenkeep status        # what is pending, for which module, since when
             """)
 
     @OptionGroup
@@ -31,19 +31,19 @@ struct SyncCommand: ParsableCommand {
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
         try SyncCommand.warnOfOthers(store)
-        try Terminal.write("settled \(outcome.drained), left \(outcome.left)\n")
+        try Terminal.write("drained \(outcome.drained), left \(outcome.left)\n")
         guard outcome.left == 0 else { throw SyncCommand.unfinished(outcome) }
     }
 
-    /// "left 0" alone would say that nothing is owed at all.
+    /// "left 0" alone would say that nothing is pending at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
         let owed = Dictionary(grouping: try store.pendingElsewhere(), by: \.module)
         for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
             Terminal.warn(
                 TokenKeepError(
                     .unavailable,
-                    "still owed to \(module), which this stack does not write to: \(PendingText.counts(owed))",
-                    hint: "settle it with a stack that does: --stack NAME; if the module is gone for good: "
+                    "still pending for \(module), which this stack does not write to: \(PendingText.counts(owed))",
+                    hint: "drain it with a stack that does: --stack NAME; if the module is gone for good: "
                         + "tokenkeep forget \(module)"))
         }
     }
@@ -52,10 +52,10 @@ struct SyncCommand: ParsableCommand {
         let verb = outcome.left == 1 ? "is" : "are"
         guard !outcome.pendingModules.isEmpty else {
             return TokenKeepError(
-                .unavailable, "\(Counts.items(outcome.left)) could not be settled", hint: "tokenkeep status says more")
+                .unavailable, "\(Counts.items(outcome.left)) could not be drained", hint: "tokenkeep status says more")
         }
         let owed =
-            "\(Counts.items(outcome.left)) \(verb) still owed to \(outcome.pendingModules.joined(separator: " and "))"
+            "\(Counts.items(outcome.left)) \(verb) still pending for \(outcome.pendingModules.joined(separator: " and "))"
         if let obstacle = outcome.obstacle {
             return TokenKeepError(
                 .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")

@@ -9,7 +9,7 @@ struct UnlockCommand: ParsableCommand {
         abstract: "Unlock the vault with its password, for all your programs.",
         discussion: """
             Items of the level when-unlocked are locked again three minutes later, the others with tokenkeep lock or when \
-            the machine is switched off. Goes on with a change of keys that was interrupted.
+            the machine is switched off. Items that other modules hold under older keys are sealed anew.
 
               tokenkeep unlock
               tokenkeep unlock --stdin < FILE

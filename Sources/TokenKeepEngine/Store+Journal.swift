@@ -74,8 +74,8 @@ extension Store {
         let items = owed == 1 ? "an item is" : "\(owed) items are"
         throw TokenKeepError(
             .policy,
-            "\(name) can be reached, and \(items) owed to it: if it were forgotten, its older ones would return",
-            hint: "to give it what it is owed: tokenkeep sync; to forget it all the same: --though-reachable")
+            "\(name) can be reached, and \(items) pending for it: if it were forgotten, its older items would return",
+            hint: "to apply the pending writes: tokenkeep sync; to forget it all the same: --though-reachable")
     }
 }
 

@@ -1,10 +1,10 @@
-# No bus is there: what the secret service should get is owed to it.
+# No bus is there: what the secret service should get is pending for it.
 export XDG_RUNTIME_DIR="$WORK/run"
 unset DBUS_SESSION_BUS_ADDRESS
 both=$'any sufficient secret-service\nany required vault'
-owed() { "$TOKENKEEP" status --stack "$both" | grep owed; }
+pending() { "$TOKENKEEP" status --stack "$both" | grep "pending for"; }
 
-title "nothing is owed"
+title "nothing is pending"
 run sync
 run sync --stack "$both"
 run forget secret-service --yes
@@ -16,18 +16,18 @@ printf token | run save example.com ann --stack "$both"
 printf token | run save example.com bob --stack "$both" --namespace two
 printf token | run save example.com cyd --stack "$both"
 run clear example.com cyd --stack "$both"
-owed
+pending
 run sync --stack "$both"
 run sync
 "$TOKENKEEP" status --json | python3 -c '
 import json, sys
 state = json.load(sys.stdin)
-print("problem:", state["owed_problem"])
-for owed in state["owed"]:
-    owed["since"] = "TIME" if len(owed["since"]) == 20 else owed["since"]
-    print(json.dumps(owed, sort_keys=True))'
+print("problem:", state["pending_problem"])
+for part in state["pending"]:
+    part["since"] = "TIME" if len(part["since"]) == 20 else part["since"]
+    print(json.dumps(part, sort_keys=True))'
 
-title "why it is still owed"
+title "why it is still pending"
 DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus run sync --explain --stack "$both"
 
 title "on a terminal: a bar"
@@ -37,9 +37,9 @@ title "forgetting asks, or is told not to"
 run forget secret-service
 on_terminal 'expect:[y/N] ' 'send:n\n' -- "$TOKENKEEP" forget secret-service
 on_terminal 'expect:[y/N] ' 'send:\x04' -- "$TOKENKEEP" forget secret-service
-owed
+pending
 on_terminal 'expect:[y/N] ' 'send:y\n' -- "$TOKENKEEP" forget secret-service
-owed || echo "nothing is owed"
+pending || echo "nothing is pending"
 run sync --stack "$both"
 run load example.com ann
 run forget ../used --yes
@@ -61,7 +61,7 @@ title "a damaged record"
 printf token | run save example.com dan --stack "$both"
 echo damaged >"$(find "$(era)/pending" -type f | sed 's|/pending/|/records/|')"
 run sync --stack "$both"
-"$TOKENKEEP" status | sed -n '/owed/,/hint/p'
+"$TOKENKEEP" status | sed -n '/pending/,/hint/p'
 run forget secret-service --yes
 
 title "a module that is there again"
@@ -92,6 +92,6 @@ rm "$WORK/away"
 run forget shelf --stack "$shelf" --yes
 on_terminal -- "$TOKENKEEP" forget shelf --stack "$shelf"
 on_terminal 'expect:[y/N] ' 'send:n\n' -- "$TOKENKEEP" forget shelf --stack "$shelf" --though-reachable
-"$TOKENKEEP" status --stack "$shelf" | grep owed
+"$TOKENKEEP" status --stack "$shelf" | grep "pending for"
 run forget shelf --stack "$shelf" --yes --though-reachable
 run forget shelf --stack "$shelf" --yes

@@ -186,7 +186,7 @@ private struct ClearVisit {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere
         } catch {
             guard mayHavePending, isPending(error, call) else { throw error }
-            trace?(.aside(.clear, name, module, error.status, "it is owed the removal"))
+            trace?(.aside(.clear, name, module, error.status, "its removal is pending"))
             if error.status == .cancelled { cut = error }
             if !missed.contains(where: { $0.name == module.name }) { missed.append(module) }
         }
