@@ -8,8 +8,9 @@ protocol RememberingModule: Module {
 
 /// An item as last seen in a module, without its secret.
 struct KnownValue: Sendable {
-    /// The value's keyed fingerprint. A value seen before a save is older than the saved value, whatever the clocks
-    /// say.
+    /// The value's keyed fingerprint.
+    ///
+    /// A value seen before a save is older than the saved value, whatever the clocks say.
     let fingerprint: [UInt8]
     /// The level and flags, which a save without a level keeps; nil if they were not seen.
     let details: ItemDetails?

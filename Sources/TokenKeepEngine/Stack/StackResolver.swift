@@ -6,8 +6,7 @@ struct StackResolver {
     static let maximumDepth = 16
     /// The maximum number of lines, including the lines of included stacks.
     ///
-    /// Files that include each other twice would otherwise fill the
-    /// memory.
+    /// Files that include each other twice would otherwise fill the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories
