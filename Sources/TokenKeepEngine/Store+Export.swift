@@ -61,7 +61,7 @@ extension Store {
                 try file.append(ExportedItem.plaintext(of: item))
                 outcome.exported += 1
             } catch {
-                if error.status == .notFound { continue }  // cleared meanwhile
+                if error.status == .notFound { continue }  // the item was cleared meanwhile
                 guard error.status == .locked, isPartial else { throw error }
                 outcome.locked += 1
             }

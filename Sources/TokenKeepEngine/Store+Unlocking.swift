@@ -96,7 +96,7 @@ extension Store {
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
         _ = records.opener.residentKeys.probe()
-        _ = try records.exists()  // what is wrong with it is no protection
+        _ = try records.exists()  // an unreadable vault gives no protection
         return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
     }
 

@@ -57,7 +57,7 @@ public final class Store: Sendable {
     /// clear happens as a whole or not at all. A change that may have reached a module is resolved like a change that
     /// the module did not answer.
     public func cancel() {
-        guard isUsable else { return }  // a thread that is not in the child may hold the lock
+        guard isUsable else { return }  // after fork(), a thread missing in the child may hold the lock
         let ended = present.withLock { present in
             let ended = present
             present = Cancellation()

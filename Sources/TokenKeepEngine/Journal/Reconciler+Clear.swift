@@ -183,7 +183,7 @@ private struct ClearVisit {
         _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,
         _ trace: StackTraceHandler?
     ) throws(TokenKeepError) {
-        guard !module.holdsRecords else { return }  // what it holds is the record
+        guard !module.holdsRecords else { return }  // the vault holds the record
         let mayHavePending = module.supportsPendingWrites && !isRecorded
         // A clear must not stop halfway: without pending removals, the rest is done despite a cancellation.
         let call = !mayHavePending && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
