@@ -48,8 +48,8 @@ extension Store {
 
     /// Forgets that a module was used on this machine, and drops the changes pending here for the module.
     ///
-    /// The module need not be in this stack. The vault keeps an item whose only pending change is the module's write. A
-    /// cleared item's record goes if its only pending change is the module's removal.
+    /// The module need not be in this stack. The vault keeps an item whose only pending change is the module's write.
+    /// The module's pending removals are given up.
     ///
     /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too. Use this for a machine
     ///   that no longer exists: its pending changes are never drained. A machine that still exists treats the absent

@@ -20,7 +20,7 @@ struct Drain {
         var change = JournalChange.keep
         /// The changes that stay pending.
         var left: [PendingWrite] = []
-        /// The version under which the record's value was saved; nil if it was not.
+        /// The version under which the record's value was saved; nil if the value was not saved.
         var version: UInt64?
         /// The modules that prompt before they delete an older item.
         var asking: Set<String> = []

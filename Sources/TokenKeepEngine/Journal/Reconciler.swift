@@ -9,7 +9,7 @@ import TokenKeepRecords
 struct Reconciler: Sendable {
     /// The time limit for a load to drain the record that it met.
     private static let drainMilliseconds: UInt32 = 250
-    /// The maximum number of reads of one call that meets concurrent moves.
+    /// The maximum number of times that one call reads the modules, if items move meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
