@@ -1,10 +1,10 @@
-/// What a save came to.
+/// The outcome of a save.
 public struct SaveOutcome: Sendable {
     /// The item's version.
     public let version: UInt64
     /// The module that holds the item now.
     public let module: String
-    /// The modules that could not be reached and get the item later.
+    /// The modules that missed the item; each has a pending write.
     public var pendingModules: [String]
 
     init(version: UInt64, module: String, pendingModules: [String] = []) {

@@ -2,33 +2,37 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What an export came to.
+/// The outcome of an export.
 public struct ExportOutcome: Sendable {
-    /// How many items it has.
+    /// The number of items in the file.
     public var exported = 0
-    /// How many are of a level that never leaves this machine.
+    /// The number of items left out because their level never leaves this machine.
     public var leftOut = 0
-    /// How many are locked; only where that is allowed.
+    /// The number of locked items left out; counted only in a partial export.
     public var locked = 0
-    /// Names a place other than the vault that is locked, so that its items are left out uncounted; nil where none is.
+    /// The first locked module other than the vault; nil if none is locked.
+    ///
+    /// The items of the locked module are left out and not counted.
     public var lockedPlace: TokenKeepError?
 }
 
-/// What an import came to.
+/// The outcome of an import.
 public struct ImportOutcome: Sendable {
-    /// How many items were saved.
+    /// The number of items saved.
     public var imported = 0
-    /// How many were there already and stay as they are.
+    /// The number of items that existed already and were not changed.
     public var kept = 0
 }
 
 extension Store {
-    /// Writes the vault's items of all namespaces, and those of the store's namespace in the other modules of the stack,
-    /// sealed under a passphrase, to a file that must not exist. Each item may take as long as a call.
+    /// Writes the store's items to a new file, sealed under a passphrase.
     ///
-    /// - Parameter isPartial: whether locked items are left out.
-    /// - Throws: ``Status/locked`` where an item is locked, ``Status/duplicate`` where the file exists, and what keeps an
-    ///   item from being read; then no file is left.
+    /// The file gets the vault's items of all namespaces. From the other modules of the stack, the file gets the items
+    /// of the store's namespace. The store's timeout applies to each item, not to the whole export.
+    ///
+    /// - Parameter isPartial: whether locked items are left out instead of ending the export.
+    /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
+    ///   read an item. After an error no file is left.
     public func export(
         to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ExportOutcome {
@@ -57,7 +61,7 @@ extension Store {
                 try file.append(ExportedItem.plaintext(of: item))
                 outcome.exported += 1
             } catch {
-                if error.status == .notFound { continue }  // cleared meanwhile
+                if error.status == .notFound { continue }  // the item was cleared meanwhile
                 guard error.status == .locked, isPartial else { throw error }
                 outcome.locked += 1
             }
@@ -66,7 +70,7 @@ extension Store {
         return outcome
     }
 
-    /// One of many calls. It begins anew after the user was asked, who may take his time.
+    /// The context for one item; the item's time begins now, because a prompt may have taken long.
     private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
 
     private func namesToExport(
@@ -81,12 +85,15 @@ extension Store {
         return Set((inVault.items + inNamespace.items).map(\.name)).sorted()
     }
 
-    /// Saves every item of an export, after the whole file was verified. Each item may take as long as a call.
+    /// Saves every item of an export file, after verifying the whole file.
     ///
-    /// - Parameter isReplacing: whether an item that is there is replaced.
-    /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for a file that was changed, and
-    ///   ``Status/policy`` where an item demands what this vault does not give: then nothing was saved. An error at a later
-    ///   item, or ``Status/corrupt`` if the file changes meanwhile: then the items before it were saved.
+    /// The store's timeout applies to each item, not to the whole import.
+    ///
+    /// - Parameter isReplacing: whether an existing item is replaced; if not, the existing item is kept.
+    /// - Throws: Before the first save: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for an altered
+    ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. After the first save: the
+    ///   error of a later item, or ``Status/corrupt`` if the file changes during the import; the earlier items stay
+    ///   saved.
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
@@ -111,7 +118,7 @@ extension Store {
         return outcome
     }
 
-    /// Reads the whole file. Saves nothing.
+    /// Reads the whole file and checks every item's protection requirement. Saves nothing.
     ///
     /// - Returns: the number of items.
     private func verify(_ file: ExportReader, _ path: String, _ call: CallContext) throws(TokenKeepError) -> Int {
@@ -122,7 +129,7 @@ extension Store {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // Thrown after the last frame: a damaged file is CORRUPT whatever its items demand.
+                // Thrown after the last frame: damage to the file is reported as CORRUPT before any item's requirement.
                 refusal = error
             }
         }
@@ -150,9 +157,9 @@ extension Store {
         }
     }
 
-    /// An error that ended an import, with what was saved before it.
+    /// The error that ended an import, completed with the number of items saved before.
     ///
-    /// - Parameter name: the item that was not saved; nil if the file could not be read on.
+    /// - Parameter name: the item that was not saved; nil if reading the file failed.
     private static func cutShort(
         _ error: TokenKeepError, at name: ItemName?, _ outcome: ImportOutcome
     ) -> TokenKeepError {
@@ -167,7 +174,7 @@ extension Store {
             module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 
-    /// The password that one item needs is asked for once, and then granted to those after it.
+    /// Saves one item; a password entered for one item is granted to the items after it.
     private func save(_ item: TokenItem, isReplacing: Bool, _ call: inout CallContext) throws(TokenKeepError) {
         let details = item.details
         var request = try SaveRequest(

@@ -3,15 +3,15 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// Settles what the journal owes to modules of this stack on this machine, for items of every namespace.
+    /// Drains the pending writes and removals for this stack's modules on this machine, in every namespace.
     ///
-    /// Each item may take as long as a call; what is not reached by `deadline` is left. Where prompts are allowed, a
-    /// module may ask the user before the first item.
+    /// The store's timeout applies to each item. Items not reached by `deadline` stay pending. If prompts are allowed,
+    /// a module may prompt before the first item.
     ///
     /// - Parameters:
-    ///   - deadline: when all must be over; nil for the store's timeout from now.
-    ///   - progress: is told how far it is, on the caller's thread.
-    /// - Throws: why the journal cannot be read. What cannot be settled is a count of the outcome.
+    ///   - deadline: the end of the whole call; nil for the store's timeout from now.
+    ///   - progress: called with the number of finished items, on the caller's thread.
+    /// - Throws: if the journal cannot be read. Changes that stay pending are counted in the outcome.
     public func sync(
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -25,30 +25,36 @@ extension Store {
         return outcome
     }
 
-    /// Without a password nobody unlocks: items that modules hold under the keys of an earlier password are sealed anew here.
+    /// Seals items anew that modules hold under the keys of a removed password.
+    ///
+    /// A vault without a password is never unlocked, so an unlock cannot do this.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)
     }
 
-    /// What the journal owes, on this machine and on others.
+    /// The pending writes and removals, on this machine and on others.
     public func pendingReport() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
         return PendingReport(records)
     }
 
-    /// What is owed on this machine to modules that this stack does not write to: ``sync(until:progress:)`` leaves it.
+    /// The changes pending on this machine for modules outside this stack.
+    ///
+    /// ``sync(until:progress:)`` skips these changes.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try pendingReport().entries.filter { $0.isOfThisMachine && !reconciler.pending.isOurs($0.part) }
     }
 
-    /// Forgets that a module, of this stack or not, was used on this machine, and what is owed to it here.
+    /// Forgets that a module was used on this machine, and drops the changes pending here for the module.
     ///
-    /// An item that only it was to get is the vault's from now on. A removal that only it was owed is given up.
+    /// The module need not be in this stack. The vault keeps an item whose only pending change is the module's write.
+    /// The module's pending removals are given up.
     ///
-    /// - Parameter onEveryMachine: whether all of it is forgotten for other machines too: what is owed on one that is gone is
-    ///   settled by nobody. One that is not gone takes its module's absence for an empty one, until it is used again.
-    /// - Throws: ``Status/invalid`` where no module can have the name, and why the journal cannot be read.
+    /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too. Use this for a machine
+    ///   that no longer exists: its pending changes are never drained. A machine that still exists treats the absent
+    ///   module as empty until the module is used there again.
+    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read the journal.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
@@ -60,11 +66,12 @@ extension Store {
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
-    /// What speaks against forgetting a module of the stack: it could be given now what it is owed on this machine.
+    /// Throws if a module of the stack is reachable and still has changes pending on this machine.
     ///
-    /// What is forgotten instead leaves the module its older items, which come before the vault's, and those cleared.
+    /// Check this before ``forget(module:onEveryMachine:until:)``. Such a module can be drained. If the module is
+    /// forgotten instead, its older items come before the vault's, and its cleared items reappear.
     ///
-    /// - Throws: ``Status/policy`` where that is so.
+    /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
         let call = try begin(.any).withoutPrompts
         let owed = PendingReport(records).entries.count { $0.part.module == name && $0.isOfThisMachine }
@@ -82,17 +89,17 @@ extension Store {
 extension Store {
     /// Moves the items of the store's namespace from one module of the stack to another.
     ///
-    /// Each item may take as long as a call. What was moved was read back. After a kill another run completes what was
-    /// begun, and until then every load gives the item. Where prompts are allowed, a module may ask the user before the
-    /// first item.
+    /// The store's timeout applies to each item. An item leaves the source only after the item was read back from the
+    /// target. After a kill, another run completes the interrupted moves, and until then every load returns the item.
+    /// If prompts are allowed, a module may prompt before the first item.
     ///
     /// - Parameters:
     ///   - service: only items of this service; nil for all.
-    ///   - isDryRun: whether it is only said what would be moved.
-    ///   - deadline: when all must be over; nil for the store's timeout from now.
-    ///   - progress: is told how far it is, on the caller's thread.
-    /// - Throws: ``Status/invalid`` where the stack has no such module, ``Status/unsupported`` for a module whose items
-    ///   cannot be moved, and why the source cannot be listed. What keeps an item where it is is a failure of the outcome.
+    ///   - isDryRun: whether the items are only counted, not moved.
+    ///   - deadline: the end of the whole call; nil for the store's timeout from now.
+    ///   - progress: called with the number of finished items, on the caller's thread.
+    /// - Throws: ``Status/invalid`` if the stack lacks the module, ``Status/unsupported`` if the module's items cannot
+    ///   be moved, and any failure to list the source. An item that cannot be moved is a failure in the outcome.
     public func migrate(
         from source: String, to target: String, service: String? = nil, isDryRun: Bool = false,
         until deadline: Deadline? = nil, progress: JournalProgress? = nil

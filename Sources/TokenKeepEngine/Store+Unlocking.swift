@@ -4,31 +4,31 @@ import TokenKeepRecords
 
 /// The outcome of an unlock, or of a change of the password.
 public struct UnlockOutcome: Sendable {
-    /// Why the keys are in this store's memory alone; nil if every process of the user has them.
+    /// The reason why only this store's memory has the keys; nil if every process of the user has the keys.
     public internal(set) var reasonForMemory: String?
-    /// Why items that other modules hold are not sealed under the present keys yet; the vault is unlocked all the same.
+    /// The failure to seal items of other modules under the present keys; the vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// How many records, or sealed secrets, no key opens: they stay as they are.
+    /// The number of records or sealed secrets that no key opens; these stay unchanged.
     public internal(set) var unreadable = 0
 }
 
-/// Which keys a lock ends.
+/// The keys that a lock removes.
 public enum Locking: Sendable {
-    /// All: as at the end of the session.
+    /// All keys, as at the end of the session.
     case all
-    /// Those of ``AccessLevel/whenUnlocked``: as when the screen is locked.
+    /// The keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
     case screen
 }
 
 extension Store {
-    /// Unlocks the vault with its password, for every process of the user; if the kernel's keyring cannot be used, for this
-    /// store alone. Items that modules hold under older keys are sealed anew as far as the time allows.
+    /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// The key of ``AccessLevel/whenUnlocked`` ends 180 seconds later, the others when the vault is locked or the machine is
-    /// switched off.
+    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items that modules hold
+    /// under older keys are sealed anew, until the deadline. The key of ``AccessLevel/whenUnlocked`` expires after 180
+    /// seconds. The other keys stay until the vault is locked or the machine is switched off.
     ///
-    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has none, ``Status/corrupt`` if
-    ///   its header was altered without the password.
+    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
+    ///   ``Status/corrupt`` if the vault's header was altered without the password.
     @discardableResult
     public func unlock(
         _ password: SecretBytes, until deadline: Deadline? = nil, progress: JournalProgress? = nil
@@ -47,7 +47,7 @@ extension Store {
         return outcome
     }
 
-    /// A vault whose password was removed while modules held items under its keys: the keyfile opens those keys.
+    /// The vault, opened by its keyfile, if its password was removed while modules held items under its keys; else nil.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
         guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
             return nil
@@ -63,7 +63,7 @@ extension Store {
         let passwords = VaultPasswords(records.opener)
         let unlocked = try passwords.open(.password, with: password, vault, call)
         try passwords.keep(unlocked)
-        // Watchers see items now that were hidden.
+        // Watchers can see items now that were hidden by the lock.
         records.announceChange()
         return unlocked
     }
@@ -73,37 +73,37 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Returns: why it is locked for this program alone, if the kernel's keyring cannot be reached; nil if it is locked for
-    ///   all.
-    /// - Throws: ``Status/unsupported`` if it has no password, ``Status/io`` if a key is left.
+    /// - Returns: the reason why only this program is locked out, if the kernel's keyring cannot be reached; nil if the
+    ///   vault is locked for all processes.
+    /// - Throws: ``Status/unsupported`` if the vault has no password, ``Status/io`` if a key could not be removed.
     @discardableResult
     public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
         _ = try begin(.any)
         let keys = records.opener.residentKeys
         keys.dropKeysOfLostVaults()
         guard let vaultID = try records.opener.vaultID() else { throw VaultPasswords.noPassword }
-        // Before the header is looked at: resident keys go, whatever it is like.
+        // Before the header is read: a damaged header must not keep resident keys alive.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw VaultPasswords.noPassword }
         return reason
     }
 
-    /// What is really achieved for a level with flags, in this stack and on this machine, as it is now.
+    /// The protection that a level with flags has now, in this stack and on this machine.
     ///
-    /// - Throws: ``Status/unsupported`` for a level that cannot be had.
+    /// - Throws: ``Status/unsupported`` for a level that this version does not support.
     public func protection(of level: AccessLevel, _ flags: ItemFlags = []) throws(TokenKeepError) -> Protection {
         _ = try begin(.save)
         try LevelPolicy.check(level)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
         _ = records.opener.residentKeys.probe()
-        _ = try records.exists()  // what is wrong with it is no protection
+        _ = try records.exists()  // an unreadable vault gives no protection
         return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
     }
 
-    /// How often the user may answer wrongly.
+    /// The number of wrong passwords after which a prompt gives up.
     private static let attempts: UInt32 = 3
 
-    /// Runs what may meet a locked vault; asks for its password where prompts are allowed, and runs it again.
+    /// Runs `body`; if the vault is locked and prompts are allowed, asks for the password and runs `body` again.
     func unlocking<Result>(
         _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {

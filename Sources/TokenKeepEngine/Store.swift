@@ -3,30 +3,29 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What a program opens: a stack of modules for one namespace. The engine under the C API, the Swift face and the
-/// command line.
+/// A stack of modules for one namespace: the engine under the C API, the Swift face and the command line.
 ///
-/// Every call runs on the caller's thread and returns by the store's timeout. A store may be used from any thread, by
-/// several at once; in a child made by `fork()` it answers ``Status/forked``. Memory-only items go with it.
+/// Every call runs on the caller's thread and returns by the store's timeout. Several threads may use a store at once.
+/// In a child made by `fork()` every call throws ``Status/forked``. Memory-only items end with the store.
 public final class Store: Sendable {
-    /// The namespace that every call means.
+    /// The namespace of every call.
     public let namespace: String
     let dispatcher: Dispatcher
     let reconciler: Reconciler
-    /// Keeps the journal; watched for changes.
+    /// Keeps the journal. Watches observe its changes.
     let records: Records
     let arena = SecretArena()
-    /// What ends the calls that are in flight; each `cancel()` leaves another for those to come.
+    /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
     private let present = Guarded(Cancellation())
     let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
-    /// Answers what the vault asks.
+    /// Answers the vault's prompts.
     let prompt: PromptHandler?
     private let owner = getpid()
 
     /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
     ///
-    /// - Throws: ``Status/invalid`` where an option or the stack is malformed.
+    /// - Throws: ``Status/invalid`` if an option or the stack is malformed.
     public init(_ configuration: StoreConfiguration = StoreConfiguration()) throws(TokenKeepError) {
         try Limits.check(configuration.namespace, field: "namespace", atMost: Limits.namespace)
         let stack = try configuration.readStack()
@@ -52,13 +51,13 @@ public final class Store: Sendable {
         if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
 
-    /// Ends every call that is in flight on this store: it throws ``Status/cancelled`` soon, or ends as it would have, where
-    /// it was done all the same. Calls that begin later are not concerned.
+    /// Cancels every call in flight on this store. Later calls are not affected.
     ///
-    /// A save or a clear that is cancelled has happened as a whole or not at all. What may have reached a module is settled
-    /// like what a module did not answer.
+    /// A cancelled call soon throws ``Status/cancelled``, unless the call had already succeeded. A cancelled save or
+    /// clear happens as a whole or not at all. A change that may have reached a module is resolved like a change that
+    /// the module did not answer.
     public func cancel() {
-        guard isUsable else { return }  // a thread that is not in the child may hold the lock
+        guard isUsable else { return }  // after fork(), a thread missing in the child may hold the lock
         let ended = present.withLock { present in
             let ended = present
             present = Cancellation()
@@ -67,21 +66,21 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// What ``cancel()`` cancels of the calls that begin now.
+    /// Cancels the calls that begin now; ``cancel()`` triggers it.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
-    /// Copies a secret that is to be saved into guarded memory of the store, which is quicker than guard pages of its own.
+    /// Copies a secret into the store's guarded memory, for a save. Faster than separate guard pages for each secret.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(copying: bytes, in: arena)
     }
 
-    /// Saves an item, replacing what is there. What returns has been made durable, a memory-only item excepted.
+    /// Saves an item and replaces an existing one. A returned save is durable, except for a memory-only item.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
-    ///   ``Status/unsupported`` by its level; ``Status/invalid`` where its namespace is not the store's; and what a
-    ///   module cannot do.
+    ///   ``Status/unsupported`` by its level; ``Status/invalid`` if its namespace is not the store's; any failure of a
+    ///   module.
     public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
         let call = try begin(.save, until: deadline)
         guard request.name.isIn(namespace: namespace, service: nil) else {
@@ -95,8 +94,8 @@ public final class Store: Sendable {
 
     /// Loads an item.
     ///
-    /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
-    ///   failure met.
+    /// - Throws: ``Status/notFound`` if every module that could hold the item answered that it has none; otherwise the
+    ///   worst failure met.
     public func load(
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
@@ -105,9 +104,9 @@ public final class Store: Sendable {
         return try unlocking(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
     }
 
-    /// Clears an item, wherever it is. Clearing what is not there is no error.
+    /// Clears an item from every module. Clearing an item that does not exist is no error.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether the item existed.
     @discardableResult
     public func clear(
         service: String, account: String, until deadline: Deadline? = nil
@@ -118,7 +117,7 @@ public final class Store: Sendable {
 
     /// Clears an item if it still has `version`.
     ///
-    /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
+    /// - Throws: ``Status/conflict`` if the item changed or is gone, ``Status/invalid`` for version 0.
     public func clear(
         service: String, account: String, ifVersion version: UInt64, until deadline: Deadline? = nil
     ) throws(TokenKeepError) {
@@ -127,9 +126,9 @@ public final class Store: Sendable {
         _ = try clear(name(service, account), ifVersion: version, call)
     }
 
-    /// Clears every item of a service and returns how many there were.
+    /// Clears every item of a service and returns the number of cleared items.
     ///
-    /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
+    /// - Throws: the first failure to read or clear an item. The other items are cleared all the same.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
         let call = try begin(.clear, until: deadline)
         _ = try begin(.list, until: call.deadline)
@@ -158,7 +157,7 @@ public final class Store: Sendable {
 
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
-    /// - Throws: where no module answered. A module that could not be asked is the listing's problem.
+    /// - Throws: if no module answered. If only some modules failed, the failure is the listing's problem.
     public func list(
         service: String? = nil, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ItemListing {
@@ -167,13 +166,13 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// The names of the modules that a save may end in, in the order of the stack; memory-only items aside.
+    /// The names of the modules in which a save may end, in the order of the stack, without the memory-only module.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
-    /// Whether other programs may change items without this one being told.
+    /// Whether other programs may change items without a signal to this program.
     var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
-    /// How the store and its modules are.
+    /// Reports the state of the store and its modules.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
         var seen: Set<String> = []
@@ -183,7 +182,7 @@ public final class Store: Sendable {
             pending: PendingReport(records))
     }
 
-    /// Calls `observer` when a module tells that items may have changed, until it answers false.
+    /// Calls `observer` after a module signals that items may have changed, until `observer` returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
         var seen: Set<String> = []
         for place in dispatcher.places(for: .list) where seen.insert(place.module.name).inserted {
@@ -191,14 +190,14 @@ public final class Store: Sendable {
         }
     }
 
-    /// What a watch asks by itself prompts nobody.
+    /// Lists items for a watch. Never prompts.
     func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts
         if let service { _ = try name(service, "") }
         return try list(service, call)
     }
 
-    /// What a watch asks by itself prompts nobody.
+    /// Loads an item for a watch. Never prompts.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try load(name, begin(.load, until: deadline).withoutPrompts)
     }
@@ -221,14 +220,16 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    /// When a call that begins now must be over. A call that waits for its turn takes it along: each takes one as `until`.
+    /// The deadline of a call that begins now. A call that waits for its turn can pass this deadline as `until`.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
-    /// Whether this is the process that opened the store, and not a child made by `fork()`.
+    /// Whether the calling process opened the store, rather than a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    /// - Throws: ``Status/unsupported`` where no line of the stack is for the operation: asking nobody is no answer;
-    ///   ``Status/cancelled`` where the call was cancelled before it began.
+    /// Checks that a call may begin, and makes its context.
+    ///
+    /// - Throws: ``Status/unsupported`` if no line of the stack is for the operation: an empty walk has no answer.
+    ///   ``Status/cancelled`` if the call was cancelled before it began.
     func begin(
         _ operation: StackLine.Operation, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> CallContext {
@@ -248,11 +249,11 @@ public final class Store: Sendable {
     }
 }
 
-/// How a store is: for `tokenkeep status`.
+/// The state of a store, for `tokenkeep status`.
 public struct StoreStatus: Sendable {
-    /// Its modules, in the order of the stack.
+    /// The reports of the modules, in the order of the stack.
     public let modules: [ModuleReport]
-    /// Whether the memory of its secrets could be locked, so that it is never swapped out.
+    /// Whether the memory of secrets is locked, so that the system never swaps it out.
     public let isMemoryLocked: Bool
     /// The pending writes and removals.
     public let pending: PendingReport

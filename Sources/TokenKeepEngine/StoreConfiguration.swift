@@ -4,40 +4,40 @@ package import TokenKeepKeys
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
 
-/// How to open a store.
+/// The options for opening a store.
 public struct StoreConfiguration: Sendable {
-    /// The name of a configured stack; nil for the default. Not together with ``stackText``.
+    /// The name of a configured stack; nil for the default. Excludes ``stackText``.
     public var stack: String?
-    /// A stack given in place.
+    /// The text of a stack, in place of a configured stack.
     public var stackText: String?
-    /// The namespace that the store sees.
+    /// The namespace of every call.
     public var namespace: String
-    /// How long a call may take, in milliseconds; 0 for 5000, or 120000 where prompts are allowed.
+    /// The timeout of a call in milliseconds; 0 for 5000, or for 120000 if prompts are allowed.
     public var timeoutMilliseconds: UInt32
     /// Whether prompts are allowed.
     public var isInteractive: Bool
-    /// Answers TokenKeep's own prompts, where they are allowed; nil where nobody does.
+    /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program answers no prompt.
     public var prompt: PromptHandler?
-    /// Where the vault is, for tests; nil for the user's.
+    /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
-    /// Keeps the keys of the unlocked vault, for tests; nil for the kernel's keyring as far as it can be used.
+    /// Keeps the keys of the unlocked vault, for tests; nil for the kernel's keyring if it can be used.
     package var residentKeys: ClassKeyStore?
-    /// The message bus instead of the session's, for tests.
+    /// The address of a message bus that replaces the session's, for tests.
     package var busAddress: String?
-    /// Makes what stands in for modules, by their names, for tests; each gets the key of item versions.
+    /// Makes replacement modules by name, for tests; each maker gets the key of item versions.
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
-    /// Tells since when something is owed: a test's own clock, or the wall clock.
+    /// Gives the time of a pending change; replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
-    /// The costs of new passwords, lower for tests.
+    /// The costs of deriving new passwords; lower in tests.
     package var passwordCosts = PasswordCosts.standard
-    /// Where the files of stacks are.
+    /// The directories of stack files.
     package var stackDirectories = StackDirectories.standard
-    /// The file of a stack, checked like one in the directories; nil for one by name.
+    /// The path of a stack file, checked like a file in the directories; nil for a stack by name.
     package var stackFile: String?
-    /// Takes what each module answered; nil for nobody, unless the environment asks for it.
+    /// Gets an event for each module's answer; nil for none, unless the environment asks for a trace.
     package var trace: StackTraceHandler?
 
-    /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
+    /// Defaults: the default stack, the common namespace, five seconds a call, no prompts.
     public init(
         stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
         isInteractive: Bool = false
@@ -49,7 +49,7 @@ public struct StoreConfiguration: Sendable {
         self.isInteractive = isInteractive
     }
 
-    /// The stack that the configuration means. The one thing that opening a store reads.
+    /// Reads the stack of the configuration. Opening a store reads nothing else.
     package func readStack() throws(TokenKeepError) -> Stack {
         if let stackFile { return try Stack(path: stackFile, directories: stackDirectories) }
         guard let stackText else { return try Stack(name: stack ?? "default", directories: stackDirectories) }

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension Dispatcher {
-    /// How the places of the stack save what is no memory-only item.
+    /// Saves an item in the stack's modules; not called for memory-only items.
     typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
 
-    /// Saves in the first place that takes it; copies further down go.
+    /// Saves in the first module that takes the item, and removes older copies below that module.
     func save(
         _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -18,8 +18,10 @@ extension Dispatcher {
         return try inPlaces(request, call)
     }
 
-    /// A memory-only item is what the caller sees: its level is kept and its version counts, until a save with another
-    /// level replaces it.
+    /// Saves over a memory-only item, which is the item that the caller sees.
+    ///
+    /// The memory-only item's level is kept and its version is checked, until a save with another level replaces the
+    /// item.
     private func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -35,7 +37,7 @@ extension Dispatcher {
         return outcome
     }
 
-    /// Saving a memory-only item removes nothing from the places below.
+    /// Saves a memory-only item. Removes nothing from the stack's modules.
     private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         var request = request
         if request.precondition != .none {
@@ -46,7 +48,7 @@ extension Dispatcher {
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
-    /// Refuses a demand that memory does not meet, and a save that makes less of one than the item was saved with.
+    /// Refuses a protection requirement that memory does not meet, and a save that lowers the item's requirements.
     private func checkRequirementsInMemory(
         _ details: ItemDetails, over present: ItemDetails?
     ) throws(TokenKeepError) {
@@ -62,7 +64,7 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first that takes it can judge the condition.
+            // Only the first module that takes the item can check the precondition.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
@@ -77,8 +79,11 @@ extension Dispatcher {
         return SaveOutcome(version: saved.version, module: saved.place.module.name)
     }
 
-    /// A condition holds for the module that may have the item, and no other. A module that was out of reach must be owed
-    /// the value, or its older one would come back.
+    /// Whether a save may go on to the next module after a failure.
+    ///
+    /// A precondition is checked in one module alone, so such a save never goes on. A save passes a module that missed
+    /// the value only if a pending write can be recorded, or if the line's action is not `bad`. Otherwise the module's
+    /// older value would reappear.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
@@ -87,9 +92,9 @@ extension Dispatcher {
         }
     }
 
-    /// Completes what one module alone cannot know: whether the item is in another, with which version and level.
+    /// Completes a request with the facts that one module cannot know: another module's item, its version and level.
     ///
-    /// An item that another module may hold but cannot be asked for fails a precondition rather than passing it.
+    /// If another module may hold the item but cannot be asked, a precondition fails rather than passes.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -100,7 +105,7 @@ extension Dispatcher {
                 do throws(TokenKeepError) {
                     request.inherited = try place.module.load(request.name, call).details
                 } catch {
-                    // What is locked there may have a level that must be kept.
+                    // A locked item may have a level that the save must keep.
                     guard error.status != .locked else { throw error }
                 }
             }
@@ -125,7 +130,7 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        // Where the stack clears nothing, nothing is removed.
+        // If the stack has no line for `clear`, nothing is removed.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {

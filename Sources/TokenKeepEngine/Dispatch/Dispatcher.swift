@@ -8,16 +8,16 @@ struct Dispatcher: Sendable {
         let module: any Module
     }
 
-    /// The stack, behind the implicit memory of the store.
+    /// The programs of the stack, without the store's implicit memory module.
     let programs: StackPrograms
-    /// Holds memory-only items; stands before every stack.
+    /// Holds memory-only items. Asked before every stack.
     let memory: MemoryModule
-    /// Takes what each module answered; nil for nobody.
+    /// Gets an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether a module that a save passes can be owed the value.
+    /// Whether a save may leave a pending write for a module that it passes.
     var canRecordPending = false
 
-    /// The first item found; otherwise the worst failure met.
+    /// Loads the first item found. If there is none, throws the worst failure met.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         if let item = memory.item(name) {
             trace?(.aside(.load, name, memory, .ok, "a memory-only item comes before the stack"))
@@ -34,9 +34,9 @@ struct Dispatcher: Sendable {
     /// Clears the item everywhere.
     ///
     /// - Parameters:
-    ///   - version: where given, only if the item a load finds has it.
-    ///   - passesOutages: whether the lines say what an outage of a module comes to that may be owed something; else it is the
-    ///     answer.
+    ///   - version: if given, the clear happens only if a load finds the item with this version.
+    ///   - passesOutages: whether the stack's lines decide about an outage of a deferrable module; if false, the clear
+    ///     throws the outage.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -53,9 +53,9 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The place that has it judges again, in one step with its removal.
+                // The module that has the item checks the version again, in one step with its removal.
                 let version = place.module.name == holder ? version : nil
-                // Half of a clear must not stand.
+                // A clear must not stop halfway.
                 let call = wasThere ? call.withoutCancellation : call
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
@@ -67,13 +67,13 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
-        // A condition that nobody judged has not been met.
+        // If no module checked the precondition, the precondition was not met.
         if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
     }
 
-    /// The union of what the modules list; an item listed twice counts once, from the earlier module.
+    /// The union of the modules' lists. An item listed twice counts once, from the earlier module.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         let walk = walk(.list, service ?? "all services") { place throws(TokenKeepError) in
             let listing = try place.module.list(namespace: namespace, service: service, call)
@@ -93,7 +93,7 @@ struct Dispatcher: Sendable {
         programs[operation].places
     }
 
-    /// The item, or nil where every place answered that it has none.
+    /// The item; nil if every module answered that it has none.
     func loadIfThere(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call) }
     }
@@ -109,7 +109,7 @@ struct Dispatcher: Sendable {
         }
     }
 
-    /// A stack without a line for an operation cannot tell whether there is an item.
+    /// The error of an operation without a stack line: such a stack cannot find out whether an item exists.
     static func noModule(_ does: String) -> TokenKeepError {
         TokenKeepError(.unsupported, "no module of the stack \(does) items")
     }

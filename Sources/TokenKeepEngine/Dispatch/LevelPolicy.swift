@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// Which levels and flags can be had, before any module is asked.
+/// The levels that this version supports, checked before any module is asked.
 enum LevelPolicy {
-    /// Refuses what this build cannot keep.
+    /// Refuses a level that this build does not support.
     ///
-    /// - Throws: ``Status/unsupported`` for a level that needs a key of this device, which there is none of yet.
+    /// - Throws: ``Status/unsupported`` for a level that needs a key of this device: such keys do not exist yet.
     static func check(_ level: AccessLevel?) throws(TokenKeepError) {
         guard let level, level.isThisDeviceOnly, level != .memoryOnly else { return }
         throw TokenKeepError(

@@ -1,19 +1,19 @@
 import TokenKeepCore
 
-/// Which places of a stack give an item what its level and flags ask for.
+/// Compares the protection of a stack's modules with an item's protection requirement.
 struct ProtectionRequirements {
     let dispatcher: Dispatcher
-    /// Seals for modules that support it; nil if no vault does.
+    /// Seals for modules that support sealing; nil if there is no vault that seals.
     let sealer: (any SecretSealer)?
 
-    /// Whether an item may be kept in a module: see ``Protection/isEnough(for:_:beside:)``.
+    /// Whether an item may be kept in a module. See ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
         let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
 
-    /// Refuses a module that cannot keep an item as it demands.
+    /// Refuses a module that does not meet an item's protection requirement.
     ///
     /// - Throws: ``Status/policy``.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
@@ -28,10 +28,10 @@ struct ProtectionRequirements {
         dispatcher.places(for: .save).map(\.module).first(where: \.holdsRecords)
     }
 
-    /// Whether the vault is a place of the stack.
+    /// Whether a `save` line of the stack names the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// What is achieved for a level: the least of the places where a save may end.
+    /// The protection of a level: the weakest protection of the modules in which a save may end.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }
@@ -41,7 +41,9 @@ struct ProtectionRequirements {
         return given.dropFirst().reduce(first) { $0.weaker($1) }
     }
 
-    /// The protection that a module gives an item, sealed if the item asks for more and the vault has a password.
+    /// The protection that a module gives an item.
+    ///
+    /// If the item asks for more and the vault has a password, the protection is the one of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
         if module.supportsSealing, Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true,
             let sealed = try? sealer.protection(of: level, flags)

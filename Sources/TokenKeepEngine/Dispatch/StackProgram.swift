@@ -4,24 +4,24 @@ import TokenKeepCore
 struct StackProgram: Sendable {
     /// One line.
     struct Step: Sendable {
-        /// The module and its line; nil where the line is passed over.
+        /// The module and its line; nil if the line is skipped.
         let place: Dispatcher.Place?
         let actions: StackActions
-        /// The (sub)stack that the line stands in, and its position among the entries there.
+        /// The index of the line's stack or substack, and the line's position among the entries there.
         let scope: Int
         let position: Int
     }
 
     /// A stack or substack.
     struct Scope: Sendable {
-        /// The first step of each entry, and at last the first step behind them all.
+        /// The first step of each entry, and finally the first step behind all entries.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
     }
 
     private(set) var steps: [Step] = []
-    /// The stack itself first, then its substacks in the order in which a walk enters them.
+    /// The stack itself, then its substacks in the order in which a walk enters the substacks.
     private(set) var scopes: [Scope] = []
 
     /// The first step that asks a module.
@@ -30,8 +30,8 @@ struct StackProgram: Sendable {
     /// The modules that a walk may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
 
-    /// - Parameter place: the module of a line; nil where the line is to be passed over.
-    /// - Throws: ``Status/invalid`` where a jump leads out of its stack.
+    /// - Parameter place: finds the module of a line; nil if the line is skipped.
+    /// - Throws: ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
     ) throws(TokenKeepError) {
@@ -57,7 +57,7 @@ struct StackProgram: Sendable {
         scopes[scope].starts.append(steps.count)
     }
 
-    /// The step that follows one whose answer met `action`.
+    /// The step that follows a step whose answer met `action`.
     func next(after index: Int, _ action: StackAction) -> Int {
         let step = steps[index]
         let scope = scopes[step.scope]
@@ -70,9 +70,9 @@ struct StackProgram: Sendable {
         }
     }
 
-    /// What may be owed belongs to one module alone.
+    /// Checks that a save ends in the first module that saves, because a pending write belongs to one module alone.
     ///
-    /// - Throws: ``Status/invalid`` where the first place that saves does not end the walk.
+    /// - Throws: ``Status/invalid`` if the first module that saves does not end the walk.
     func checkEndsWhereItSaves() throws(TokenKeepError) {
         guard let first, let place = first.place else { return }
         let action = first.actions[.ok]

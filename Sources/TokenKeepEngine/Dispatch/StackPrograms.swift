@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A stack with its modules, for each operation.
+/// The programs of a stack, one for each operation, with the modules.
 struct StackPrograms: Sendable {
     /// The modules and their lines in the order of the stack.
     let places: [Dispatcher.Place]
@@ -11,7 +11,7 @@ struct StackPrograms: Sendable {
 
     /// Makes the modules, one for each name.
     ///
-    /// - Throws: what `make` throws, with the line's place, and ``Status/invalid`` where a jump leads nowhere.
+    /// - Throws: the errors of `make`, with the line's place; ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], make: (StackLine) throws(TokenKeepError) -> any Module
     ) throws(TokenKeepError) {
@@ -38,7 +38,7 @@ struct StackPrograms: Sendable {
         list = try program(.list)
     }
 
-    /// The program of one operation, not of ``StackLine/Operation/any``.
+    /// The program of one operation, which must not be ``StackLine/Operation/any``.
     subscript(operation: StackLine.Operation) -> StackProgram {
         switch operation {
         case .load, .any: load
@@ -61,7 +61,7 @@ struct StackPrograms: Sendable {
         }
     }
 
-    /// What is owed to a module is noted by its name.
+    /// Checks that no other module has the same name, because pending writes identify a module by its name.
     private static func check(
         _ module: any Module, of line: StackLine, against places: [Dispatcher.Place]
     ) throws(TokenKeepError) {
@@ -70,7 +70,7 @@ struct StackPrograms: Sendable {
             .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
-    /// A module has one set of arguments: its first line's.
+    /// Checks that all lines of a module have the arguments of its first line, or none.
     private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
         guard line.arguments.isEmpty || line.arguments == first.arguments else {
             throw TokenKeepError(

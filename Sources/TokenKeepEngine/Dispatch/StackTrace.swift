@@ -1,31 +1,31 @@
 import Glibc
 package import TokenKeepCore
 
-/// One module was asked during a call: what it answered, and what the walk made of it. Holds no secret.
+/// An event of a call: a module was asked, answered, and the walk went on or ended. Holds no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation of the call, or of the module where it differs.
+    /// The operation of the call, or of the module if it differs.
     package let operation: StackLine.Operation
-    /// The item, or the service that is listed.
+    /// The item, or the service of a list.
     package let subject: String
     /// The module asked.
     package let module: String
-    /// What it answered.
+    /// The module's answer.
     package let status: Status
-    /// What its line says to that; nil where no line decides.
+    /// The action of the module's line for the answer; nil if no line decides.
     package let action: StackAction?
-    /// Whether the walk ends though the line says that it goes on.
+    /// Whether the walk ends although the line's action lets it go on.
     package var isHeldBack = false
-    /// The module that is asked next in the walk; nil where it ends.
+    /// The module that the walk asks next; nil if the walk ends.
     package var next: String?
-    /// Why the module was asked, where no line decides.
+    /// The reason why the module was asked, if no line decides.
     package var reason = ""
 
-    /// One line: the call, the module, the status, the action, why the walk goes on or ends.
+    /// One line: the call, the module, the status, the action, and why the walk goes on or ends.
     package var description: String {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// A module was asked, or answered, outside the walk.
+    /// An event outside the walk.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {
@@ -51,19 +51,20 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     }
 }
 
-/// Takes the events of a store's calls, on the thread of the call; it must not call the store.
+/// Gets the events of a store's calls, on the thread of the call. Must not call the store.
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
-/// `TOKENKEEP_DEBUG=1`: the events on standard error.
+/// Writes trace events to standard error, for `TOKENKEEP_DEBUG=1`.
 enum DebugTrace {
-    /// Writes events where the environment asks for them; nil where it does not, or the program has more rights than its
-    /// caller.
+    /// The handler, if the environment asks for a trace; nil otherwise.
+    ///
+    /// A program with more rights than its caller ignores the environment, and gets nil.
     static func handler() -> StackTraceHandler? {
         guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }
     }
 
-    /// The text without what a terminal would do something else with than show it.
+    /// The text, with control and format characters escaped, so that a terminal shows the text unchanged.
     private static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -76,7 +77,7 @@ enum DebugTrace {
         return result
     }
 
-    /// In one piece, so that the lines of threads do not mix. Where it cannot be written, there is nobody to tell.
+    /// Writes a line in one piece, so that the lines of several threads do not mix. A failure to write is ignored.
     private static func write(_ line: String) {
         var line = line
         line.withUTF8 { bytes in

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// What counts of the answers that modules gave in a walk.
+/// The counted answers and failures of a walk.
 struct Walk<Answer> {
     /// The successes, in their order.
     var answers: [Answer] = []
@@ -9,7 +9,7 @@ struct Walk<Answer> {
     /// Every failure that counts.
     private(set) var failures: [TokenKeepError] = []
 
-    /// Counts a failure: the worst is kept, and of equal ones the first.
+    /// Counts a failure. Keeps the worst; of equal failures, the first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -19,32 +19,32 @@ struct Walk<Answer> {
     }
 }
 
-/// Which of several failures is the answer.
+/// The precedence of failures: the worst failure becomes the answer.
 enum FailurePrecedence {
-    /// A locked or absent place must never look like "no token": earlier here hides later.
+    /// The statuses from the worst on. A locked or absent module must never look like "no token".
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The lower, the worse. What the user or the caller did comes before all.
+    /// The rank of a status; the lowest is the worst. Failures of the user or the caller have the lowest rank.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
-/// What a module answered.
+/// The answer of a module.
 struct Answered<Answer> {
     let value: Answer
-    /// What kept the answer from being whole.
+    /// The failure that left the answer incomplete; nil if the answer is complete.
     var problem: TokenKeepError?
 }
 
 extension Dispatcher {
-    /// Asks the modules of a stack in its order: the one loop behind every operation.
+    /// Asks the modules of a stack in its order. This is the one loop behind every operation.
     ///
     /// - Parameters:
-    ///   - subject: what is asked for, for a trace.
-    ///   - passes: whether the walk may go on past a failure, though its action says so.
+    ///   - subject: the item or service, for a trace.
+    ///   - passes: whether the walk may go on after a failure whose action lets it go on.
     ///   - ask: asks one module.
-    /// - Returns: what counts in the end.
+    /// - Returns: the answers and failures that count.
     func walk<Answer>(
         _ operation: StackLine.Operation, _ subject: @autoclosure () -> String,
         passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },
@@ -52,7 +52,7 @@ extension Dispatcher {
     ) -> Walk<Answer> {
         let program = programs[operation]
         var walk = Walk<Answer>()
-        var before: [Int: Walk<Answer>] = [:]  // as it was when a substack was entered
+        var before: [Int: Walk<Answer>] = [:]  // the walk's state when each substack was entered
         var index = 0
         while index < program.steps.count {
             let step = program.steps[index]
@@ -79,7 +79,7 @@ extension Dispatcher {
         let status: Status
         let action: StackAction
         var isHeldBack = false
-        /// Whether no substack confines the end.
+        /// Whether the walk ends as a whole, not only the substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

@@ -2,31 +2,31 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Gives modules what is pending for them in a record, as far as they answer.
+/// Applies the pending writes and removals of a record to the modules that answer.
 struct Drain {
     let pending: PendingWrites
     let record: JournalRecord
-    /// Seals for the item whose record it is.
+    /// The context of the drain; its sealer seals for the record's item.
     let call: CallContext
-    /// Whether somebody asks the user about the item: until the user has answered, nothing is drained.
+    /// Whether a prompt about the item is open: nothing is drained until the user has answered.
     var isHeld = false
-    /// Whether an item is moved: then another program's change ends the move, whatever else is pending.
+    /// Whether the item is being moved: another program's change then ends the move, even if other changes are pending.
     var isMove = false
-    /// Takes what each module answered.
+    /// Gets an event for each module's answer.
     var trace: StackTraceHandler?
 
     /// The outcome of a drain.
     struct Outcome {
         var change = JournalChange.keep
-        /// The pending writes that are left.
+        /// The changes that stay pending.
         var left: [PendingWrite] = []
-        /// The version under which the record's value was saved; nil if it was not.
+        /// The version under which the record's value was saved; nil if the value was not saved.
         var version: UInt64?
-        /// The modules that ask their user before they let an older item go.
+        /// The modules that prompt before they delete an older item.
         var asking: Set<String> = []
-        /// The value that another program saved since in the module that was to get the item, if the record must stay.
+        /// The newer value that another program saved in the written module, if the record must stay.
         var newer: TokenItem?
-        /// Why the first module that was asked did not take its pending write.
+        /// The reason why the first module asked did not apply its pending change.
         var obstacle: TokenKeepError?
 
         fileprivate mutating func leave(_ part: PendingWrite, _ error: TokenKeepError?) {
@@ -37,15 +37,15 @@ struct Drain {
     }
 
     private enum Result {
-        /// The module has it, under this version; nil if nothing was saved.
+        /// The change was applied, under this version; nil if nothing was saved.
         case applied(PendingWrite, version: UInt64?)
-        /// No error: the module was not asked.
+        /// The change stays pending; without an error, the module was not asked.
         case notApplied(PendingWrite, TokenKeepError? = nil)
-        /// Another program changed the module's value since: it is newer, and stays.
+        /// Another program changed the module's value later: that value is newer, and stays.
         case superseded(by: TokenItem)
     }
 
-    /// Drains, and says what becomes of the record.
+    /// Drains the record and computes the record's change.
     func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
         var outcome = Outcome()
         var isOver = false
@@ -75,7 +75,9 @@ struct Drain {
         return outcome
     }
 
-    /// As long as another module may answer with an older item, the record governs, and remembers where the item belongs.
+    /// Keeps the record while another module may answer with an older item.
+    ///
+    /// The record then governs, and keeps the written module's part, which names the item's module.
     private func finish(
         _ outcome: inout Outcome, _ written: (part: PendingWrite, position: Int)?, isOver: Bool,
         _ item: borrowing ItemTransaction
@@ -119,7 +121,7 @@ struct Drain {
             case .nothing: part.base = nil
             case .item(let theirs):
                 guard isKnown(theirs, to: part, ours, item) else {
-                    // An older one of ours may lie below another program's.
+                    // Below another program's item, the module may hold an older item of this record.
                     if theirs.details.isForeign { try removeOwn(from: module, item.name) }
                     return .superseded(by: theirs)
                 }
@@ -130,7 +132,7 @@ struct Drain {
             case .sealed: break
             }
             if let ours { return try send(ours, to: module, &part, item) }
-            // Also if there is nothing: the notes about the item go with the removal.
+            // Called even if the module has no item, because a removal also drops the notes about the item.
             try remove(from: module, item.name)
             return .applied(part, version: nil)
         } catch {
@@ -138,7 +140,10 @@ struct Drain {
         }
     }
 
-    /// A cleared item goes with other programs' of its name. One that lives elsewhere now leaves them theirs.
+    /// Removes the item from a module.
+    ///
+    /// The removal of a cleared item includes foreign items of its name. If the item lives in another module now,
+    /// foreign items stay.
     private func remove(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         if record.state == .tombstone {
             _ = try module.clear(name, ifVersion: nil, call)
@@ -147,7 +152,7 @@ struct Drain {
         }
     }
 
-    /// An item stays if the user would be asked about it without seeing it.
+    /// Removes the item, unless the module would prompt: the user would be asked about an item that he cannot see.
     private func removeOwn(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try module.clearOwn(name, call)
@@ -156,7 +161,7 @@ struct Drain {
         }
     }
 
-    /// Saves the record's value in a module. If this process is killed meanwhile, the value may arrive all the same.
+    /// Saves the record's value in a module. If this process is killed meanwhile, the value may still arrive.
     private func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> Result {
@@ -169,7 +174,9 @@ struct Drain {
         return .applied(part, version: version)
     }
 
-    /// Whether the module has the value already, and nothing else may be on its way: then it is not given again.
+    /// Whether the module already has the value and no other sent value may arrive later.
+    ///
+    /// The value is then not sent again.
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {
@@ -179,11 +186,11 @@ struct Drain {
             && part.inFlight.allSatisfy { $0 == keys.fingerprint(of: ours.secret) }
     }
 
-    /// A module's item.
+    /// The item that a module holds.
     private enum Held {
         case nothing
         case item(TokenItem)
-        /// Sealed, and the vault's key is not open, or not there any more.
+        /// The item is sealed, and its vault key is locked or lost.
         case sealed
     }
 
@@ -193,7 +200,7 @@ struct Drain {
         } catch {
             if error.status == .notFound {
                 guard error.isAbsence else { return .nothing }
-                // Others may keep something in it, which must not reappear.
+                // The absent module may keep an older item, which must not reappear.
                 throw TokenKeepError(
                     .unavailable, "\(module.name) is not there", module: module.name,
                     hint:
@@ -205,10 +212,10 @@ struct Drain {
         }
     }
 
-    /// An item that a module holds in place of the record's value, with its version if that can be told.
+    /// A module that holds an older item than the record, and the item's version if known.
     typealias Outdated = (module: any Module, version: UInt64?)
 
-    /// The items of these modules that are older than the record.
+    /// The items in these modules that are older than the record.
     func outdated(in modules: Set<String>, _ item: borrowing ItemTransaction) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         var outdated: [Outdated] = []
@@ -224,14 +231,16 @@ struct Drain {
         return outdated
     }
 
-    /// Whether the module's item is no newer than the pending write: seen before, sent by us, ours, or older. Times are whole
-    /// seconds; in the same one ours wins.
+    /// Whether the module's item is no newer than the pending change.
+    ///
+    /// The item is known if this store saw it before or sent it, or if it equals the record's value. Otherwise the
+    /// modification times decide. Times are whole seconds; within the same second the pending change wins.
     private func isKnown(
         _ theirs: TokenItem, to part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Bool {
         // Only the holder of the item's lock writes sealed values.
         if theirs.details.isSealed { return true }
-        // Nor does another program's item stand for one that it cannot know.
+        // A foreign item cannot have protection requirements, so it never replaces an item that has some.
         if theirs.details.isForeign, let ours, !ours.details.flags.isDisjoint(with: .requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)
         if fingerprint == part.base || part.inFlight.contains(fingerprint) { return true }

@@ -4,23 +4,25 @@ import TokenKeepRecords
 
 /// The outcome of forgetting a module.
 public struct ForgetOutcome: Sendable {
-    /// Whether it was noted that the module was used on the machine, or on any.
+    /// Whether the module was noted as used on this machine, or on any machine if all were forgotten.
     public internal(set) var wasUsed = false
-    /// How many items the vault keeps that the module was to get.
+    /// The number of items that stay in the vault although the module has not got them.
     public internal(set) var kept = 0
-    /// How many removals are given up: if the module returns with such an item, it is there again.
+    /// The number of dropped removals: if the module returns with such an item, the item reappears.
     public internal(set) var givenUp = 0
-    /// The first failure met; its item has the pending write still.
+    /// The first failure met; the failed item keeps its pending changes.
     public internal(set) var problem: TokenKeepError?
 }
 
-/// Forgets that a module was ever used, and its pending writes.
+/// Forgets that a module was ever used, and drops its pending changes.
 struct Forgetting {
     let records: Records
     let module: String
     let isOnEveryMachine: Bool
 
-    /// - Parameter milliseconds: how long one item may take at most.
+    /// Runs the whole operation.
+    ///
+    /// - Parameter milliseconds: the time limit for one item.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
         var outcome = ForgetOutcome()
         let found = try records.pendingRecords()
@@ -39,7 +41,7 @@ struct Forgetting {
             outcome.problem = outcome.problem ?? error
         }
         try call.deadline.checkCancellation()
-        // Last: a module with pending writes was used.
+        // Last, because a module with pending changes must stay noted as used.
         outcome.wasUsed = try records.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
         return outcome
     }
@@ -71,7 +73,7 @@ struct Forgetting {
         return .value(rest.isEmpty ? .home : .pending, details: item.details, secret: item.secret, pending: rest)
     }
 
-    /// Notes that the module holds nothing sealed any more.
+    /// Notes that the module no longer holds sealed items.
     private func forgetSealed(_ machine: [UInt8], _ call: CallContext) throws(TokenKeepError) {
         guard let vault = try records.open() else { return }
         for note in try SealedNotes(vault).all()

@@ -4,8 +4,9 @@ import TokenKeepRecords
 
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
-/// The value stands in the item's record, with what it owes, before any module changes; the source loses it only when it
-/// was read back where it belongs. A kill at any point leaves a record that every load obeys and another run completes.
+/// The record holds the value and the pending changes before any module changes. The source loses the item only after
+/// the target gave it back. After a kill at any point, the record governs every load, and another run completes the
+/// move.
 struct Migration {
     let reconciler: Reconciler
     let source: any Module
@@ -15,7 +16,9 @@ struct Migration {
     var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// - Throws: ``Status/invalid`` where the stack lacks a module, ``Status/unsupported`` where it cannot take part.
+    /// Finds both modules in the stack.
+    ///
+    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if a module cannot take part.
     init(_ reconciler: Reconciler, from source: String, to target: String) throws(TokenKeepError) {
         guard source != target else {
             throw TokenKeepError(.invalid, "items are moved from one module to another, not from \(source) to itself")
@@ -36,15 +39,17 @@ struct Migration {
         return module
     }
 
+    /// Moves the items, or counts them in a dry run.
+    ///
     /// - Parameters:
     ///   - service: only items of this service; nil for all.
-    ///   - milliseconds: how long one item may take at most.
+    ///   - milliseconds: the time limit for one item.
     func run(
         namespace: String, service: String?, isDryRun: Bool, _ call: CallContext, eachItem milliseconds: UInt32,
         progress: JournalProgress?
     ) throws(TokenKeepError) -> MigrationOutcome {
         for module in [source, target] {
-            // A module that was never used here would otherwise be empty where it is only absent.
+            // An absent module that was never used here would otherwise pass for an empty one.
             if let problem = module.report(call.withoutPrompts).problem { throw problem.inModule(module.name) }
             if call.promptsAllowed, !isDryRun { try module.prepare(call) }
         }
@@ -68,7 +73,7 @@ struct Migration {
         return outcome
     }
 
-    /// What the source lists, and what records say is its own or on the way from or to the modules.
+    /// The items that the source lists, and the recorded items that are pending for either module.
     private func candidates(
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
@@ -85,22 +90,24 @@ struct Migration {
         return Set(listing.items.map(\.name) + onTheirWay).sorted()
     }
 
-    /// Whether a move would be tried. Changes nothing.
+    /// Whether the item would be moved. Changes nothing.
     private func canMove(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let record = try records.record(of: name, call)
         return try plan(name, record.map(JournalEntry.record) ?? .none, call) != nil
     }
 
-    /// - Returns: false where the source does not have it any more.
+    /// Moves one item.
+    ///
+    /// - Returns: false if the source does not have the item any more.
     private func move(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard let secret = try writeAhead(name, call) else { return false }
         try drain(name, secret, call)
         return true
     }
 
-    /// Takes the item into its record, with the target's write and the source's removal pending.
+    /// Copies the item into its record, with the target's write and the source's removal pending.
     ///
-    /// - Returns: nil if the source does not have it any more.
+    /// - Returns: the secret; nil if the source does not have the item any more.
     private func writeAhead(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> SecretBytes? {
         var item = try records.begin(name, call)
         guard let plan = try plan(name, item.entry, call.sealing(with: item.sealer)) else { return nil }
@@ -132,7 +139,7 @@ struct Migration {
         }
     }
 
-    /// Drains the item under its lock: the target gets it and gives it back, then the source loses it.
+    /// Drains the item under its lock: the target gets the item and is read back, then the source loses the item.
     private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ arrival: MigrationArrival, _ call: CallContext
     ) throws(TokenKeepError) -> End {
@@ -142,9 +149,9 @@ struct Migration {
         }
         let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock)
         var item = try records.begin(name, call)
-        // Drained meanwhile by another process, which obeyed the same record.
+        // If the record does not govern any more, another process drained it meanwhile.
         guard let record = item.entry.record, moving.govern(record) else { return .moved }
-        // The record as it was read back: the copies that are removed elsewhere are here.
+        // The other modules' copies may be removed only if the record still holds the copied value.
         guard try record.item()?.secret == secret else { return .superseded }
         let drain = Drain(
             pending: moving, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked, isMove: true)

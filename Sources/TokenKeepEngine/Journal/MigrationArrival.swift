@@ -1,13 +1,14 @@
 import TokenKeepCore
 
-/// Whether an item that is moved has arrived, as the modules of its settlement see it: what the source has is removed only
-/// when the target has given back what it was given.
+/// The arrival of a moved item, shared by the modules of its drain.
+///
+/// The source's item is removed only after the target gave back the value that it got.
 final class MigrationArrival: Sendable {
-    /// What the target gave back instead of what it was given.
+    /// The target's difference between the saved item and the item read back.
     enum Alteration {
-        /// Another secret, of which a load must not find anything.
+        /// Another secret, which a load must not find.
         case secret(SecretBytes)
-        /// The secret with other metadata.
+        /// The same secret with other metadata.
         case metadata
     }
 
@@ -21,13 +22,13 @@ final class MigrationArrival: Sendable {
 
     init(hasArrived: Bool) { state = Guarded(State(hasArrived: hasArrived)) }
 
-    /// Whether the item was read back where it belongs from now on.
+    /// Whether the item was read back from the target.
     var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
-    /// The first failure met; a settlement keeps it to itself.
+    /// The first failure met, which the drain itself does not throw.
     var problem: TokenKeepError? { state.withLock { $0.problem } }
 
-    /// What the target made of the item; nil where it gave it back as it was, or nothing.
+    /// The target's alteration of the item; nil if the target gave the item back unchanged, or gave nothing back.
     var alteration: Alteration? { state.withLock { $0.alteration } }
 
     fileprivate func alter(_ alteration: Alteration) { state.withLock { $0.alteration = alteration } }
@@ -44,8 +45,9 @@ final class MigrationArrival: Sendable {
     }
 }
 
-/// A module while an item is moved. The target's save counts only if a load gives the same back; the others lose nothing
-/// before it does.
+/// A module while an item is moved.
+///
+/// A save in the target counts only if a load gives the same item back. The other modules lose nothing before.
 struct MigrationModule: RememberingModule {
     let base: any Module
     let isTarget: Bool
@@ -90,7 +92,7 @@ struct MigrationModule: RememberingModule {
                 hint: "it stays where it was; the module may be broken")
         }
         var wanted = request.details(replacing: nil, module: "")
-        // A save that names no label leaves another program's item its own.
+        // A save with the default label keeps a foreign item's own label.
         if read.details.isForeign, request.label == request.name.defaultLabel { wanted.label = read.details.label }
         guard read.details.hasSameMetadata(as: wanted) else {
             arrival.alter(.metadata)
@@ -139,7 +141,7 @@ struct MigrationModule: RememberingModule {
 }
 
 extension ItemDetails {
-    /// Whether what a user sees of the items is the same.
+    /// Whether the items have the same label, attributes, level, flags and expiry.
     func hasSameMetadata(as other: ItemDetails) -> Bool {
         label == other.label && attributes == other.attributes && accessLevel == other.accessLevel
             && flags == other.flags && expiresAt == other.expiresAt

@@ -1,21 +1,21 @@
 public import TokenKeepCore
 
-/// What a migration came to.
+/// The outcome of a migration.
 public struct MigrationOutcome: Sendable {
-    /// Why an item stays where it is, or something could not be read.
+    /// A failure to move an item, or to read a list of items.
     public struct Failure: Sendable {
-        /// The item; nil where it is not known which.
+        /// The item; nil if the failure concerns no single item.
         public let item: ItemName?
-        /// What happened.
+        /// The error.
         public let error: TokenKeepError
     }
 
-    /// How many items were moved; of a dry run, how many would be.
+    /// The number of moved items; in a dry run, the number of items that would be moved.
     public internal(set) var moved = 0
-    /// What was left, and why.
+    /// The items that were not moved, and the errors.
     public internal(set) var failures: [Failure] = []
 
-    /// The worst failure, by the precedence of failures that a load has; nil where nothing was left.
+    /// The worst failure, by the precedence of a load's failures; nil if there is no failure.
     public var worst: TokenKeepError? {
         failures.map(\.error).min { FailurePrecedence.rank($0.status) < FailurePrecedence.rank($1.status) }
     }

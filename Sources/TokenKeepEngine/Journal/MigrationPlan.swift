@@ -6,22 +6,22 @@ extension Migration {
     /// An item that can be moved.
     struct Plan {
         let item: TokenItem
-        /// What its record owes now.
+        /// The pending changes of the item's record.
         let pending: [PendingWrite]
-        /// Whether its record holds it and governs: what its debts say of modules is true.
+        /// Whether the record governs: its pending changes then name the modules that may hold the item.
         let isGoverned: Bool
     }
 
-    /// What is to be moved; nil where the source does not have the item, or not any more.
+    /// The plan for an item; nil if the source does not have the item, or not any more.
     ///
-    /// - Throws: why it must stay: it cannot be read, or a load would find another value once it is moved.
+    /// - Throws: if the item must stay: the item cannot be read, or a load would find another value after the move.
     func plan(_ name: ItemName, _ entry: JournalEntry, _ call: CallContext) throws(TokenKeepError) -> Plan? {
         if case .unreadable(let error) = entry { throw error }
         if let record = entry.record, pending.govern(record) {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
-            // Not where the move was begun: what another program saved since is newer, and ends it.
+            // A foreign item saved in the source after the move began is newer, and ends the move.
             if home(of: record) == source.name { try checkSource(name, call) }
             return Plan(item: item, pending: record.pending, isGoverned: true)
         }
@@ -41,12 +41,15 @@ extension Migration {
         return Plan(item: found, pending: entry.record?.pending ?? [], isGoverned: false)
     }
 
-    /// Where the value of a record that governs belongs: to the module that must get it, else to the vault.
+    /// The module of a governing record's value: the module with the pending write, else the vault.
     private func home(of record: JournalRecord) -> String {
         record.pending.first { pending.isOurs($0) && $0.kind == .write }?.module ?? "vault"
     }
 
-    /// What is moved replaces what the target has. That must be the same, or older and behind it, and nobody else's.
+    /// Checks that the move may replace the target's item.
+    ///
+    /// A foreign item of the name must have the same value. Any other item with another value must not be newer than
+    /// the moved item, and must be hidden by the source in a load.
     private func checkTarget(
         _ name: ItemName, against item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) {
@@ -77,7 +80,9 @@ extension Migration {
             hint: "the one that a load shows is the item; to be rid of both: tokenkeep clear")
     }
 
-    /// Another program's item of the name would be lost with ours; or, if it were left, answer in place of what was moved.
+    /// Checks that the source has no foreign item of the name.
+    ///
+    /// The removal would delete a foreign item too; if it stayed, a load could find it instead of the moved item.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(
@@ -85,7 +90,9 @@ extension Migration {
             hint: "it would lose it; if it may: load it, clear it, save it anew, and run this again")
     }
 
-    /// A third module's copy would come before the target's, or behind it rise when the target loses its own.
+    /// Checks that no third module has the item.
+    ///
+    /// A load would find that copy before the target's, or after the target loses its item.
     private func checkOthers(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         var others = dispatcher.places(for: .load).map(\.module).filter {
             ![source.name, target.name].contains($0.name)
@@ -110,7 +117,7 @@ extension Migration {
 
     private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
-    /// What the record owes from now on: the target its value, everybody else who has it the removal.
+    /// The pending changes after the move is planned: the target's write, and the removal from every other holder.
     func pending(after plan: Plan, _ item: borrowing ItemTransaction) -> [PendingWrite] {
         let keys = item.keys
         let holders = pending.deferrable.filter { module in
@@ -125,7 +132,7 @@ extension Migration {
             if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
                 part.since = known.since
             } else {
-                // What another program changes from this second on is newer than what was read.
+                // Another program's change from this second on is newer than the value read.
                 part.since = UnixTime(UnixTime.now.rawValue - 1)
                 if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
@@ -133,8 +140,10 @@ extension Migration {
         }
     }
 
-    /// What a record owes whose value the target did not take as it is: the source keeps it, and the target loses what it
-    /// made of the secret, or a load would find that. The secret itself it keeps: it may be another program's as well.
+    /// The pending changes after the target altered the item: the source keeps the item.
+    ///
+    /// A target that altered the secret loses the altered item, so that no load finds it. A target that kept the secret
+    /// keeps the item, which may belong to another program too.
     func pendingBack(
         _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: MigrationArrival.Alteration
     ) -> [PendingWrite] {

@@ -6,11 +6,11 @@ import TokenKeepRecords
 public struct PendingReport: Sendable {
     /// A change of one item that one module missed.
     public struct Entry: Sendable {
-        /// The item; nil if its record does not say.
+        /// The item; nil if the record does not name the item.
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String
-        /// Whether the module must lose the item; else it must get it.
+        /// Whether the module must remove the item; if false, the module must get the item.
         public let isRemoval: Bool
         /// The time of the change.
         public let since: UnixTime

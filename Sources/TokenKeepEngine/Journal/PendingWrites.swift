@@ -2,22 +2,22 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The pending writes of a record after its item changed.
+/// Computes the pending writes of a record after its item changed.
 struct PendingWrites {
-    /// Tells the hash of this machine, as pending writes hold it.
+    /// Gives the hash of this machine, as stored in pending writes.
     let records: Records
-    /// The modules of this stack that may miss a change.
+    /// The deferrable modules of this stack.
     let deferrable: [any Module]
-    /// Tells the time of a change.
+    /// Gives the time of a change.
     let clock: @Sendable () -> UnixTime
 
-    /// Whether anything can be pending for a module of this stack.
+    /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
 
-    /// Whether a pending write is for a module of this stack on this machine; others stay as they are.
+    /// Whether a pending write is for a module of this stack on this machine. Any other pending write stays unchanged.
     func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 
-    /// Whether a record governs for this stack, and not only for others.
+    /// Whether a record governs in this stack: it has a pending write for a module of this stack on this machine.
     func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
     /// Whether any module that has pending writes in a record may answer now.
@@ -26,12 +26,12 @@ struct PendingWrites {
     /// Whether a record has a pending write for a module of this stack on this machine.
     func has(_ record: JournalRecord, for module: String) -> Bool { has(record.pending, for: module) }
 
-    /// Whether any of these is for a module of this stack on this machine.
+    /// Whether any of these pending writes is for a module of this stack on this machine.
     func has(_ pending: [PendingWrite], for module: String) -> Bool {
         pending.contains { $0.module == module && isOurs($0) }
     }
 
-    /// The module of a pending write of ours.
+    /// The module of a pending write; nil if the module is not in this stack or on another machine.
     func module(of part: PendingWrite) -> (any Module)? {
         guard let module = deferrable.first(where: { $0.name == part.module }),
             part.machine == records.hash(of: records.machine)
@@ -39,9 +39,9 @@ struct PendingWrites {
         return module
     }
 
-    /// The pending writes after a save whose value belongs to `top`; the other modules in `holders` may hold an older one.
+    /// The pending writes after a save whose value belongs to `top`; `holders` may hold an older value.
     ///
-    /// - Parameter isNewValue: whether everything that other programs changed until now is older, also in modules of other
+    /// - Parameter isNewValue: whether the value is newer than every foreign change until now, also in modules of other
     ///   stacks.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
@@ -55,7 +55,7 @@ struct PendingWrites {
         return after
     }
 
-    /// The pending writes after a clear: every holder must lose the item, those on other machines too.
+    /// The pending writes after a clear: every holder must remove the item, on other machines too.
     func afterClear(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module]
     ) -> [PendingWrite] {
@@ -64,7 +64,7 @@ struct PendingWrites {
         return after
     }
 
-    /// The pending write for a module now; what is known of its value stays known.
+    /// The new pending write for a module, with the earlier knowledge of the module's value.
     private func part(
         _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
         after pending: [PendingWrite]

@@ -3,14 +3,15 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Clears the item everywhere. What cannot be reached is owed the removal.
+    /// Clears the item everywhere. A module that misses the removal gets a pending removal.
     ///
-    /// - Parameter version: where given, only if the item a load finds has it.
+    /// - Parameter version: if given, the clear happens only if a load finds the item with this version.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         if dispatcher.memory.item(name) != nil {
-            // A memory-only item is what the caller sees: its version counts, and what it hid goes with it.
+            // The caller sees the memory-only item, so its version is checked. The hidden item of that name is cleared
+            // too.
             _ = try dispatcher.memory.clear(name, ifVersion: version, call)
             _ = try clear(name, ifVersion: nil, call)
             return true
@@ -41,7 +42,7 @@ extension Reconciler {
         return cleared.wasThere
     }
 
-    /// Clears where no vault was made yet; nil where one is needed, because something is owed.
+    /// Clears without records, if no vault exists yet; nil if a module missed the removal, so that a vault is needed.
     private func clearWithoutRecords(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool? {
@@ -53,25 +54,27 @@ extension Reconciler {
         }
     }
 
-    /// Signing out is not kept from what can be reached. The call fails where anything may be left.
+    /// Clears the reachable modules although the journal failed, so that a sign-out removes as much as possible.
+    ///
+    /// The call fails if any item may be left.
     private func clearWithoutJournal(
         _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
-        // A record that governs still answers.
+        // A record that governs would still answer a load.
         guard (try? records.mayHavePending()) == false else { throw problem }
         return wasThere
     }
 
-    /// What a clear came to, when what it says of the record is durable.
+    /// The outcome of a clear, returned after the record's change is durable.
     private struct Cleared {
         var wasThere: Bool
         var hasPending = false
-        /// What is thrown all the same.
+        /// The error to throw although the clear was recorded.
         var problem: TokenKeepError?
     }
 
-    /// Whether a module that failed so is owed a removal.
+    /// Whether a module that failed with this error missed the removal, so that the removal becomes pending.
     static func mayBePending(_ error: TokenKeepError) -> Bool {
         [.unavailable, .timedOut, .locked].contains(error.status)
     }
@@ -105,17 +108,17 @@ extension Reconciler {
         }
     }
 
-    /// No module that dates nothing has the item any more.
+    /// Forgets the sent values of modules that report no modification time, because the item is gone from all of them.
     private func forgetArrivals(of item: borrowing ItemTransaction) {
         for module in clearable(after: []) where !module.reportsModificationTime {
             item.forgetSent(to: module.name)
         }
     }
 
-    /// Whether a line of the stack clears what the vault holds.
+    /// Whether a line of the stack clears the vault's items.
     private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
 
-    /// The debtors that lose a cleared item: those that a line clears, and those that were to get or lose it anyway.
+    /// The deferrable modules that lose a cleared item: modules with a `clear` line, and modules with a pending change.
     func clearable(after known: [PendingWrite]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
         return pending.deferrable.filter { module in
@@ -123,8 +126,10 @@ extension Reconciler {
         }
     }
 
-    /// Asks the modules, as the stack's lines for `clear` say, where no record is the truth. One that cannot be reached is
-    /// owed the removal, whatever its line says of that: it counts as cleared.
+    /// Clears in each module, as the stack's lines for `clear` say, if no record governs.
+    ///
+    /// A deferrable module that misses the removal counts as cleared and gets a pending removal, whatever its line says
+    /// about the failure.
     private func visit(
         _ item: borrowing ItemTransaction, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, Cleared) {
@@ -137,7 +142,7 @@ extension Reconciler {
         }
         var visit = ClearVisit(pending: pending, holder: present??.module, isRecorded: record?.details != nil)
         let walk = dispatcher.walk(.clear, name.description) { place throws(TokenKeepError) in
-            // Another program may change it since it was judged.
+            // Another program may have changed the item since the check, so the module checks the version again.
             let version = place.module.name == visit.holder ? version : nil
             try visit.clear(name, in: place.module, ifVersion: version, call, dispatcher.trace)
             return Answered(value: ())
@@ -145,7 +150,7 @@ extension Reconciler {
         var cleared = Cleared(wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
         let known = record?.pending ?? []
         guard !visit.missed.isEmpty else {
-            // Removing nothing is made durable too: an earlier removal may have been cut short.
+            // A removal of nothing is made durable too, because an earlier removal may have been interrupted.
             let isNothing = record == nil && cleared.problem == nil
             if isNothing { forgetArrivals(of: item) }
             return (isNothing ? .remove : .keep, cleared)
@@ -156,16 +161,16 @@ extension Reconciler {
     }
 }
 
-/// A clear's way through the modules.
+/// The progress of a clear through the modules.
 private struct ClearVisit {
     let pending: PendingWrites
-    /// The module that has the version that the clear was asked for.
+    /// The module whose item has the requested version.
     let holder: String?
-    /// Whether the record holds an item of the vault's that stays: then nothing can be owed.
+    /// Whether the record holds an item of the vault that stays: then no removal can be pending.
     let isRecorded: Bool
     private(set) var wasThere = false
     private(set) var missed: [any Module] = []
-    /// The caller's cancellation, where something may be gone.
+    /// The caller's cancellation, if a module may already have lost the item.
     private(set) var cut: TokenKeepError?
 
     init(pending: PendingWrites, holder: String?, isRecorded: Bool) {
@@ -178,9 +183,9 @@ private struct ClearVisit {
         _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,
         _ trace: StackTraceHandler?
     ) throws(TokenKeepError) {
-        guard !module.holdsRecords else { return }  // what it holds is the record
+        guard !module.holdsRecords else { return }  // the vault holds the record
         let mayHavePending = module.supportsPendingWrites && !isRecorded
-        // Half of a clear must not stand: where nothing can be owed, the rest is done though the call was cancelled.
+        // A clear must not stop halfway: without pending removals, the rest is done despite a cancellation.
         let call = !mayHavePending && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere
@@ -192,7 +197,7 @@ private struct ClearVisit {
         }
     }
 
-    /// Once something is gone, or may be, the rest is owed.
+    /// Whether a failed removal becomes pending: the module missed it, or a cancelled clear has already begun.
     private func isPending(_ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .cancelled else { return Reconciler.mayBePending(error) }
         return call.deadline.isCancelled && (!error.changedNothing || wasThere || !missed.isEmpty)

@@ -3,7 +3,9 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Saves in the first place that takes it. A module that cannot be reached is owed the value, which the journal keeps.
+    /// Saves in the first module that takes the item.
+    ///
+    /// If that module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
             guard let top = dispatcher.places(for: .save).first?.module, top.supportsPendingWrites || top.holdsRecords
@@ -21,25 +23,25 @@ extension Reconciler {
         }
     }
 
-    /// Saves, and settles what is owed by asking the user.
+    /// Saves, and then drains with prompts if the save left a pending write.
     private func saveAsking(
         _ request: SaveRequest, first top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try save(request, first: top, call.withoutPrompts, mayAsk: true)
         guard !outcome.pendingModules.isEmpty, (try? top.prepare(call)) != nil else { return outcome }
-        // Whatever ends the asking: the record has it.
+        // A failed prompt does not fail the save, because the record has the value.
         guard let settled = try? drainAsking(request.name, call) else { return outcome }
         return settled.left.isEmpty ? SaveOutcome(version: outcome.version, module: top.name) : outcome
     }
 
     private enum Step {
-        /// The module has it, and no record was needed.
+        /// The module has the value, and no record was needed.
         case sent(version: UInt64)
-        /// The record has it first; it may owe.
+        /// The record has the value, possibly with pending writes.
         case recorded(version: UInt64, pending: [PendingWrite], home: String)
-        /// The record has it while a module that can be reached takes it in several steps.
+        /// The record has the value until a reachable module has taken it in several steps.
         case ahead(version: UInt64, pending: [PendingWrite], home: String)
-        /// The call was cancelled when the module may have had it: the record has it now.
+        /// The call was cancelled after the value may have been sent; the record has the value now.
         case cut(TokenKeepError)
     }
 
@@ -51,9 +53,10 @@ extension Reconciler {
         do throws(TokenKeepError) {
             step = try save(request, first: top, call, mayAsk: mayAsk, &attempt)
         } catch {
-            // The journal takes nothing, and the module is there: the steps are taken all the same.
+            // The journal failed, but the module is reachable: save in the modules directly, without writing ahead.
             if attempt.isAhead { return try dispatcher.saveInPlaces(request, call) }
-            // Without a journal nothing can be pending: the modules alone, and none is passed but a vault that has nothing.
+            // Without a journal no write can be pending, so no module is skipped, except a vault without a value for
+            // the item.
             let isPassed = attempt.hasJournal && attempt.isBare && top.holdsRecords && mayPass(top, error)
             guard !attempt.hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else {
                 throw error
@@ -67,7 +70,7 @@ extension Reconciler {
         case .recorded(let version, let parts, let home), .ahead(let version, let parts, let home):
             let drained = try? draining(request.name, call)
             let left = drained?.left ?? parts
-            // One that has it is still in the record while another must lose it.
+            // A written module stays in the record while another module must still lose the item.
             let missed = drained?.version == nil ? left.filter { $0.kind == .write }.map(\.module) : []
             let holder = missed.isEmpty ? home : "vault"
             return SaveOutcome(version: drained?.version ?? version, module: holder, pendingModules: missed)
@@ -75,11 +78,11 @@ extension Reconciler {
         }
     }
 
-    /// How far a save came.
+    /// The progress of a save, for the handling of its failure.
     private struct Attempt {
-        /// Whether the item was locked.
+        /// Whether the item's lock was taken.
         var hasJournal = false
-        /// Whether its record hides nothing.
+        /// Whether the item's record hides no module's item.
         var isBare = false
         /// Whether the value is written ahead of a module that takes it in several steps.
         var isAhead = false
@@ -99,7 +102,7 @@ extension Reconciler {
         return step
     }
 
-    /// Whether nothing stands in the way of the modules' items.
+    /// Whether the modules' items are visible despite the item's record.
     private func isHidingNothing(_ entry: JournalEntry) -> Bool {
         switch entry {
         case .none: true
@@ -108,10 +111,10 @@ extension Reconciler {
         }
     }
 
-    /// Whether a record stands in the way of what the modules hold.
+    /// Whether a record hides the modules' items.
     private func hides(_ record: JournalRecord) -> Bool { pending.govern(record) || record.holdsValue }
 
-    /// Where the modules cannot take it either, what is wrong with the journal is what the user can mend.
+    /// Saves in the modules alone. If they cannot be reached, throws the journal's problem, which the user can repair.
     private func saveWithoutJournal(
         _ request: SaveRequest, because problem: TokenKeepError?, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -123,7 +126,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether the stack's own line says that a failure of its first place is passed.
+    /// Whether the stack's line for the first module ignores this failure. An outage is never ignored.
     private func mayPass(_ top: any Module, _ error: TokenKeepError) -> Bool {
         dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
             && error.status != .timedOut
@@ -146,7 +149,7 @@ extension Reconciler {
         if case .unreadable = item.entry {
             return try recording(inheriting(request, from: top), over: nil, nil, first: top, item)
         }
-        // From here on the condition holds: where the module is lost after this, the item is saved in the record.
+        // The precondition holds from here on: if the module fails later, the record saves the item.
         let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         if top.holdsRecords || !canStore(top, level, request.flags) {
@@ -156,26 +159,29 @@ extension Reconciler {
         return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
     }
 
-    /// Asks modules that were never used for the item: one that has it, by another program, is used from now on, and must lose
-    /// it. A load would find it before the vault's.
+    /// Loads the item from deferrable modules that were never used, so that a module that has it is marked as used.
+    ///
+    /// Another program may have saved the item there. A load would find that item before the vault's, so the module
+    /// must lose it.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
         for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
         }
     }
 
-    /// Sends the value, or writes it into the record where it may be on its way when this call ends.
+    /// Sends the value. If the value may still arrive after the call, writes the value into the record too.
     private func sendNoted(
         _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
-        // Should this process be killed, what it sent may arrive later than what another one saves meanwhile.
+        // If this process is killed, the sent value may arrive after another process's save, and must then count as
+        // older.
         let before = item.sent(to: top.name)
         item.noteSending(item.keys.fingerprint(of: request.secret), to: top.name)
         do throws(TokenKeepError) {
             let (change, step) = try send(request, over: record, first: top, item, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
-            // What was sent before has arrived before.
+            // This save has arrived, so every value sent before has arrived too.
             item.noteArrival(item.keys.fingerprint(of: request.secret), in: top)
             guard try removeCopies(of: request.name, except: top, call) else {
                 return try recording(request, over: record, nil, first: top, item, wasSent: true)
@@ -183,7 +189,7 @@ extension Reconciler {
             return (change, step)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
-            // What was sent arrives later: unless a record knows of it, it would replace what somebody saves meanwhile.
+            // The sent value may arrive later. Without a record, it would then replace another process's newer save.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
                 if error.changedNothing {
@@ -197,9 +203,9 @@ extension Reconciler {
         }
     }
 
-    /// Removes older copies from the other places that the stack clears.
+    /// Removes older copies from the other modules that the stack clears.
     ///
-    /// - Returns: false where one could not be removed and is to be owed that.
+    /// - Returns: false if a copy could not be removed and its removal must become pending.
     private func removeCopies(
         of name: ItemName, except top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -219,7 +225,7 @@ extension Reconciler {
         return isComplete
     }
 
-    /// The debtors that a save into another place takes the item from.
+    /// The deferrable modules that lose the item when it is saved in another module.
     private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError)
         -> [any Module]
     {
@@ -231,7 +237,7 @@ extension Reconciler {
         return modulesToClear
     }
 
-    /// Whether the stack's own line says that an outage of its first place ends the save.
+    /// Whether the stack's line for the first module ends the save on this outage.
     private func mustStop(at top: any Module, _ error: TokenKeepError) -> Bool {
         dispatcher.programs[.save].first?.actions[error.status] == .die
     }
@@ -240,13 +246,14 @@ extension Reconciler {
         ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
     }
 
-    /// Whether the first place gives the item what it asks for; else the vault keeps it.
+    /// Whether the first module meets the item's protection requirement; if not, the vault keeps the item.
     private func canStore(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         requirements.areMet(by: top, level, flags)
     }
 
-    /// What level the item has there cannot be asked now: it is noted where it is sealed, else at best this process has seen
-    /// it.
+    /// The request, completed with the item's level as last known, because the module cannot be asked now.
+    ///
+    /// The level comes from the note of a sealed item, or from the item as this process last saw it.
     private func inheriting(_ request: SaveRequest, from top: any Module) throws(TokenKeepError) -> SaveRequest {
         guard request.inherited == nil else { return request }
         var request = request
@@ -257,7 +264,7 @@ extension Reconciler {
         return request
     }
 
-    /// Sends what one step saves. What takes several is written ahead: the record has it until they are done.
+    /// Sends a value that the module saves in one step. If it needs several steps, the record gets the value first.
     private func send(
         _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
@@ -277,7 +284,7 @@ extension Reconciler {
             guard case .recorded(let version, let parts, let home) = step else { return (record, step) }
             return (record, .ahead(version: version, pending: parts, home: home))
         } catch {
-            // What cannot be read cannot be compared when the record is settled: it is written over.
+            // An unreadable item cannot be compared in a drain, so this save overwrites it directly.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -290,7 +297,9 @@ extension Reconciler {
         return (.keep, .sent(version: written))
     }
 
-    /// What a save is to replace. Who names another level need not open what is sealed under a key that is not there.
+    /// The item that a save replaces.
+    ///
+    /// If the request names a level, a sealed item whose key is locked need not be opened.
     private func present(
         _ request: inout SaveRequest, in top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -304,7 +313,7 @@ extension Reconciler {
         }
     }
 
-    /// Takes an item that a module holds into the record, as owed to that module.
+    /// The record change that keeps a module's item in the record, with a pending write for the module.
     func writingAhead(
         _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
     ) -> JournalChange {
@@ -317,12 +326,14 @@ extension Reconciler {
         return .value(.pending, details: value.details, secret: value.secret, pending: pending)
     }
 
-    /// A place that takes nothing, and that the stack's own line passes, is owed the value: its older one would come back.
+    /// Whether a failure of the first module, which its stack line ignores, leaves the value as a pending write.
+    ///
+    /// Without the pending write, the module's older value would reappear.
     private func mayBeRecorded(past top: any Module, _ error: TokenKeepError) -> Bool {
         error.module == top.name && mayPass(top, error)
     }
 
-    /// Whether the record's item is as the request demands.
+    /// Checks the request's precondition against the record's item.
     private func check(_ request: SaveRequest, present: ItemDetails?) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try request.check(present: present)
@@ -331,7 +342,7 @@ extension Reconciler {
         }
     }
 
-    /// Writes the value into the record, with what it owes from now on.
+    /// Writes the value into the record, with the pending writes and removals that follow from the save.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
         _ item: borrowing ItemTransaction, wasSent: Bool = false, base: [UInt8]? = nil

@@ -2,13 +2,13 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Takes how many items are done, of how many.
+/// Gets the number of finished items and the total number.
 public typealias JournalProgress = (_ done: Int, _ total: Int) -> Void
 
 extension Reconciler {
-    /// Pays what every record owes, whatever its namespace.
+    /// Drains every record that governs, in every namespace.
     ///
-    /// - Parameter milliseconds: how long one item may take at most.
+    /// - Parameter milliseconds: the time limit for one item.
     func sync(
         _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -53,7 +53,7 @@ extension Reconciler {
         return try drainAsking(name, call)
     }
 
-    /// Asks the user what modules need of him, once and with no lock held.
+    /// Lets modules with pending changes prompt once, with no lock held.
     private func prepareDeferrable(of records: [JournalRecord], _ call: CallContext) {
         guard call.promptsAllowed else { return }
         let modules = Set(records.flatMap(\.pending).map(\.module))

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension Reconciler {
-    /// Asks a module outside the walk, and traces what it answers.
+    /// Asks a module outside the walk, and traces the answer.
     func ask<Answer>(
         _ module: any Module, to operation: StackLine.Operation, _ name: ItemName, because reason: String,
         _ body: () throws(TokenKeepError) -> Answer
@@ -16,7 +16,7 @@ extension Reconciler {
         }
     }
 
-    /// Traces what the journal did by itself.
+    /// Traces an action of the journal itself.
     func note(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
         dispatcher.trace?(
             StackTraceEvent(

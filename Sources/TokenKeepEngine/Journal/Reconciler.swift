@@ -2,20 +2,20 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A stack some of whose modules may be out of reach: what they miss is recorded in the journal and settled later.
+/// A stack with deferrable modules: the journal records the changes that a module missed, and drains them later.
 ///
-/// While a record owes something to a module of this stack on this machine, the record is the truth: it answers, and no
-/// module is asked. Changes happen under the item's lock, which nobody holds during a prompt.
+/// A record with a pending change for a module of this stack on this machine governs: the record answers, and no module
+/// is asked. Changes happen under the item's lock. No lock is held during a prompt.
 struct Reconciler: Sendable {
-    /// How long a load may take to settle what it came across.
+    /// The time limit for a load to drain the record that it met.
     private static let drainMilliseconds: UInt32 = 250
-    /// How often an absence is doubted because something moved meanwhile.
+    /// The maximum number of times that one call reads the modules, if items move meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    /// Whether the stack has the vault, or a module that may miss a change: else records do not concern it.
+    /// Whether the stack has the vault or a deferrable module. If not, records do not concern the stack.
     let usesRecords: Bool
 
     init(_ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now }) {
@@ -48,7 +48,7 @@ struct Reconciler: Sendable {
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call)
             } catch {
-                // The item may have moved from a module not asked yet to one that was.
+                // The item may have moved from a module not asked yet to a module already asked.
                 guard error.status == .notFound, try records.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
@@ -60,7 +60,7 @@ struct Reconciler: Sendable {
         return item
     }
 
-    /// Opens what a record holds. Its keys may have been replaced since it was read: then it is read once more.
+    /// Opens the record's value. If the record's keys were replaced since, reads the record again.
     private func item(
         of record: JournalRecord, _ name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -72,14 +72,14 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Loads while no other process can move the item.
+    /// Loads under the item's lock, so that no other process can move the item.
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
         return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer))
     }
 
-    /// The modules' items, with what the journal knows better; once more where an item may have moved meanwhile.
+    /// The modules' items, corrected by governing records. Lists again if an item may have moved meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         guard usesRecords else { return try dispatcher.list(namespace: namespace, service: service, call) }
         var attempt = 1
@@ -97,7 +97,7 @@ struct Reconciler: Sendable {
         var listing = try dispatcher.list(namespace: namespace, service: service, call)
         guard try records.mayHavePending() else { return listing }
         let found = try records.pendingRecords()
-        // A memory-only item is what a load finds, whatever is owed below it.
+        // A memory-only item hides every pending change of its name from a load.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = found.records.values.filter(pending.govern).compactMap(\.details)
         listing.items.removeAll { !isHidden($0.name) && found.record(of: $0.name).map(pending.govern) ?? false }
@@ -109,13 +109,13 @@ struct Reconciler: Sendable {
 
     /// Drains an item.
     ///
-    /// - Returns: what is still pending for modules of this stack.
+    /// - Returns: the changes that stay pending for modules of this stack.
     @discardableResult
     func drain(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [PendingWrite] {
         try draining(name, call).left
     }
 
-    /// Drains an item, and says what else came of it.
+    /// Drains an item and returns the full outcome.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         var item = try records.begin(name, call)
         guard let record = item.entry.record, pending.govern(record) else { return Drain.Outcome() }
@@ -128,9 +128,11 @@ struct Reconciler: Sendable {
         return outcome
     }
 
-    /// Drains an item. A module that asks its user before it lets an older item go asks now, if prompts are allowed. The item is
-    /// not locked meanwhile: others save it into its record, and nobody drains it, so that the module holds the item that the
-    /// user is asked about.
+    /// Drains an item, with a prompt by a module that prompts before it deletes an older item.
+    ///
+    /// The prompt appears only if prompts are allowed. The item is not locked during the prompt: other processes save
+    /// the item into its record and do not drain the record. So the module keeps the item about which the user is
+    /// asked.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
@@ -141,7 +143,7 @@ struct Reconciler: Sendable {
         return try draining(name, silent)
     }
 
-    /// The items that the user is to be asked about, and the right to; nil if there is none, or somebody else asks.
+    /// The items to ask the user about, and the right to ask; nil if there is none, or if another process asks.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [Drain.Outdated], right: AskingRight)? {
@@ -156,7 +158,7 @@ struct Reconciler: Sendable {
         return nil
     }
 
-    /// The item's record, if it governs. Asked only if something may be pending.
+    /// The item's record, if the record governs. Called only if something may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil

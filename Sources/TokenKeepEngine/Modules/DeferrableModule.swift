@@ -2,18 +2,19 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A module that may be out of reach, as the rest of the stack sees it.
+/// A module that may miss changes, with the changes that it missed kept pending.
 ///
-/// It is noted, before the first write, that the module is used on this machine. Until then a module that is absent has
-/// no items; afterwards, or where it was there and did not answer, it may have some, and its absence is an outage.
-/// Whatever it does, it leaves the places behind it their share of the call's time.
+/// Before the first write, the records note that the module is used on this machine. Until then, an absent module has
+/// no items. Afterwards, the absence is an outage, because the module may have items. A module is noted as used too if
+/// it has an item, or fails with an error other than absence. Every call leaves part of its time to the modules behind
+/// this module.
 struct DeferrableModule: RememberingModule {
     private static let reserveMilliseconds: UInt32 = 500
 
     let base: any Module
     let records: Records
     private let seen = KnownValues()
-    /// Whether this store has looked for the note that the module is used.
+    /// Whether this store has checked that the module's use is noted.
     private let hasLooked = Guarded(false)
 
     init(base: any Module, records: Records) {
@@ -57,7 +58,7 @@ struct DeferrableModule: RememberingModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
-        // After a failure too: what was sent may arrive.
+        // Also after a failure: the module may still get the sent value.
         defer { records.announceChange() }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
@@ -77,7 +78,9 @@ struct DeferrableModule: RememberingModule {
         return version
     }
 
-    /// While a secret may be sealed, no process may replace the vault's keys before the module has it.
+    /// Locks the item for a save whose secret may be sealed.
+    ///
+    /// The lock keeps other processes from replacing the vault's keys before the module has the secret.
     private func holding<Result>(
         _ request: SaveRequest, _ call: CallContext, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -90,7 +93,7 @@ struct DeferrableModule: RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // A plain item needs no lock, and no vault that can be written.
+            // A plain item needs neither a lock nor a writable vault.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -98,13 +101,15 @@ struct DeferrableModule: RememberingModule {
     }
 
     private func rememberSaved(_ request: SaveRequest) {
-        // A save that leaves the level open does not tell which one it kept.
+        // A save without a level keeps the present level, which may be unknown here.
         let before = seen[request.name]?.details
         let isKnown = before != nil || request.accessLevel != nil
         remember(request.name, request.secret, isKnown ? request.details(replacing: before, module: name) : nil)
     }
 
-    /// A module that is absent is not used by being asked for: its items would be missed for ever.
+    /// Notes before a write that the module is used on this machine.
+    ///
+    /// The module is loaded first: marking an absent module as used would turn its absence into a permanent outage.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? records.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
@@ -116,7 +121,7 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        // A vault that cannot be written keeps no marker; the item is saved all the same.
+        // An unwritable vault keeps no marker; the item is saved all the same.
         try? records.markUsed(self.name, call)
     }
 
@@ -158,7 +163,9 @@ struct DeferrableModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// A module that is absent and was never used here has nothing; the error says that it was not asked.
+    /// Answers for an absent module that was never used here: such a module has no items.
+    ///
+    /// The error's `isAbsence` says that the module was not asked.
     private func unlessUnused<Answer>(
         answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
     ) throws(TokenKeepError) -> Answer {
@@ -175,13 +182,16 @@ struct DeferrableModule: RememberingModule {
         }
     }
 
-    /// A module that has an item, or is there and does not answer, may have some later: its absence, to whoever has no bus, pays no debt.
+    /// Notes that the module is used, because it has an item, or answered with an error other than absence.
+    ///
+    /// The module may have items later. In a session without a bus, its absence then cannot pass for an empty module,
+    /// and its pending changes stay.
     private func noteThere(_ call: CallContext) {
         guard (try? records.exists()) == true else { return }
         try? records.markUsed(name, call)
     }
 
-    /// What remains less 500 ms, or less half of it.
+    /// The remaining time less 500 ms, or half of the remaining time if that is longer.
     private func share(of call: CallContext) -> CallContext {
         let left = call.deadline.remainingMilliseconds
         return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))

@@ -1,20 +1,22 @@
 import TokenKeepCore
 
-/// A module that remembers what it was last seen to hold.
+/// A module that remembers the values it was last seen to hold.
 protocol RememberingModule: Module {
-    /// The item as this process last saw or saved it there; nil where it was absent or never seen.
+    /// The item as this process last loaded or saved it in the module; nil if it was absent or never seen.
     func lastSeen(_ name: ItemName) -> KnownValue?
 }
 
-/// An item as it was seen in a module, without its secret.
+/// An item as last seen in a module, without its secret.
 struct KnownValue: Sendable {
-    /// The value's keyed fingerprint: a value that was seen is older than what is saved afterwards, whatever the clocks say.
+    /// The value's keyed fingerprint.
+    ///
+    /// A value seen before a save is older than the saved value, whatever the clocks say.
     let fingerprint: [UInt8]
-    /// Its level and flags, which a save that leaves them open keeps; nil where they were not seen.
+    /// The level and flags, which a save without a level keeps; nil if they were not seen.
     let details: ItemDetails?
 }
 
-/// What a module was last seen to hold.
+/// The values that a module was last seen to hold.
 final class KnownValues: Sendable {
     private static let limit = 1024
     private let values = Guarded<[ItemName: KnownValue]>([:])

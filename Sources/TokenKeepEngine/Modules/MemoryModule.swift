@@ -11,10 +11,9 @@ final class MemoryModule: Module {
         self.arena = arena
     }
 
-    /// The item, or nil.
     func item(_ name: ItemName) -> TokenItem? { items.withLock { $0[name] } }
 
-    /// The items of a namespace, of one service or of all.
+    /// The items of a namespace: of one service, or of all services for nil.
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(

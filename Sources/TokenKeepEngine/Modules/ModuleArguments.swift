@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line, taken one by one by the module that knows them.
+/// The arguments of a stack line. The line's module takes each argument that it knows.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -10,16 +10,16 @@ struct ModuleArguments {
         rest = line.arguments
     }
 
-    /// Takes `timeout=DURATION`, in milliseconds; nil where it is not there.
+    /// Takes `timeout=DURATION`, in milliseconds; nil if there is no such argument.
     ///
-    /// - Throws: ``Status/invalid`` where it is no duration such as `500ms`, `5s` or `1m`, or 0.
+    /// - Throws: ``Status/invalid`` if the value is 0 or no duration such as `500ms`, `5s` or `1m`.
     mutating func takeTimeout() throws(TokenKeepError) -> UInt32? {
         guard let index = rest.firstIndex(where: { $0.hasPrefix("timeout=") }) else { return nil }
         let text = rest.remove(at: index).dropFirst("timeout=".count)
         let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
         for unit in units where text.hasSuffix(unit.suffix) {
             let digits = text.dropLast(unit.suffix.count)
-            // UInt32 would take a sign too.
+            // UInt32 would accept a sign too.
             guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = UInt32(digits)
             else { break }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
@@ -29,13 +29,15 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
-    /// Takes what is left: the module itself says what it makes of it.
+    /// Takes the remaining arguments, which the module itself interprets.
     mutating func takeRest() -> [String] {
         defer { rest = [] }
         return rest
     }
 
-    /// - Throws: ``Status/invalid`` where an argument is left that nobody took.
+    /// Checks that the module took every argument.
+    ///
+    /// - Throws: ``Status/invalid`` if an argument is left.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

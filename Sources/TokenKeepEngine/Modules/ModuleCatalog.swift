@@ -1,21 +1,21 @@
 package import TokenKeepCore
 package import TokenKeepPlugin
 
-/// The modules that there are, for the command line and the tests.
+/// The available modules, for the command line and the tests.
 package enum ModuleCatalog {
     /// A module, and whether it can be used.
     package struct Entry: Sendable {
-        /// What a stack calls it.
+        /// The module's name in a stack.
         package let name: String
         /// `built in`, `shared object` or `program`.
         package let kind: String
-        /// Where its file is; empty for our own.
+        /// The path of the module's file; empty for a built-in module.
         package let path: String
-        /// Why it would be refused; nothing of it was run.
+        /// The reason why the module would be refused; nil if it is usable. Checked without running the module.
         package let problem: TokenKeepError?
     }
 
-    /// Our own modules, then those of the directory.
+    /// The built-in modules, then those of the module directory.
     package static func entries() -> [Entry] {
         let own = ModuleFactory.ownNames
         return own.map { Entry(name: $0, kind: "built in", path: "", problem: nil) }
@@ -26,12 +26,14 @@ package enum ModuleCatalog {
             }
     }
 
-    /// A module by itself, and what it says that it can do; nil of our own. Its errors repeat its own words.
+    /// A single module and its stated capabilities; the capabilities of a built-in module are nil.
+    ///
+    /// The module's errors repeat the module's own messages.
     ///
     /// - Parameters:
-    ///   - target: a name as in a stack, or a path, which has a `/`.
-    ///   - arguments: those of its line.
-    /// - Throws: ``Status/invalid`` where there is none, and why it cannot be loaded.
+    ///   - target: a module's name as in a stack, or a path, which contains a `/`.
+    ///   - arguments: the arguments of the module's line.
+    /// - Throws: ``Status/invalid`` if there is no such module; any failure to load the module.
     package static func module(
         _ target: String, arguments: [String], configuration: StoreConfiguration = StoreConfiguration()
     ) throws(TokenKeepError) -> (module: any Module, capabilities: PluginCapabilities?) {
@@ -54,7 +56,7 @@ package enum ModuleCatalog {
         return (plugin, try capabilities(of: plugin))
     }
 
-    /// A word as a stack spells it, whatever is in it.
+    /// A word in brackets, escaped so that a stack can spell any text.
     private static func quoted(_ word: String) -> String {
         "[" + word.split(separator: "]", omittingEmptySubsequences: false).joined(separator: "\\]") + "]"
     }
@@ -65,7 +67,7 @@ package enum ModuleCatalog {
 }
 
 extension Store {
-    /// The module of a stack that has one.
+    /// The module of a stack with one line.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
         let base = (module as? DeferrableModule)?.base ?? module

@@ -6,22 +6,22 @@ import TokenKeepSecretService
 
 /// Makes the modules that stack lines name.
 struct ModuleFactory {
-    /// What stands in for modules, by their names: for tests.
+    /// Replacement modules by name, for tests.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
 
-    /// Makes one of our own modules and takes its arguments.
+    /// Makes a built-in module and takes its arguments.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
     let arena: SecretArena
     let versionKeys: VersionKeys
-    /// The message bus instead of the session's, for tests.
+    /// The address of a message bus that replaces the session's, for tests.
     let busAddress: String?
     let standIns: StandIns
-    /// Where the files of stacks are: those of the system may name modules by their paths.
+    /// The directories of stack files. Only stacks of the system's directory may name modules by path.
     let directories: StackDirectories
 
-    /// Our own modules. What is none of them is looked for in the directory of modules.
+    /// The built-in modules. Any other name is looked up in the module directory.
     private static let own: [(name: String, make: Maker)] = [
         (
             "secret-service",
@@ -37,13 +37,13 @@ struct ModuleFactory {
         ("memory", { (factory, _) throws(TokenKeepError) in MemoryModule(arena: factory.arena) }),
     ]
 
-    /// The names of our own modules.
+    /// The names of the built-in modules.
     static var ownNames: [String] { own.map(\.name) }
 
     /// Makes the module of a line.
     ///
-    /// - Parameter isWritten: whether any line of the stack asks it to save or clear.
-    /// - Throws: ``Status/invalid`` where there is no such module or it takes no such argument.
+    /// - Parameter isWritten: whether any line of the stack asks the module to save or clear.
+    /// - Throws: ``Status/invalid`` if there is no such module or the module rejects an argument.
     func make(_ line: StackLine, isWritten: Bool) throws(TokenKeepError) -> any Module {
         var arguments = ModuleArguments(line)
         if let standIn = standIns[line.module] {
@@ -58,7 +58,7 @@ struct ModuleFactory {
         return module
     }
 
-    /// A module of somebody else's. Its file is not opened before its first call.
+    /// Makes a plugin module. Its file is not opened before its first call.
     private func plugin(
         _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
     ) throws(TokenKeepError) -> any Module {
@@ -95,7 +95,7 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// The module, with the changes that it misses pending if it supports that.
+    /// The module, made deferrable if it supports pending writes.
     private func deferring(_ module: any Module) -> any Module {
         module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }

@@ -2,8 +2,10 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The key of item versions for modules that have none of their own: the vault's, so that a version survives a move
-/// between modules; one of the store's own where no vault can be read.
+/// The key of item versions, for modules that have no version key of their own.
+///
+/// The key is the vault's, so that an item keeps its version when it moves between modules. If no vault can be read,
+/// the key is the store's own.
 final class VersionKeys: Sendable {
     private let records: Records
     private let arena: SecretArena

@@ -4,10 +4,12 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Replaces every key of a vault by making a new era (docs/format.md, "Eras"): the items are written anew beside the old
-/// ones, while readers and writers go on, and one rename puts them in force.
+/// Replaces every key of a vault by making a new era (docs/format.md, "Eras").
+///
+/// The items are written anew beside the old ones, while readers and writers continue. One rename then puts the new
+/// items in force.
 struct KeyRotation {
-    /// How long other processes may hold items before the switch is given up, in milliseconds.
+    /// The time to wait for other processes' item locks before the switch is given up, in milliseconds.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -15,11 +17,13 @@ struct KeyRotation {
     let call: CallContext
     let progress: JournalProgress?
 
+    /// Runs the whole rotation.
+    ///
     /// - Parameters:
-    ///   - before: the vault with every key open that must be written anew.
-    ///   - newKeys: what opens the new keys.
-    ///   - check: refuses under the lock of the whole vault, before the switch.
-    /// - Returns: the new era, and how many records no key opened: they were carried over whole.
+    ///   - before: the vault, with every key open whose items must be written anew.
+    ///   - newKeys: opens the new keys.
+    ///   - check: may refuse the switch; runs under the lock of the whole vault.
+    /// - Returns: the new era, and the number of records that no key opened; these records are copied unchanged.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -30,7 +34,7 @@ struct KeyRotation {
         let after = UnlockedVault(vault: change.after, keys: change.made.keys)
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
-        // Most of the work is on the disk before anybody has to wait.
+        // Sync most of the data before the vault is locked, so that other processes wait only for the rest.
         do throws(Errno) {
             try SystemCall.syncFileSystem(of: change.after.era.descriptor)
         } catch {
@@ -38,12 +42,12 @@ struct KeyRotation {
         }
         try commit(change, &copy, check)
         let changed = try change.finish()
-        // Without a password no unlock would remove what an earlier change left.
+        // Without a password there is no unlock, which would otherwise remove the leftovers of earlier changes.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }
 
-    /// Writes what has changed since, and switches, while nobody else writes.
+    /// Copies the changes made during the rotation and switches eras, under the lock of the whole vault.
     private func commit(
         _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ check: (OpenVault) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -78,7 +82,7 @@ struct KeyRotation {
         }.map(\.retiring)
     }
 
-    /// Refuses if the disk has no room for all records once more.
+    /// Refuses the rotation if the disk has no room for a second copy of all records.
     private func checkRoom(_ vault: OpenVault) throws(TokenKeepError) {
         var needed: UInt64 = 1 << 20
         for name in try VaultFiles.names(in: vault.records) {

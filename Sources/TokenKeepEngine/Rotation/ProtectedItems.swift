@@ -2,17 +2,17 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The items that ask for protection which only a password gives, in the vault and sealed in other modules.
+/// The items whose protection requirement needs a password, in the vault and sealed in other modules.
 struct ProtectedItems {
-    /// How long another process may hold one item, in milliseconds.
+    /// The time to wait for another process's item lock, in milliseconds.
     private static let patience: UInt32 = 5000
 
     let store: Store
     let unlocked: UnlockedVault
 
-    /// Refuses to take the password away while there are any.
+    /// Refuses to remove the password while such items exist.
     ///
-    /// - Throws: ``Status/policy``.
+    /// - Throws: ``Status/policy`` if there is such an item.
     func refuse() throws(TokenKeepError) {
         let count = try inRecords().count + sealedElsewhere().count
         guard count == 0 else {
@@ -23,9 +23,9 @@ struct ProtectedItems {
         }
     }
 
-    /// Clears them. Modules that hold such an item must lose it.
+    /// Clears the items. Fails if a module that holds such an item cannot clear it.
     ///
-    /// - Throws: before the first item goes, if one cannot be named and has pending writes.
+    /// - Throws: before the first clear, if a record has pending changes but its item's name is unknown.
     func destroy(_ call: CallContext) throws(TokenKeepError) {
         let protected = try inRecords()
         let listing = try store.records.allItems(of: unlocked.vault, call)
@@ -43,7 +43,7 @@ struct ProtectedItems {
         for name in nameless { try store.records.setAside(name, of: unlocked.vault, call) }
     }
 
-    /// The binary file names of such records.
+    /// The binary file names of the records of such items.
     private func inRecords() throws(TokenKeepError) -> Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) {
@@ -52,7 +52,7 @@ struct ProtectedItems {
         return found
     }
 
-    /// Such items that other modules hold sealed, and that no record governs.
+    /// The names of such items that other modules hold sealed and that have no record.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         var recorded: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) { recorded.insert($0.name) }

@@ -3,10 +3,11 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// Gives the vault its first password. Every key that the keyfile ever opened is replaced: a backup from before opens
-    /// nothing that is saved later. The vault is unlocked then.
+    /// Gives the vault its first password and unlocks the vault.
     ///
-    /// - Throws: ``Status/invalid`` if it has one already.
+    /// Every key that the keyfile ever opened is replaced: an earlier backup opens no item that is saved later.
+    ///
+    /// - Throws: ``Status/invalid`` if the vault has a password already.
     public func setPassword(
         _ password: SecretBytes, isDroppingUnknownSlots: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
@@ -24,11 +25,12 @@ extension Store {
         return try finish(after, unreadable: unreadable, done: "the password is set", call, progress)
     }
 
-    /// Replaces the password. The vault is unlocked then.
+    /// Replaces the password and unlocks the vault.
     ///
-    /// - Parameter isCompromised: whether somebody else may know the old one: every key that it ever opened is replaced, and
-    ///   the recovery code ends. This works although the header was altered without the password.
-    /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if there is none.
+    /// - Parameter isCompromised: whether another person may know the old password. If so, every key that the old
+    ///   password ever opened is replaced, and the recovery code becomes invalid. This works even if the header was
+    ///   altered without the password.
+    /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if there is no password.
     public func changePassword(
         from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -52,9 +54,9 @@ extension Store {
         return try finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
     }
 
-    /// Takes the password away: the keyfile opens everything again, under new keys.
+    /// Removes the password. The keyfile opens everything again, under new keys.
     ///
-    /// - Parameter isDestroying: whether items that cannot be kept without a password are destroyed.
+    /// - Parameter isDestroying: whether items that need a password are destroyed.
     /// - Throws: ``Status/policy`` if there are such items.
     public func removePassword(
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
@@ -76,7 +78,9 @@ extension Store {
         return outcome
     }
 
-    /// Makes a recovery code, in place of an earlier one. It is shown once, and opens no item that asks at each use.
+    /// Makes a recovery code, which replaces an earlier code. The code opens no item that asks at each use.
+    ///
+    /// The code is returned only here: it cannot be read again later.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
         let passwords = VaultPasswords(records.opener)
@@ -84,8 +88,9 @@ extension Store {
         return try passwords.createRecoveryCode(unlocked, call)
     }
 
-    /// Gives the vault another password, by its recovery code, which stays good. Items that ask at each use are lost. The vault
-    /// is unlocked then.
+    /// Sets a new password with the recovery code and unlocks the vault.
+    ///
+    /// The recovery code stays valid. Items that ask at each use are lost.
     public func recover(code: SecretBytes, newPassword: SecretBytes) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
         guard let vault = try records.open() else { throw VaultPasswords.noRecoveryCode }
@@ -118,7 +123,7 @@ extension Store {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// New keys are not wrapped by slots of types that this version does not know: dropping them needs the user's word.
+    /// Refuses to drop slots of unknown types without the user's consent: new keys cannot be wrapped by such slots.
     private func checkUnknownSlots(_ vault: OpenVault, _ isDropping: Bool) throws(TokenKeepError) {
         let types = vault.keys.header.unknownTypes
         guard !types.isEmpty, !isDropping else { return }
@@ -128,15 +133,15 @@ extension Store {
             module: "vault", hint: "end them: --drop-unknown-slots; or use the version of TokenKeep that made them")
     }
 
-    /// Unlocks with the new keys, and seals anew what modules hold under older ones.
+    /// Unlocks with the new keys, and seals items anew that modules hold under older keys.
     ///
-    /// - Parameter done: the change, for the error if not every item could be sealed under new keys; nil if the keys stayed: then
-    ///   that is a problem of the outcome, as of an unlock's.
+    /// - Parameter done: names the change in the error thrown if an item could not be sealed anew. If nil, the keys did
+    ///   not change, and such an error becomes the outcome's problem, as after an unlock.
     private func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // It may have unlocked the vault: watchers see items now that were hidden.
+        // The change may have unlocked the vault: watchers can see items now that were hidden.
         defer { records.announceChange() }
         if unlocked.vault.keys.header.hasPassword { try VaultPasswords(records.opener).keep(unlocked) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)

@@ -2,40 +2,43 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Seals the items anew that other modules hold under retiring keys; then those keys go.
+/// Seals items anew that other modules hold under retiring keys, and then drops those keys.
 struct Resealing {
     /// An item that a module may hold under a retiring key.
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine that is noted; nil if no note, but the module itself, names the item.
+        /// The hash of the machine in the item's note; nil if the module lists the item without a note.
         let machine: [UInt8]?
-        /// Whether another machine is noted besides this one: what is found here tells nothing of it.
+        /// Whether this is another machine's entry of a note that names this machine too.
+        ///
+        /// The item found here then proves nothing about the other machine.
         var isOnlyElsewhere = false
     }
 
     /// The outcome for one item.
     private enum Outcome {
-        /// The module has it under the present keys, or plain if it need not be sealed any more.
+        /// The module has the item under the present keys, or plain if the item need not be sealed any more.
         case done
-        /// Its record has a newer value or its removal pending for the module: the module's item is not needed.
+        /// The item's record has a newer value or a removal pending for the module, so the module's item is not needed.
         case recorded
-        /// The module has none.
+        /// The module does not have the item.
         case absent
     }
 
-    /// How long another process may hold one item, in milliseconds.
+    /// The time to wait for another process's item lock, in milliseconds.
     private static let patience: UInt32 = 5000
-    /// How long giving one item back to its module may take, in milliseconds.
+    /// The time limit for draining one item back to its module, in milliseconds.
     private static let drainMilliseconds: UInt32 = 60_000
 
     let records: Records
     let reconciler: Reconciler
 
-    /// Seals every such item anew and drops the keys that none needs any more.
+    /// Seals every such item anew and drops the keys that no item needs any more.
     ///
-    /// - Returns: the vault as it is then, and how many sealed secrets no key opens: they stay as they are.
-    /// - Throws: the first failure that may not occur again; the other items are sealed anew.
+    /// - Returns: the vault afterwards, and the number of sealed secrets that no key opens; these secrets stay
+    ///   unchanged.
+    /// - Throws: the first failure, which another attempt may avoid; the other items are sealed anew.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
@@ -69,12 +72,14 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items that modules may hold under retiring keys: those that are noted, and those that the modules name besides.
+    /// The items that modules may hold under retiring keys: noted items, and items that modules list without a note.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         try notedItems(of: vault) + unnotedItems(of: vault, call)
     }
 
-    /// Whether modules name items of this vault that no note names: it was restored from before they were sealed.
+    /// Whether modules list sealed items of this vault that have no note.
+    ///
+    /// A vault restored from an older backup lacks the notes of items sealed later.
     func hasUnnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         try !unnotedItems(of: vault, call).isEmpty
     }
@@ -107,7 +112,9 @@ struct Resealing {
         return items
     }
 
-    /// - Returns: false if no key opens it: it stays as it is.
+    /// Seals one item anew.
+    ///
+    /// - Returns: false if no key opens the item; the item stays unchanged.
     private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard !item.isOnlyElsewhere else { throw missing(item) }
         let outcome: Outcome
@@ -115,7 +122,8 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
-            // Another item in its place is no proof that the sealed one is gone.
+            // The module's answer may be another item in the same place, which does not prove that the sealed item is
+            // gone.
             guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
@@ -130,8 +138,9 @@ struct Resealing {
         return true
     }
 
-    /// Seals an item anew through its record, as a save in several steps does: an interruption, or a message that arrives late,
-    /// is drained like every other.
+    /// Seals an item anew through its record, as a save in several steps does.
+    ///
+    /// An interruption or a late message leaves a pending write, which is drained like any other.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -147,7 +156,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Takes the item into its record, with the module's write pending.
+    /// Copies the item into its record, with the module's write pending.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -160,7 +169,7 @@ struct Resealing {
         let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
-            // It has a value of its own, which must stay.
+            // The record has a value of its own, which must stay.
             _ = try module.save(try SaveRequest(value), call)
             return .done
         }

@@ -1,7 +1,9 @@
 import TokenKeepCore
 
-/// A module of others that may hold sealed items: the vault seals, above it, the secrets of items that ask for more than it
-/// gives. The module stores what it is given and knows nothing of it.
+/// A plugin module whose items the vault may seal.
+///
+/// The vault seals the secret of an item that asks for more protection than the module gives. The base module stores
+/// the sealed bytes and cannot distinguish them from a plain secret.
 struct SealingModule: Module {
     let base: any Module
     let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -21,7 +23,7 @@ struct SealingModule: Module {
         try opened(try base.load(name, call), call)
     }
 
-    /// Opens a sealed item; a plain one in the place of a sealed one is damage.
+    /// Opens a sealed item. A plain item in place of a sealed one is reported as corrupt.
     private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard let sealer = call.sealer else { return item }
         let name = item.details.name
@@ -51,7 +53,7 @@ struct SealingModule: Module {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // Judged above: what the module holds has another version if it is sealed.
+        // Already checked above: a sealed item has another version in the base module.
         plain.precondition = .none
         guard Protection.isAsked(by: details.accessLevel, details.flags) else {
             return try savePlain(plain, sealer, call)

@@ -1,6 +1,7 @@
-/// The words that stand for actions.
+/// The words of a stack that stand for actions.
 ///
-/// Credentials are not one vote: the same word comes to other actions for each operation. `docs/stack.md` has the table.
+/// One word means different actions for each operation, because operations treat failures differently. `docs/stack.md`
+/// has the table.
 enum ControlWord: String, Sendable, CaseIterable {
     case required
     case requisite
@@ -17,8 +18,10 @@ enum ControlWord: String, Sendable, CaseIterable {
         }
     }
 
-    /// What a success comes to: the first place that has or takes the item is the answer; a clear visits every place,
-    /// and a list joins them.
+    /// The action for a success.
+    ///
+    /// A load or save ends at the first module that has or takes the item. A clear visits every module, and a list
+    /// joins their items.
     static func success(of operation: StackLine.Operation) -> StackAction {
         operation == .load || operation == .save ? .done : .ok
     }
@@ -53,7 +56,9 @@ enum ControlWord: String, Sendable, CaseIterable {
     private static let loadRequisite = StackActions([.ok: .done, .notFound: .bad], others: .die)
     private static let loadOptional = StackActions([.ok: .done, .cancelled: .die], others: .ignore)
 
-    /// Past what is locked or refuses, a save would hide the new value behind the old one.
+    /// The actions of a `required` save.
+    ///
+    /// If a save passed a locked or refusing module, the module's old value would hide the new one.
     private static let saveRequired = StackActions(
         [.ok: .done, .notFound: .bad, .unavailable: .bad, .timedOut: .bad], others: .die)
     private static let saveRequisite = StackActions([.ok: .done], others: .die)

@@ -1,12 +1,12 @@
 package import TokenKeepCore
 
-/// A stack as it is used: read, and with every stack that it includes in its place.
+/// A parsed stack, with every included stack resolved.
 package struct Stack: Sendable {
-    /// A line, or the lines of another stack that count as one.
+    /// A line, or a substack that counts as one line.
     package enum Entry: Sendable {
         /// A module's line.
         case line(StackLine)
-        /// The entries of a substack: what it ends, jumps over and resets stays in it.
+        /// The entries of a substack. An end, jump or reset inside the substack stays inside.
         case substack(Substack)
     }
 
@@ -14,20 +14,20 @@ package struct Stack: Sendable {
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String
-        /// What its line applies to.
+        /// The operation of the substack's line.
         package let operation: StackLine.Operation
-        /// Where its line stands.
+        /// The place of the substack's line.
         package let place: StackPlace
-        /// Its own entries, narrowed to ``operation``.
+        /// The substack's entries, narrowed to ``operation``.
         package let entries: [Entry]
     }
 
-    /// The file's path, or what the text is called.
+    /// The file's path, or the name of the text in messages.
     package let source: String
-    /// Its lines and substacks in their order.
+    /// The lines and substacks, in their order.
     package let entries: [Entry]
 
-    /// All lines in their order, those of substacks among them.
+    /// All lines in their order, including the lines of substacks.
     package var lines: [StackLine] { Stack.lines(of: entries) }
 
     static func lines(of entries: [Entry]) -> [StackLine] {
@@ -39,19 +39,19 @@ package struct Stack: Sendable {
         }
     }
 
-    /// Reads a text.
+    /// Reads a stack from a text.
     ///
     /// - Parameters:
-    ///   - source: what the messages call the text.
-    ///   - directories: where the stacks are that it includes.
-    /// - Throws: ``Status/invalid`` with file, line and what was expected.
+    ///   - source: the name of the text in messages.
+    ///   - directories: the directories of included stacks.
+    /// - Throws: ``Status/invalid`` with the file, the line and the expected syntax.
     package init(text: String, source: String, directories: StackDirectories) throws(TokenKeepError) {
         try self.init(StackFile(path: source, text: text), chain: [], directories: directories)
     }
 
-    /// Reads the stack of a name: the user's file, the system's, or for `default` the built-in text.
+    /// Reads a named stack: the user's file, the system's file, or for `default` the built-in text.
     ///
-    /// - Throws: ``Status/invalid`` where there is none of the name, or it is malformed.
+    /// - Throws: ``Status/invalid`` if there is no such stack, or the stack is malformed.
     package init(name: String, directories: StackDirectories) throws(TokenKeepError) {
         guard ModuleName.isValidFileName(name) else {
             throw TokenKeepError(
@@ -66,9 +66,9 @@ package struct Stack: Sendable {
         try self.init(file, chain: [name], directories: directories)
     }
 
-    /// Reads the file at a path, which must be as safe as one in the directories.
+    /// Reads the stack file at a path. The file must be as safe as a file in the directories.
     ///
-    /// - Throws: ``Status/invalid`` where there is none, or it is unsafe or malformed.
+    /// - Throws: ``Status/invalid`` if there is no such file, or the file is unsafe or malformed.
     package init(path: String, directories: StackDirectories) throws(TokenKeepError) {
         guard let file = try StackFile(path: path) else {
             throw TokenKeepError(.invalid, "there is no file \(path)")

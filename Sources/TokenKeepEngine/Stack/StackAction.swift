@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// What a walk does with a module's answer.
+/// The effect of a module's answer on the walk.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     /// The answer does not count, and the walk goes on.
     case ignore
@@ -12,12 +12,12 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case bad
     /// The failure counts, and the walk ends.
     case die
-    /// What counted before is forgotten, and the walk goes on.
+    /// All counted answers and failures are forgotten, and the walk goes on.
     case reset
-    /// A success counts, a failure does not, and the walk goes on behind the next lines, this many.
+    /// A success counts, a failure does not, and the walk skips this many lines.
     case jump(Int)
 
-    /// The action that a stack spells so, or nil.
+    /// The action for a word of a stack; nil if the word is no action.
     package init?(word: String) {
         switch word {
         case "ignore": self = .ignore
@@ -34,7 +34,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The word or number of a stack.
+    /// The word or number for the action in a stack.
     package var description: String {
         switch self {
         case .ignore: "ignore"
@@ -49,7 +49,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a failure that meets this action can become the answer of the walk.
     ///
-    /// `ok` and `done` never make a success of it: then they are `bad` and `die`.
+    /// `ok` and `done` never turn a failure into a success: for a failure they mean `bad` and `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -65,11 +65,11 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the walk, or the substack that the line stands in, ends.
+    /// Whether the action ends the walk or the substack of the line.
     var isEnd: Bool { self == .done || self == .die }
 }
 
-/// Which action follows each status.
+/// The action for each status.
 package struct StackActions: Sendable, Equatable, CustomStringConvertible {
     /// A status and its action.
     package struct Named: Sendable, Equatable {
@@ -77,7 +77,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         package let action: StackAction
     }
 
-    /// The actions of the statuses that are named, in their order.
+    /// The statuses named in brackets, in their order, with their actions.
     package private(set) var named: [Named]
     /// The action of all other failures.
     package let others: StackAction
@@ -91,19 +91,19 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         self.others = others
     }
 
-    /// The action of a status.
+    /// The action for a status.
     package subscript(status: Status) -> StackAction {
         if StackActions.endsEveryWalk(status) { return .die }
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// The same, where a success that is not named meets `action`.
+    /// These actions, with `action` for a success if no action is named for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether the status speaks of the call rather than of the module: no other module would answer differently.
+    /// Whether the status concerns the call rather than the module: no other module would answer differently.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true
@@ -111,17 +111,17 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `[status=action … default=action]`, as a stack spells it.
+    /// `[status=action … default=action]`, in the syntax of a stack.
     package var description: String {
         "[" + named.map { "\($0.status.word)=\($0.action) " }.joined() + "default=\(others)]"
     }
 }
 
 extension Status {
-    /// The status as a stack spells it: `not_found`.
+    /// The status in the syntax of a stack, for example `not_found`.
     package var word: String { name.lowercased() }
 
-    /// The status that a stack spells so, or nil.
+    /// The status for a word of a stack; nil if the word is no status.
     init?(word: String) {
         guard let status = Status.allCases.first(where: { $0.word == word }) else { return nil }
         self = status

@@ -1,30 +1,30 @@
 import Glibc
 import TokenKeepCore
 
-/// Where the files of stacks are: `NAME.conf` in the user's directory, then in the system's.
+/// The directories of stack files: `NAME.conf` in the user's directory, then in the system's directory.
 package enum StackDirectories: Sendable {
     /// `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
     case standard
-    /// Other ones: for tests.
+    /// Given directories, for tests.
     case fixed(user: String?, system: String?)
 
-    /// No directory at all.
+    /// No directory.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
-    /// The file of a stack, for `default` the built-in text where there is none; else nil.
+    /// The file of a stack; for `default` without a file the built-in text; else nil.
     func file(of name: String) throws(TokenKeepError) -> StackFile? {
         if let user, let file = try StackFile(named: name, in: user) { return file }
         if let system, let file = try StackFile(named: name, in: system) { return file }
         return name == "default" ? StackFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 
-    /// Whether a file is one of the system's directory, which root alone writes to.
+    /// Whether a file is directly in the system's directory, to which only root can write.
     func isSystems(_ source: String) -> Bool {
         guard let system, source.hasPrefix(system + "/") else { return false }
         return !source.dropFirst(system.utf8.count + 1).utf8.contains(UInt8(ascii: "/"))
     }
 
-    /// Where a stack's file would be, for messages.
+    /// The possible paths of a stack's file, for messages.
     func path(of name: String) -> String {
         [user, system].compactMap { $0.map { "\($0)/\(name).conf" } }.joined(separator: " or ")
     }
@@ -43,7 +43,9 @@ package enum StackDirectories: Sendable {
         }
     }
 
-    /// A program with more rights than its caller is not told by the caller's files where secrets go.
+    /// The user's own directory of stacks.
+    ///
+    /// A program with more rights than its caller ignores it: a caller's file must not choose where secrets go.
     private static var usersOwn: String? {
         guard !Privileges.areRaised else { return nil }
         if let value = getenv("XDG_CONFIG_HOME"), let path = String(validatingCString: value),

@@ -12,12 +12,12 @@ struct StackFile {
         self.text = text
     }
 
-    /// Reads a file; nil where there is none.
+    /// Reads a file; nil if there is no file.
     ///
-    /// - Throws: ``Status/invalid`` where it is no regular file, is another user's, may be written by others, is too
-    ///   long or not UTF-8; ``Status/denied`` or ``Status/io`` where it cannot be read.
+    /// - Throws: ``Status/invalid`` if the file is no regular file, belongs to another user, is writable by others, is
+    ///   too long or is not UTF-8; ``Status/denied`` or ``Status/io`` if the file cannot be read.
     init?(path: String) throws(TokenKeepError) {
-        // O_NONBLOCK: a pipe in the file's place must not hold us up.
+        // O_NONBLOCK: opening a pipe in the file's place must not block.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             let error = errno
@@ -32,21 +32,24 @@ struct StackFile {
         self.init(path: path, text: text)
     }
 
-    /// Reads the file of a stack in a directory of stacks; nil where there is none.
+    /// Reads a stack's file in a directory of stacks; nil if there is no file.
     ///
-    /// - Throws: as ``init(path:)``, and ``Status/denied`` if others may write to the directory or to one above it: whatever
-    ///   the file's own permissions, they may put another in its place, or take it away so that another stack counts.
+    /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if others may write to the directory or a parent.
+    ///   Such users could replace the file, or remove it so that another stack is used, whatever the file's own
+    ///   permissions.
     init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
-        // What else is wrong with the directory is said, or is none of our business, when the file is opened.
+        // Opening the file reports any other problem with the directory.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
             try TrustedPath.check(directory)
         }
         try self.init(path: "\(directory)/\(name).conf")
     }
 
-    /// A directory that we may not enter, as systemd makes a protected home, holds no file for us; a file that we may
-    /// not read is one.
+    /// Whether an error of opening means that there is no file.
+    ///
+    /// A directory that this process may not enter holds no file, for example a home protected by systemd. A file that
+    /// this process may not read exists.
     private static func isAbsent(_ path: String, _ error: Int32) -> Bool {
         var status = stat()
         switch error {
@@ -72,7 +75,7 @@ struct StackFile {
         }
     }
 
-    /// Reads no further than one byte past the limit, whatever the file grows to meanwhile.
+    /// Reads at most one byte past the limit, even if the file grows meanwhile.
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)

@@ -1,6 +1,6 @@
-/// One line of a stack: for which operations a module is asked, what its answer is worth, and its arguments.
+/// One line of a stack: an operation, a control for the answer, a module and its arguments.
 public struct StackLine: Sendable, Equatable {
-    /// What a line applies to.
+    /// The operation that a line applies to.
     public enum Operation: String, Sendable, CaseIterable {
         /// Loading an item.
         case load
@@ -10,16 +10,16 @@ public struct StackLine: Sendable, Equatable {
         case clear
         /// Listing items.
         case list
-        /// All of them.
+        /// All four operations.
         case any
 
-        /// The four that a store does.
+        /// The four operations of a store.
         package static let each: [Operation] = [.load, .save, .clear, .list]
     }
 
-    /// What a module's answer means for the walk: a word, or an action for each status.
+    /// The effect of a module's answer on the walk: a word, or an action for each status.
     ///
-    /// What a word comes to depends on the operation: ``actions(for:)``.
+    /// The actions of a word depend on the operation: ``actions(for:)``.
     public struct Control: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case word(ControlWord)
@@ -30,9 +30,9 @@ public struct StackLine: Sendable, Equatable {
 
         /// A failure counts, and the walk goes on.
         public static let required = Control(kind: .word(.required))
-        /// A failure counts and ends the walk, but for clearing, which visits every module.
+        /// A failure counts and ends the walk. In a clear the walk goes on, to visit every module.
         public static let requisite = Control(kind: .word(.requisite))
-        /// As ``required``; the word stands where another module follows.
+        /// Means the same as ``required``; written if another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))
         /// A failure does not count.
         public static let optional = Control(kind: .word(.optional))
@@ -46,17 +46,17 @@ public struct StackLine: Sendable, Equatable {
         }
     }
 
-    /// What the line applies to.
+    /// The operation that the line applies to.
     public let operation: Operation
-    /// What an answer means.
+    /// The effect of the module's answer on the walk.
     public let control: Control
     /// The module's name.
     public let module: String
-    /// The module's arguments, as they stand.
+    /// The module's arguments, unchanged from the text.
     public let arguments: [String]
-    /// Whether the line is passed over where its module cannot be loaded.
+    /// Whether the line is skipped if its module cannot be loaded.
     public let mayBeMissing: Bool
-    /// Where the line stands.
+    /// The place of the line.
     public let place: StackPlace
 
     /// Whether the line applies to `operation`.
@@ -65,11 +65,11 @@ public struct StackLine: Sendable, Equatable {
     }
 }
 
-/// Where something stands: `FILE:LINE`.
+/// A place in a stack: `FILE:LINE`.
 public struct StackPlace: Sendable, Equatable, CustomStringConvertible {
-    /// The file's path, or what the text is called.
+    /// The file's path, or the name of the text in messages.
     public let source: String
-    /// The line, from 1.
+    /// The line number, from 1.
     public let line: Int
 
     /// `FILE:LINE`.

@@ -103,7 +103,7 @@ struct StackLineParser {
         }
     }
 
-    /// The next word; messages name its line from now on.
+    /// Takes the next word. Later messages name the word's line.
     private mutating func take() -> StackWord? {
         guard let word = words.popFirst() else { return nil }
         place = StackPlace(source: source, line: word.line)

@@ -9,27 +9,27 @@ public import TokenKeepCore
 ///
 /// `docs/stack.md` describes the language.
 public enum StackParser {
-    /// The stack of a program that names none, where no file says otherwise.
+    /// The stack of a program that names no stack, unless a file `default.conf` replaces it.
     public static let builtInDefault = """
         any sufficient secret-service
         any required   vault
 
         """
 
-    /// Longer texts are refused before they are read, in bytes.
+    /// The maximum length of a text, in bytes. Longer texts are refused unread.
     public static let maximumLength = 64 * 1024
 
-    /// What a line says.
+    /// The meaning of a line.
     enum Statement: Equatable {
         case module(StackLine)
-        /// The lines of another stack in this place; with `isSubstack`, confined.
+        /// The lines of another stack in place of this line; with `isSubstack`, confined to a substack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 
     /// Reads the lines of a text that includes no other stack.
     ///
-    /// - Parameter source: what the messages call the text, `stack_text` for example.
-    /// - Throws: ``Status/invalid`` with source, line and what was expected.
+    /// - Parameter source: the name of the text in messages, for example `stack_text`.
+    /// - Throws: ``Status/invalid`` with the source, the line and the expected syntax.
     public static func parse(_ text: String, source: String) throws(TokenKeepError) -> [StackLine] {
         try Stack(text: text, source: source, directories: .none).lines
     }

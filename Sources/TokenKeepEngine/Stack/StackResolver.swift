@@ -1,10 +1,12 @@
 import TokenKeepCore
 
-/// Puts included stacks in the place of the lines that name them.
+/// Replaces each line that includes a stack by the entries of that stack.
 struct StackResolver {
-    /// How deep stacks may include others.
+    /// The maximum depth of includes.
     static let maximumDepth = 16
-    /// How many lines a stack may come to: files that include each other twice would otherwise fill the memory.
+    /// The maximum number of lines, including the lines of included stacks.
+    ///
+    /// Files that include each other twice would otherwise fill the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories
@@ -15,8 +17,8 @@ struct StackResolver {
     /// The entries of a file.
     ///
     /// - Parameters:
-    ///   - operation: what the line applies to that includes the file: its lines apply to nothing else.
-    ///   - chain: the names of the stacks that lead here, this one's last.
+    ///   - operation: the operation of the including line; the file's lines are narrowed to the operation.
+    ///   - chain: the names of the including stacks, from the outermost to this file's stack.
     mutating func entries(
         of file: StackFile, for operation: StackLine.Operation, chain: [String]
     ) throws(TokenKeepError) -> [Stack.Entry] {
@@ -74,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// What is left of it in a stack that is included for `operation` alone; nil for nothing.
+    /// The operation, narrowed to an include for `operation` alone; nil if nothing is left.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil
@@ -82,7 +84,7 @@ extension StackLine.Operation {
 }
 
 extension StackLine {
-    /// The line for `operation` alone; nil where it does not apply to it.
+    /// The line, narrowed to `operation`; nil if the line does not apply to `operation`.
     func narrowed(to operation: Operation) -> StackLine? {
         guard let narrowed = self.operation.narrowed(to: operation) else { return nil }
         return StackLine(

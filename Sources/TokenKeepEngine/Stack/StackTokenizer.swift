@@ -1,17 +1,19 @@
 import TokenKeepCore
 
-/// A word of a stack, and the line it begins on.
+/// A word of a stack, with the number of its first line.
 struct StackWord {
     let text: String
-    /// Whether it stood in brackets, which are not a part of it.
+    /// Whether the word was in brackets; the text excludes the brackets.
     let isBracketed: Bool
     let line: Int
 }
 
 /// Divides a stack's text into lines of words.
 ///
-/// Words stand between spaces and tabs. `#` begins a comment. A word that begins with `[` ends at the next `]` and holds
-/// everything between, `\]` for a `]`. A `\` at the end of a line joins the next one to it.
+/// - Spaces and tabs separate words.
+/// - `#` begins a comment.
+/// - A word that begins with `[` ends at the next `]` and contains everything between, with `\]` for a `]`.
+/// - A `\` at the end of a line joins the next line to it.
 struct StackTokenizer {
     private let bytes: [UInt8]
     private let source: String
@@ -23,7 +25,7 @@ struct StackTokenizer {
         self.source = source
     }
 
-    /// The words of the next line that has some; nil at the end.
+    /// The words of the next non-empty line; nil at the end.
     mutating func next() throws(TokenKeepError) -> [StackWord]? {
         var words: [StackWord] = []
         while let byte = peek() {
@@ -103,7 +105,7 @@ struct StackTokenizer {
             || byte == UInt8(ascii: "\n")
     }
 
-    /// The bytes are a part of a String, divided at ASCII bytes alone.
+    /// The text of a slice of a String's bytes. Always valid UTF-8, because the slice begins and ends at ASCII bytes.
     private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private func expected(_ what: String, at line: Int) -> TokenKeepError {
@@ -119,7 +121,7 @@ extension TokenKeepError {
 }
 
 extension String {
-    /// What a message repeats of a word of a stack: at most 64 bytes of it.
+    /// A stack's word as repeated in messages: at most 64 bytes of UTF-8.
     var cutForMessage: String {
         let most = 64
         guard utf8.count > most else { return self }

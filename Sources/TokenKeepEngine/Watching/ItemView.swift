@@ -1,46 +1,46 @@
 import TokenKeepCore
 
-/// The items of a store as they were when last read: what a watch compares with.
+/// The items of a store as last read, for a watch to compare with.
 struct ItemView {
     private struct Entry {
         let module: String
         let modifiedAt: UnixTime?
-        /// 0 where it could not be read.
+        /// The item's version; 0 if the version could not be read.
         var version: UInt64
-        /// Whether a later save would have another time: times are whole seconds.
+        /// Whether a later save would have a later time. Times are whole seconds, so a recent time may repeat.
         let isSettled: Bool
     }
 
-    /// Whose items are not watched: no other process sees them.
+    /// The module of memory-only items, which are not watched: no other process sees them.
     private static let memory = "memory"
 
     private var entries: [ItemName: Entry] = [:]
     /// Whether the list was complete.
     private var isWhole = false
-    /// Whether an item could not be looked at: it may change, or go, without this view's seeing it.
+    /// Whether an item could not be read, so that this view may miss a change or removal.
     private var hidesSome = true
 
-    /// Why the store is read again.
+    /// The reason why the store is read again.
     enum Occasion {
-        /// A while has passed.
+        /// The time between regular readings has passed.
         case clock
-        /// A module told that something may have changed, or that it is back.
+        /// A module signalled a possible change, or its return.
         case module
-        /// A process of TokenKeep told that it has changed something, or the vault was moved.
+        /// A process of TokenKeep signalled a change, or the vault was moved.
         case signal
     }
 
-    /// What came of a first reading.
+    /// The result of the first reading.
     struct Beginning {
         let view: ItemView
         let isRead: Bool
-        /// Why it could not be read, or not all of it.
+        /// The failure that left the reading incomplete; nil if everything was read.
         let problem: TokenKeepError?
     }
 
-    /// What a store holds now.
+    /// Reads the present items of a store.
     ///
-    /// - Throws: what will not go away.
+    /// - Throws: a failure that another attempt cannot avoid.
     static func first(
         of store: Store, service: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Beginning {
@@ -56,10 +56,13 @@ struct ItemView {
         }
     }
 
-    /// Reads the store again, and says what has changed since, and whether it could be read.
+    /// Reads the store again and compares it with this view.
     ///
-    /// A change of what is hidden shows nowhere: where one was told of, and something is or was hidden,
-    /// ``ItemChange/listAgain`` covers it. The clock tells of no change: a module that is gone for good is no news.
+    /// A change of a hidden item is not visible. So a signalled change is reported as ``ItemChange/listAgain`` if an
+    /// item is hidden now or was before. A reading by the clock reports no such change: a module that is gone for good
+    /// changes nothing.
+    ///
+    /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
         from store: Store, service: String?, on occasion: Occasion, until deadline: Deadline
     ) -> (changes: [ItemChange], isRead: Bool) {
@@ -69,7 +72,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // Its outage is no change; what it tells when it is back may be.
+                // An outage is no change. The module's return may bring changes.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
@@ -83,7 +86,7 @@ struct ItemView {
 
     private struct Reading {
         var changes: [ItemChange] = []
-        /// Whether something changed that cannot be told by name.
+        /// Whether something changed whose item is unknown.
         var isUncertain = false
         var problem: TokenKeepError?
     }
@@ -101,7 +104,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // What was hidden need not be new.
+            // An item that appears after an incomplete list may be old.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -113,7 +116,9 @@ struct ItemView {
         return reading
     }
 
-    /// A list may miss what moves while it is made; a load looks again. Says whether all could be looked at.
+    /// Loads each item that the list lacks, because a list can miss an item that moves during the listing.
+    ///
+    /// - Returns: whether every such item could be loaded.
     private func look(
         forWhatIsNotListed found: inout [ItemName: Entry], _ changes: inout [ItemChange], _ now: UnixTime,
         _ store: Store, _ deadline: Deadline
@@ -138,7 +143,9 @@ struct ItemView {
         return isAllLookedAt
     }
 
-    /// A list does not know the versions of what another module holds: they are asked for where the item may be another.
+    /// The entry of a listed item, with its version.
+    ///
+    /// A list gives no versions of another module's items. So the item is loaded if its value may have changed.
     private func entry(
         _ item: ItemDetails, _ before: Entry?, _ now: UnixTime, _ store: Store, _ deadline: Deadline
     ) -> Entry {
@@ -165,7 +172,7 @@ struct ItemView {
     private static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // Without versions only a time that stands for itself tells something.
+        // Without versions, equal times prove that the item is unchanged only if a later save would have a later time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

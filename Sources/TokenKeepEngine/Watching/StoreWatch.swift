@@ -3,19 +3,19 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Tells what changes in a store: items saved and cleared, by whichever process, without their values.
+/// Reports the items of a store that any process saves or clears, without their values.
 ///
-/// What is told is the difference between what a list shows now and what it showed before. So an item that only moves from
-/// one module to another has not changed, nor has one that is saved as it was, and several changes of an item may be told as
-/// one. Memory-only items are not watched.
+/// A watch compares the present list with the list before:
 ///
-/// While part of the store cannot be read, what another process changes there cannot be told by name: each such change is told
-/// as ``ItemChange/listAgain``, and once all can be read again.
+/// - An item that moves between modules, or is saved unchanged, is not reported.
+/// - Several changes of one item may be reported as one.
+/// - Memory-only items are not watched.
+/// - While part of the store is unreadable, a change there by another process is reported as ``ItemChange/listAgain``.
+///   The watch reports ``ItemChange/listAgain`` once more when everything is readable again.
+/// - A change by another program in the Secret Service is noticed when the service signals the change, when anything
+///   else changes, and every ``lookAgainMilliseconds`` while ``next()`` is called.
 ///
-/// What other programs do in the Secret Service is seen as far as the service signals it; besides, when something else changes,
-/// and every ``lookAgainMilliseconds`` while the watch is asked.
-///
-/// Safe from any thread. In a child made by `fork()` it answers ``Status/forked``.
+/// Safe from any thread. In a child made by `fork()` every call throws ``Status/forked``.
 public final class StoreWatch: Sendable {
     private static let lookAgain: UInt32 = 30_000
     private static let retry: UInt32 = 1_000
@@ -32,27 +32,28 @@ public final class StoreWatch: Sendable {
     private let signal: VaultWatch
     private let cancellation: Cancellation
     private let state: Guarded<State>
-    /// Why what was there could not be read when the watch began, or not all of it; nil where it could.
+    /// The failure that left the first reading incomplete; nil if everything was read.
     public let problem: TokenKeepError?
 
-    /// Begins to watch the items of a service, or of all services for nil: what changes from now on is told.
+    /// Begins to watch the items of a service, or of all services for nil.
     ///
-    /// Reads what is there, by the store's timeout; what cannot be read now is told as ``ItemChange/listAgain`` later.
+    /// Reads the present items, by the store's timeout. Items that are unreadable now lead to ``ItemChange/listAgain``
+    /// later.
     ///
-    /// - Parameter cancellation: what ends the watch: a reading that waits for a module is given up. ``Store/cancel()``
-    ///   does not concern a watch.
-    /// - Throws: ``Status/invalid`` for a service outside its limits, ``Status/io`` where the system allows no more
-    ///   watches, ``Status/unsupported`` where the stack lists nothing.
+    /// - Parameter cancellation: ends the watch's readings, for example while a module does not answer.
+    ///   ``Store/cancel()`` does not affect a watch.
+    /// - Throws: ``Status/invalid`` for a service outside its limits, ``Status/io`` if the system allows no more
+    ///   watches, ``Status/unsupported`` if the stack lists nothing.
     public init(
         _ store: Store, service: String? = nil, cancellation: Cancellation? = nil
     ) throws(TokenKeepError) {
         try StoreWatch.check(store)
-        let signal = try VaultWatch(store.records)  // before the first reading: nothing falls between
+        let signal = try VaultWatch(store.records)  // before the first reading, so that no change is missed
         store.whenChanged { [weak signal] in
             signal?.note()
             return signal != nil
         }
-        // Its own, or else that of the store's calls would end its readings too.
+        // A separate cancellation, because the cancellation of the store's calls would end the watch's readings too.
         let cancellation = cancellation ?? Cancellation()
         let beginning = try ItemView.first(
             of: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -71,17 +72,18 @@ public final class StoreWatch: Sendable {
     /// The namespace of the items.
     public var namespace: String { store.namespace }
 
-    /// Readable (poll(2)) while there may be something to tell. It belongs to the watch.
+    /// Readable (poll(2)) while ``next()`` may return a change. Owned by the watch.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// How long to wait for ``descriptor`` before ``next()`` is asked all the same; -1 for as long as it takes.
+    /// The longest time to wait for ``descriptor`` before calling ``next()`` anyway; -1 for no limit.
     public var lookAgainMilliseconds: Int32 {
         if state.withLock({ $0.mustRead }) { return Int32(StoreWatch.retry) }
         return store.hasForeignWriters ? Int32(StoreWatch.lookAgain) : -1
     }
 
-    /// What changed next; nil where nothing has. Never waits for a change; after one it reads the list of items, by the
-    /// store's timeout.
+    /// The next change; nil if there is none.
+    ///
+    /// Never waits for a change. After a change, reads the list of items, by the store's timeout.
     ///
     /// - Throws: ``Status/forked``.
     public func next() throws(TokenKeepError) -> ItemChange? {
@@ -98,12 +100,13 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // What could not be read at all and now can is news, whatever woke us.
+        // The first successful reading after a failure counts as a signalled change, whatever started the reading.
         let occasion: ItemView.Occasion =
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // A reading that failed is told once, and tried again until it succeeds; each change meanwhile is told of.
+        // A failed reading is reported once and repeated until it succeeds. Each change signalled meanwhile is
+        // reported.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
