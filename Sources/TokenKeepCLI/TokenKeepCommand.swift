@@ -13,7 +13,7 @@ struct TokenKeepCommand: ParsableCommand {
               TOKEN=$(tokenkeep load example.com ann)
               tokenkeep clear example.com ann
 
-            Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 out of reach or out of \
+            Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 unavailable or out of \
             time, 5 refused or cancelled, 6 changed, expired or already there, 7 damaged or not writable, 70 a fault \
             of tokenkeep itself.
             """,
