@@ -11,7 +11,7 @@ enum HostTable {
         return UnsafePointer(table)
     }()
 
-    /// Lends a call to a module's function.
+    /// Passes a call to a module's function. Valid only during `body`.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
         withExtendedLifetime(call) { body(OpaquePointer(Unmanaged.passUnretained(call).toOpaque())) }
     }
@@ -58,7 +58,7 @@ enum HostTable {
     }
 }
 
-/// What a module gets as `changed_data`.
+/// The object behind a module's `changed_data`.
 final class ChangeTeller: Sendable {
     let tell: @Sendable () -> Void
     init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }
