@@ -108,7 +108,7 @@ final class PluginWorker: Sendable {
             mutex.deallocate()
         }
 
-        /// In a child of fork the parent's thread is missing, and the mutex may stay locked forever.
+        /// False in a child of fork: the parent's thread is missing there, and the mutex may stay locked forever.
         var isUsable: Bool {
             let owner = owner.load(ordering: .acquiring)
             return owner == 0 || owner == getpid()

@@ -24,7 +24,7 @@ final class BusWatch: Sendable {
     private static let changes: Set<String> = [
         "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
     ]
-    /// The signals of a service that reports every change of a known item's path or metadata.
+    /// A service that has sent both signals is known to signal every change of a known item.
     private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {
