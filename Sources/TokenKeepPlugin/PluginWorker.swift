@@ -38,7 +38,7 @@ final class PluginWorker: Sendable {
             throw TokenKeepError(.internal, "the module's thread lost an answer")
         }
         if case .failure(let error) = result, error.status == .timedOut {
-            try call.deadline.checkCancellation()  // it ended early, which says nothing of the module
+            try call.deadline.checkCancellation()  // a cancelled call says nothing of the module
             shared.leaveAlone()
         }
         return try result.get()
@@ -61,7 +61,7 @@ final class PluginWorker: Sendable {
         enum State { case queued, running, abandoned, done }
         let call: PluginCall
         let body: @Sendable () -> Void
-        var state = State.queued  // under the mutex
+        var state = State.queued  // guarded by the mutex
 
         init(call: PluginCall, _ body: @escaping @Sendable () -> Void) {
             self.call = call
@@ -108,7 +108,7 @@ final class PluginWorker: Sendable {
             mutex.deallocate()
         }
 
-        /// False in a child of fork: the parent's thread is missing there, and the mutex may stay locked forever.
+        /// False in a child of fork: the parent's thread is missing there, and the mutex may stay locked.
         var isUsable: Bool {
             let owner = owner.load(ordering: .acquiring)
             return owner == 0 || owner == getpid()

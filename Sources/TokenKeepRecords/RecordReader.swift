@@ -24,8 +24,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// The vault after a change of its keys; nil if the keys have not changed, or if the result does not depend on
-    /// them.
+    /// The vault after a change of its keys; nil without a change, or if the result does not depend on the keys.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {

@@ -3,8 +3,9 @@ package import TokenKeepKeys
 
 /// Handling of records that no key opens, so that their items' names are unknown.
 extension Records {
-    /// Refuses to remove an unreadable record with pending writes: a module would miss the removal, because the item's
-    /// name is unknown.
+    /// Refuses to remove an unreadable record with pending writes.
+    ///
+    /// The item's name is unknown, so that a module would miss the removal.
     ///
     /// - Throws: ``Status/corrupt``.
     package func checkNothingPending(_ fileName: [UInt8], of vault: OpenVault) throws(TokenKeepError) {

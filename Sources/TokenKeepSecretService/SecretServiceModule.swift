@@ -1,7 +1,8 @@
 public import TokenKeepCore
 
-/// The module `secret-service`: items in the desktop's Secret Service, as provided by gnome-keyring, KWallet, KeePassXC
-/// or oo7.
+/// The module `secret-service`: items in the desktop's Secret Service.
+///
+/// The service may be gnome-keyring, KWallet, KeePassXC, oo7 or another program.
 ///
 /// The service owns `org.freedesktop.secrets` on the user's session bus. Nothing is loaded or connected before the
 /// first call. Every call uses the caller's own thread and returns by its deadline. A service that did not answer gets
@@ -234,7 +235,7 @@ public final class SecretServiceModule: Module {
         } else {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
-            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading takes some, and is tried once
+            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading needs some, and is tried once
             try GLibrary.load()
             usable = try BusConnection.connect(
                 to: address, breaker: breaker, observers: observers, until: deadline)
@@ -251,7 +252,7 @@ public final class SecretServiceModule: Module {
             links = change(links)
             return before
         }
-        _ = consume before  // what nobody else has ends here, outside the lock
+        _ = consume before  // released here, outside the lock
     }
 
     /// The present connection and link, unless lost. Releasing a lost link also closes the breaker.
@@ -264,7 +265,7 @@ public final class SecretServiceModule: Module {
             return (lost, nil, nil)
         }
         if lost != nil { breaker.close() }
-        return (connection, link)  // what was lost ends here, outside the lock
+        return (connection, link)  // lost objects are released here, outside the lock
     }
 }
 

@@ -55,8 +55,7 @@ public struct Protection: Sendable {
         public let strength: ProtectionStrength
         /// The mechanism of the protection, in words.
         public let mechanism: String
-        /// The measure that would raise the strength to ``ProtectionStrength/enforced``; nil if none is needed or
-        /// possible.
+        /// The measure that would make the strength ``ProtectionStrength/enforced``; nil if none is needed or possible.
         public let remedy: String?
 
         /// The protection on one axis.

@@ -14,8 +14,9 @@ public struct SaveRequest: Sendable {
     public let name: ItemName
     /// The item's secret, at most ``Limits/secret`` bytes.
     public let secret: SecretBytes
-    /// The item's level; nil keeps the level and the flags of an existing item, or means
-    /// ``AccessLevel/afterFirstUnlock``.
+    /// The item's level; nil to leave the level open.
+    ///
+    /// An open level keeps the level and the flags of an existing item, or means ``AccessLevel/afterFirstUnlock``.
     public let accessLevel: AccessLevel?
     /// The item's flags.
     public let flags: ItemFlags

@@ -1,7 +1,8 @@
 /// Seals secrets under the keys of a vault, for modules whose protection is too weak for an item. Part of a call.
 public protocol SecretSealer: Sendable {
-    /// The id of the vault whose keys seal: 32 hexadecimal digits, constant for the life of the vault; nil if there is
-    /// none.
+    /// The id of the vault whose keys seal; nil if there is none.
+    ///
+    /// 32 hexadecimal digits, constant for the life of the vault.
     ///
     /// - Throws: if the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?

@@ -6,11 +6,11 @@ public struct SyncOutcome: Sendable {
     public var left: Int
     /// The modules with pending writes or removals left, sorted by name.
     public var pendingModules: [String]
-    /// The first failure other than an unavailable module, such as an unreadable record or an item that another process
-    /// holds; nil if there was none.
+    /// The first failure other than an unavailable module; nil if there was none.
+    ///
+    /// Examples: an unreadable record, an item that another process holds.
     public var problem: TokenKeepError?
-    /// The module's error for the first item that is still pending; nil if nothing is pending, or if no module could be
-    /// asked.
+    /// The module's error for the first item still pending; nil if nothing is pending or no module could be asked.
     public var obstacle: TokenKeepError?
 
     /// An outcome. By default nothing was pending.

@@ -9,7 +9,7 @@ import TokenKeepCore
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
-    private var hasEnded = true  // until it was started
+    private var hasEnded = true  // until the start
 
     /// Whether the request can be repeated: the program ended before it read any of it.
     private(set) var saidNothing = true

@@ -62,7 +62,7 @@ struct ProgramRequest {
     private func line(_ key: String, _ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         try buffer.append("\(key)=")
         let length = (bytes.count + 2) / 3 * 4
-        let room = try buffer.room(for: length + 1)  // a NUL is written behind
+        let room = try buffer.room(for: length + 1)  // base64 adds a NUL
         guard let start = room.bindMemory(to: CChar.self).baseAddress else { return }
         _ = sodium_bin2base64(
             start, length + 1, bytes.bindMemory(to: UInt8.self).baseAddress,

@@ -12,7 +12,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private var hasReported = false
 
     init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
-        try file.check()  // and again where it is started
+        try file.check()  // checked again at each start
         let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
         self.file = file
         self.variables = variables

@@ -52,7 +52,7 @@ extension AnsweredItem {
         guard let pointer else { throw .foreign("NULL for an item") }
         var item = tokenkeep_module_item()
         let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
-        let least = 56  // up to the secret's length
+        let least = 56  // up to `secret_length`
         guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
             throw .foreign("an item with an impossible struct_size")
         }

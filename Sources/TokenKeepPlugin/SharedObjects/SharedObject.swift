@@ -66,8 +66,9 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// A descriptor for the file whose number was never loaded before: a host may have closed all descriptors,
-    /// including the module's.
+    /// A descriptor for the file with a number that was never loaded before.
+    ///
+    /// A host may have closed all descriptors, including the module's, so that the system reuses their numbers.
     private static func named(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> Int32 {
         try names.withLock { names throws(TokenKeepError) in
             var number = descriptor
@@ -107,7 +108,7 @@ final class SharedObject: @unchecked Sendable {
             HostTable.address, UInt32(TOKENKEEP_MODULE_MINOR), room.bindMemory(to: tokenkeep_module.self, capacity: 1))
         var table = tokenkeep_module()
         let size = room.load(as: Int.self)
-        let least = 48  // up to load
+        let least = 48  // up to `load`
         guard ForeignStrings.copy(room, size: size, least: least, into: &table) else {
             throw file.refused("its table has an impossible struct_size: \(size)")
         }

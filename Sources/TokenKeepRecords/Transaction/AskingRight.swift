@@ -27,7 +27,7 @@ extension ItemTransaction {
             right.end()
             return false
         } catch {
-            return true  // a drain that is left now happens later
+            return true  // a later drain catches up
         }
     }
 }

@@ -63,7 +63,7 @@ struct WatchedPath {
             } catch {
                 switch error {
                 case .noSuchFileOrDirectory, .notDirectory: return (found, step)
-                case .permissionDenied: continue  // a directory may be passed that may not be read
+                case .permissionDenied: continue  // passing needs no read permission
                 default: throw error
                 }
             }

@@ -60,7 +60,7 @@ extension BusConnection {
             if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
             _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
             if case .connected(let late)? = pending.take() {
-                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // closes it
+                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // deinit closes it
             }
             throw deadline.failure("the message bus did not answer in time")
         }

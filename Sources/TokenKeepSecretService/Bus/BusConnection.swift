@@ -34,7 +34,7 @@ final class BusConnection: @unchecked Sendable {
     }
 
     deinit {
-        guard ForkGuard.allows else { return }  // the locks of GLib may be held by threads that are not here
+        guard ForkGuard.allows else { return }  // the parent's threads may hold GLib's locks
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)

@@ -19,7 +19,7 @@ enum GLibrary {
     private static func keepSignalHandler() {
         var handler = sigaction()
         guard sigaction(SIGPIPE, nil, &handler) == 0 else { return }
-        _ = glib.pointee.g_type_class_ref(glib.pointee.g_socket_get_type())  // kept: it must not be made again
+        _ = glib.pointee.g_type_class_ref(glib.pointee.g_socket_get_type())  // never released
         sigaction(SIGPIPE, &handler, nil)
     }
 

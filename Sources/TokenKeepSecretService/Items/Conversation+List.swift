@@ -4,7 +4,7 @@ extension Conversation {
     /// The number of calls sent together.
     private static let batch = 128
 
-    /// Lists TokenKeep's items of a namespace. The listing's problem tells of locked or unreadable items.
+    /// Lists TokenKeep's items of a namespace. The listing's problem names locked or unreadable items.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
@@ -24,7 +24,7 @@ extension Conversation {
         }.items.map(\.name)
     }
 
-    /// Lists the items found by any of these searches. The listing's problem tells of locked or unreadable items.
+    /// Lists the items found by any of these searches. The listing's problem names locked or unreadable items.
     ///
     /// - Parameter details: reads one item; returns nil if the item does not belong to the list.
     private func list(

@@ -46,9 +46,9 @@ extension Conversation {
         return items
     }
 
-    /// How long a cached label and cached dates stay valid while secret and attributes are unchanged, in milliseconds.
+    /// The life of a cached label and cached dates while secret and attributes are unchanged, in milliseconds.
     private static let unchangedMilliseconds: UInt32 = 2000
-    /// How long cached label, dates and attributes stay valid while the service signals no change, in milliseconds.
+    /// The life of cached label, dates and attributes while the service signals no change, in milliseconds.
     ///
     /// The time is limited because a service may signal some changes but not others.
     static let untouchedMilliseconds: UInt32 = 10000

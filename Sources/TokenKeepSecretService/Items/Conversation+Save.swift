@@ -82,7 +82,7 @@ extension Conversation {
         let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
         guard replies[0].isAnswer else {
             guard !replies[0].isLoss else { throw ServiceFailure.error(replies[0], "save", name.description) }
-            mark.hasWritten = false  // it is gone, or locked by now
+            mark.hasWritten = false  // the item is gone or locked by now
             return nil
         }
         // Something changed meanwhile: wherever the message arrived, a search finds the item that the save must write.

@@ -44,8 +44,9 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The new attributes of a foreign item: its own, plus those of TokenKeep's without which information would be
-    /// lost.
+    /// The new attributes of a foreign item.
+    ///
+    /// The item keeps its own attributes. TokenKeep's are added only if information would be lost without them.
     static func attributes(
         of details: ItemDetails, as form: StoredForm, over foreign: StoredItem
     ) -> [String: String] {

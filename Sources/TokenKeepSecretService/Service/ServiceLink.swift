@@ -1,8 +1,9 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A session with one running Secret Service, identified by its unique bus name. libsecret encrypts the secrets in
-/// transit.
+/// A session with one running Secret Service, identified by its unique bus name.
+///
+/// libsecret encrypts the secrets in transit.
 ///
 /// When the service ends, the link is lost; a new service needs a new link.
 final class ServiceLink: @unchecked Sendable {
