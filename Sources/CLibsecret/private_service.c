@@ -3,12 +3,12 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* libsecret's own constructor binds every SecretService to the process's shared session bus connection and to
- * the service's well-known name. A subclass puts both right while the object is still under construction,
- * which is the only time when these properties may be set.
+/* libsecret's own constructor binds every SecretService to the process's shared session bus connection and
+ * to the service's well-known name. A subclass corrects both during construction, the only time when these
+ * properties can be set.
  *
- * GDBusProxy takes them for set once: the name that libsecret's constructor gave it, 24 bytes, is lost for
- * each object. It is not freed here: a GLib that frees it itself would make that a crash of the host. */
+ * GDBusProxy assumes that the name is set once: the name from libsecret's constructor, 24 bytes, leaks for
+ * each object. It is not freed here: if a later GLib frees it, the host would crash. */
 
 enum { bus_type_none = 0, do_not_load_properties = 1, do_not_connect_signals = 2 };
 

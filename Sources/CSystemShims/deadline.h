@@ -1,4 +1,4 @@
-/* Moments by the monotonic clock until which a thread waits, unless it is told to give up. */
+/* Deadlines by the monotonic clock for waiting threads. A wait can be cancelled. */
 #ifndef TOKENKEEP_DEADLINE_H
 #define TOKENKEEP_DEADLINE_H
 
@@ -6,13 +6,13 @@
 
 #include <time.h>
 
-/* The moment so many milliseconds from now. */
+/* The moment milliseconds from now. */
 struct timespec tokenkeep_deadline_after(uint32_t milliseconds);
 
-/* Whether the moment has passed, or the wait was cancelled. */
+/* Whether the deadline has passed or the wait was cancelled. */
 int tokenkeep_is_over(const struct timespec *deadline, tokenkeep_is_cancelled is_cancelled, const void *data);
 
-/* When to look again: soon where the wait may be cancelled, and not after the deadline. */
+/* The moment of the next check: soon if the wait can be cancelled, and never after the deadline. */
 struct timespec tokenkeep_next_glance(const struct timespec *deadline, tokenkeep_is_cancelled is_cancelled);
 
 #endif

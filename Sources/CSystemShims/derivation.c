@@ -7,14 +7,12 @@
 #include <pthread.h>
 #include <string.h>
 
-/*
- * Argon2id cannot be interrupted. So a thread derives, and the caller waits for the thread. A caller that
- * gives up abandons the job; a later derivation frees it.
- */
+/* Argon2id cannot be interrupted. So a thread derives, and the caller waits for the thread. A caller that
+ * gives up abandons the job; a later derivation frees it. */
 
 enum { MAXIMUM_ABANDONED = 4 };
 
-/* Until when a caller waits, and what else ends the wait. */
+/* The deadline and the cancellation of a caller's wait. */
 struct limit {
     struct timespec deadline;
     tokenkeep_is_cancelled is_cancelled;
@@ -35,7 +33,7 @@ static void after_fork_in_parent(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* The threads are not in the child. */
+/* The threads do not exist in the child. */
 static void after_fork_in_child(void) {
     abandoned = NULL;
     abandoned_count = 0;
@@ -51,7 +49,7 @@ static int is_over(const struct limit *limit) {
     return tokenkeep_is_over(&limit->deadline, limit->is_cancelled, limit->data);
 }
 
-/* With the mutex held: waits for a job to finish, or until it is time to look at the limit. */
+/* With the mutex held: waits for a job to finish, or until the next check of the limit. */
 static void wait_for_a_finish(const struct limit *limit) {
     struct timespec glance = tokenkeep_next_glance(&limit->deadline, limit->is_cancelled);
     pthread_cond_clockwait(&finished, &mutex, CLOCK_MONOTONIC, &glance);

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A host's thread-local variables lie on the stack too, and may need more than the first length. */
+/* A host's thread-local variables lie on the stack too. If they need more than STACK, the thread gets
+ * LARGE_STACK. */
 enum { STACK = 256 * 1024, LARGE_STACK = 8 * 1024 * 1024 };
 
-/* What the call that wipes needs below this frame; libargon2's own blocks lie deeper. */
+/* The room that explicit_bzero needs below this frame. libargon2's own blocks lie deeper. */
 enum { WIPING_FRAME = 1024 };
 
 static int argon2id(struct derivation_job *job) {

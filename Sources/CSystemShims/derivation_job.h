@@ -1,4 +1,4 @@
-/* One run of Argon2id on a thread of its own. */
+/* One run of Argon2id on its own thread. */
 #ifndef TOKENKEEP_DERIVATION_JOB_H
 #define TOKENKEEP_DERIVATION_JOB_H
 
@@ -13,9 +13,9 @@ struct derivation_job {
     uint32_t passes;
     uint32_t memory_kib;
     pthread_t thread;
-    /* Called at the end of the thread's work, on the thread. */
+    /* Called on the thread, as its last action. */
     void (*on_finish)(struct derivation_job *job, int error);
-    /* The rest belongs to derivation.c, which guards it with its mutex. */
+    /* The remaining fields belong to derivation.c, whose mutex guards them. */
     int error;
     int is_finished;
     int is_abandoned;
@@ -27,7 +27,7 @@ int tokenkeep_derivation_job_start(const tokenkeep_derivation *derivation,
                                    void (*on_finish)(struct derivation_job *job, int error),
                                    struct derivation_job **job);
 
-/* Waits for the thread, which has called on_finish, and frees everything that the job had. */
+/* Joins the thread, which has called on_finish, and frees the job. */
 void tokenkeep_derivation_job_end(struct derivation_job *job);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* NULL and errno if the memory cannot be had or would be dumped. */
+/* NULL and errno if there is no memory, or if a core dump would contain the memory. */
 static uint8_t *map_undumped(size_t length) {
     uint8_t *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -33,7 +33,8 @@ int tokenkeep_derivation_memory_map(size_t stack_length, struct derivation_memor
         tokenkeep_derivation_memory_unmap(memory);
         return error;
     }
-    /* Both as far as the kernel allows. Not the stack: glibc writes to its upper end in a child. */
+    /* Failures of both are ignored. WIPEONFORK does not cover the stack: glibc writes to its upper end in
+     * a child. */
     (void)mlock(memory->stack, stack_length + secrets);
     (void)madvise(memory->secrets, secrets, MADV_WIPEONFORK);
     return 0;
@@ -52,9 +53,9 @@ int tokenkeep_derivation_blocks_map(uint8_t **blocks, size_t length) {
         munmap(base, length);
         return error;
     }
-    /* A fifth of the time: the blocks are read in no order. */
+    /* Takes a fifth of the time with huge pages: the blocks are read in random order. */
     (void)madvise(base, length, MADV_HUGEPAGE);
-    /* Not mlock: that fills all of the blocks at once, while no thread of the host can map memory. */
+    /* mlock would fill all blocks at once, and no thread of the host could map memory meanwhile. */
     (void)mlock2(base, length, MLOCK_ONFAULT);
     *blocks = base;
     return 0;

@@ -1,4 +1,4 @@
-/* The memory of one derivation: mappings that are in no core dump. */
+/* The memory of one derivation, in mappings that core dumps leave out. */
 #ifndef TOKENKEEP_DERIVATION_MEMORY_H
 #define TOKENKEEP_DERIVATION_MEMORY_H
 
@@ -23,17 +23,17 @@ struct derivation_memory {
     struct derivation_secrets *secrets;
 };
 
-/* 0, or an errno. */
+/* Maps the memory. 0, or an errno. */
 int tokenkeep_derivation_memory_map(size_t stack_length, struct derivation_memory *memory);
 
-/* Gives the mapping back to the kernel, which wipes it. */
+/* Unmaps the memory. The kernel wipes it. */
 void tokenkeep_derivation_memory_unmap(const struct derivation_memory *memory);
 
-/* Maps Argon2's blocks. A child made by fork() does not get them. 0, or an errno. */
+/* Maps Argon2's blocks. A child made by fork() does not inherit them. 0, or an errno. */
 int tokenkeep_derivation_blocks_map(uint8_t **blocks, size_t length);
 void tokenkeep_derivation_blocks_unmap(uint8_t *blocks, size_t length);
 
-/* Copies by single bytes: memcpy leaves up to 64 bytes in vector registers, which are in a core dump. */
+/* Copies byte by byte. memcpy would leave up to 64 bytes in vector registers, which a core dump contains. */
 void tokenkeep_copy_bytewise(void *to, const void *from, size_t length);
 
 #endif

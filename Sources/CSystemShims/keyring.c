@@ -1,5 +1,5 @@
-/* Keys in the kernel's user keyring (keyrings(7)), by the system calls themselves: libkeyutils would be one
- * more library to load at each start. */
+/* Keys in the kernel's user keyring (keyrings(7)), through system calls: libkeyutils would be one more
+ * library to load at each start. */
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
@@ -11,17 +11,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The user may view, read, search, link and set attributes. Whoever possesses the key gets nothing by that: a
- * program that changed its user keeps the session keyring, and would read the key through it. */
+/* The user may view, read, search, link and set attributes. Possession of the key gives no right: a
+ * program that changed its user keeps the session keyring, and could read the key through it. */
 #define USER_ONLY 0x003b0000UL
 
-/* How many keys a user has at most, usually; more are made room for. */
+/* The usual limit of keys per user. The buffer grows if there are more. */
 #define USUAL_KEYS 256
 
-/* Longer than the description of any key of ours: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
+/* Longer than the description of any key of TokenKeep's: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
 #define LONGEST_DESCRIPTION 512
 
-/* How often a key may be replaced while it is read. */
+/* The limit of replacements of a key while it is read. */
 #define READ_ATTEMPTS 8
 
 static long control(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
@@ -33,7 +33,7 @@ static long key_of_user(const char *description) {
                    (unsigned long)description, 0);
 }
 
-/* A key's description; 0 where it does not say. */
+/* Reads a key's description. 0 if it cannot be read. */
 static int describe(unsigned long key, char text[LONGEST_DESCRIPTION]) {
     long length = control(KEYCTL_DESCRIBE, key, (unsigned long)text, LONGEST_DESCRIPTION - 1, 0);
     if (length <= 0 || length > LONGEST_DESCRIPTION - 1)
@@ -42,9 +42,8 @@ static int describe(unsigned long key, char text[LONGEST_DESCRIPTION]) {
     return strncmp(text, "user;", 5) == 0;
 }
 
-/* Whether the user made a key of this description, as it is made below. Another user who inherited a session
- * keyring that the user's is linked into can link keys of his own there: owner and permissions he cannot
- * forge. */
+/* Whether this user made the key, with the permissions set below. Another user can link keys into the
+ * user's keyring through an inherited session keyring, but cannot forge owner and permissions. */
 static int was_made_here(const char *text) {
     unsigned int owner, permissions;
     return sscanf(text, "user;%u;%*u;%x;", &owner, &permissions) == 2 && owner == (unsigned int)geteuid() &&
@@ -53,9 +52,9 @@ static int was_made_here(const char *text) {
 
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s) {
-    /* Made where this thread possesses it, finished, and only then linked where others find it. Added to the
-     * user's keyring directly it would be unusable to another login, and adding it again would drop its
-     * timeout. */
+    /* The key is made in this thread's keyring, completed, and then linked into the user's keyring. Made
+     * in the user's keyring directly, the key would be unusable to another login, and adding it again
+     * would drop its timeout. */
     long key = syscall(SYS_add_key, "user", description, payload, length, KEY_SPEC_THREAD_KEYRING);
     if (key < 0)
         return errno;
@@ -85,7 +84,7 @@ static int read_key(unsigned long key, void *payload, size_t capacity, size_t *l
 int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length) {
     long last = -1;
     int error = ENOKEY;
-    /* An unlock meanwhile puts another key in the place of the one that was found, which is then gone. */
+    /* An unlock meanwhile replaces the key, and the found key is gone then. */
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         long key = key_of_user(description);
         if (key < 0)
@@ -100,7 +99,8 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
     return error;
 }
 
-/* What another user linked in is not there to be revoked: it goes from the keyring, and nothing reads it. */
+/* A key linked in by another user cannot be revoked. It is unlinked from the keyring, and nothing reads
+ * it. */
 static int purge(unsigned long key, int is_own) {
     int error = 0;
     if (control(KEYCTL_REVOKE, key, 0, 0, 0) < 0 && errno != EKEYREVOKED && errno != EKEYEXPIRED && is_own)
@@ -111,7 +111,7 @@ static int purge(unsigned long key, int is_own) {
     return error;
 }
 
-/* The keys of the user's keyring, to be freed; NULL and errno where they cannot be told. */
+/* The keys of the user's keyring, to be freed by the caller; NULL and errno if they cannot be read. */
 static int32_t *keys_of_user(size_t *count) {
     size_t room = USUAL_KEYS;
     for (;;) {
@@ -133,7 +133,7 @@ static int32_t *keys_of_user(size_t *count) {
     }
 }
 
-/* Where the description itself begins, if it has this prefix; else NULL. */
+/* The start of the description within text, if it has this prefix; else NULL. */
 static const char *with_prefix(const char *text, const char *prefix) {
     const char *last = strrchr(text, ';');
     return last != NULL && strncmp(last + 1, prefix, strlen(prefix)) == 0 ? last + 1 : NULL;
@@ -177,7 +177,7 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
 }
 
 int tokenkeep_is_in_user_namespace(void) {
-    /* The first namespace maps every number to itself. */
+    /* The initial namespace maps every number to itself. */
     unsigned long inside, outside, count;
     FILE *map = fopen("/proc/self/uid_map", "re");
     if (map == NULL)

@@ -9,15 +9,13 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/*
- * F_OFD_SETLKW has no deadline, and polling starves under contention: the kernel grants a lock to whoever
- * waits in it first. So a helper thread waits, and the caller waits for the helper. A caller that gives up
- * leaves the descriptor to the helper, which closes it when the lock is granted late.
- */
+/* F_OFD_SETLKW has no deadline, and polling starves under contention, because the kernel prefers waiting
+ * threads. So a helper thread waits, and the caller waits for the helper. A caller that gives up leaves
+ * the descriptor to the helper, which closes it when the lock is granted late. */
 
 enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
 
-/* Until when a caller waits, and what else ends the wait. */
+/* The deadline and the cancellation of a caller's wait. */
 struct limit {
     struct timespec deadline;
     tokenkeep_is_cancelled is_cancelled;
@@ -70,8 +68,8 @@ static void *wait_for_lock(void *argument) {
     return NULL;
 }
 
-/* The helper runs none of the host's signal handlers. The host's thread-local variables may need more than a
- * small stack: then it gets the default one. */
+/* The helper runs none of the host's signal handlers. If the host's thread-local variables do not fit on a
+ * small stack, the helper gets the default stack. */
 static int start_helper(struct wait *wait) {
     pthread_attr_t attributes;
     pthread_t helper;
@@ -108,7 +106,7 @@ static struct wait *new_wait(int descriptor, struct flock range) {
     return wait;
 }
 
-/* Asks again and again: the way of last resort, for it starves where others wait in the kernel. */
+/* Polls for the lock. The last resort: polling starves while others wait in the kernel. */
 static int poll_for_lock(int descriptor, struct flock range, const struct limit *limit) {
     long pause = FIRST_PAUSE_MS;
     while (!is_over(limit)) {
@@ -123,8 +121,8 @@ static int poll_for_lock(int descriptor, struct flock range, const struct limit 
     return EBUSY;
 }
 
-/* 0 where the lock was granted; EBUSY where the wait is over: then *abandoned says that the helper owns
- * the descriptor. */
+/* 0 if the lock was granted; EBUSY if the wait is over. *abandoned then says whether the helper owns the
+ * descriptor. */
 static int wait_with_deadline(int descriptor, struct flock range, const struct limit *limit, int *abandoned) {
     struct wait *wait = NULL;
     if (tokenkeep_abandoned_waits() < MAXIMUM_ABANDONED_WAITS)

@@ -35,7 +35,7 @@ static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* With the mutex held: room for one descriptor more. */
+/* With the mutex held: makes room for one more descriptor. */
 static int make_room(void) {
     if (count < capacity)
         return 1;
@@ -48,8 +48,7 @@ static int make_room(void) {
     return 1;
 }
 
-/* Opens a regular file. EBADFD if the path leads to anything else: a pipe or a device could be locked, too.
- */
+/* Opens a regular file. EBADFD for any other file: a pipe or a device could be locked too. */
 static int open_regular_file(int directory, const char *path) {
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int descriptor;
@@ -92,8 +91,8 @@ void tokenkeep_lock_descriptor_close(int descriptor) {
         if (descriptors[i] != descriptor)
             continue;
         descriptors[i] = descriptors[--count];
-        /* A child that another thread is just starting has a copy until it runs its program: closing would
-         * not do. */
+        /* A child that another thread is starting has a copy of the descriptor until it runs its program:
+         * closing alone would not release the lock. */
         struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
         fcntl(descriptor, F_OFD_SETLK, &all);
         close(descriptor);

@@ -4,14 +4,13 @@
 
 #include <sys/types.h>
 
-/* Opens the lock file and remembers the descriptor in one step that no fork can split. -1 and errno on
- * failure. */
+/* Opens the lock file and records the descriptor; no fork can happen in between. -1 and errno on failure. */
 int tokenkeep_lock_descriptor_open(int directory, const char *path);
 
-/* Forgets a descriptor, gives its lock back and closes it. */
+/* Releases the lock of a recorded descriptor, closes it and removes the record. */
 void tokenkeep_lock_descriptor_close(int descriptor);
 
-/* How many threads still wait for a lock nobody wants any more. */
+/* The number of threads that wait for an abandoned lock. */
 int tokenkeep_abandoned_waits(void);
 void tokenkeep_abandoned_waits_add(int number);
 

@@ -41,7 +41,7 @@ static int kind_of(uint32_t mask) {
 }
 
 size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t capacity) {
-    /* The smallest event has no name: so many fit into the buffer, and no more. */
+    /* The smallest event has no name: the buffer holds at most TOKENKEEP_NOTICES events. */
     char buffer[TOKENKEEP_NOTICES * sizeof(struct inotify_event)]
         __attribute__((aligned(__alignof__(struct inotify_event))));
     size_t count = 0;

@@ -20,7 +20,8 @@ const char *tokenkeep_module_directory(void) {
     return TOKENKEEP_MODULE_DIRECTORY;
 }
 
-/* Above the standard descriptors: a program that was started without them has their numbers free. */
+/* Makes a pipe above the standard descriptors, whose numbers are free if this process was started without
+ * them. */
 static int make_pipe(int ends[2]) {
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
@@ -39,7 +40,7 @@ static int make_pipe(int ends[2]) {
     return 0;
 }
 
-/* What a new process needs to become the program. */
+/* The data that a new process needs to become the program. */
 typedef struct start {
     const char *path;
     char *const *environment;
@@ -48,11 +49,11 @@ typedef struct start {
     volatile int error;
 } start;
 
-/* One that no shell script takes for itself. */
+/* A number that shell scripts do not use for their own files. */
 enum { death_pipe_number = 63 };
 
-/* The descriptor that the program keeps: when the other end goes, which is with its caller, the kernel kills
- * the group. Without it the program alone is killed. */
+/* Ties the program's group to the death pipe. The caller holds the other end: when it closes, the kernel
+ * kills the group. Without the death pipe only the program itself is killed. */
 static void put_on_death_pipe(int death_pipe) {
     (void)fcntl(death_pipe, F_SETOWN, -getpid());
     (void)fcntl(death_pipe, F_SETSIG, SIGKILL);
@@ -106,7 +107,7 @@ static int prepare(const start *plan) {
     return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the new process, which has its caller's memory until it becomes the program: system calls alone. */
+/* Runs in the new process, which shares its caller's memory until execve: only system calls are allowed. */
 __attribute__((noinline, noreturn)) static void become(start *plan) {
     if (prepare(plan) == 0) {
         char *const arguments[] = {(char *)plan->path, NULL};
@@ -116,13 +117,13 @@ __attribute__((noinline, noreturn)) static void become(start *plan) {
     _exit(127);
 }
 
-/* posix_spawn(3) cannot ask that the program end with its caller. */
+/* posix_spawn(3) cannot tie the program's life to its caller's. */
 static int spawn(start *plan, pid_t *process) {
     sigset_t all, before;
     sigfillset(&all);
     plan->caller = getpid();
     plan->error = 0;
-    /* No handler of the caller's may run in the new process. */
+    /* No signal handler of the caller may run in the new process. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t child = vfork();
     if (child == 0)
@@ -185,7 +186,7 @@ int tokenkeep_program_start(const char *path, char *const environment[], int sho
 }
 
 void tokenkeep_program_let_go(const tokenkeep_program *program) {
-    /* What it left running on purpose is not killed. */
+    /* Processes that the program left running on purpose are not killed. */
     (void)fcntl(program->death_pipe, F_SETFL, 0);
     close(program->death_pipe_end);
     close(program->death_pipe);
@@ -198,7 +199,8 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
     end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
     long pause = 50000; /* doubled up to 4 ms: a program that is done ends at once */
     for (;;) {
-        /* Before the look: however long this thread stands still, the last look is late enough. */
+        /* The time is read before waitpid: however long this thread is suspended, the last check is late
+         * enough. */
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         pid_t found = waitpid(process, status, WNOHANG);
@@ -218,10 +220,10 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
 void tokenkeep_program_kill(pid_t process) {
     siginfo_t end;
     int status;
-    /* As long as nobody took note of its end, its number and that of its group can be nobody else's. */
+    /* Until the end is waited for, the process number and the group number cannot be reused. */
     if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) == 0) {
         kill(-process, SIGKILL);
-        /* What is killed ends, unless the kernel holds it; on a busy machine not at once. */
+        /* A killed process ends unless the kernel blocks it; on a busy machine it takes a while. */
         (void)tokenkeep_program_wait(process, 10000, &status);
     }
 }

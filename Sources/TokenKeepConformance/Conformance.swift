@@ -1,25 +1,25 @@
 package import TokenKeepCore
 
-/// What every module must do, whosever it is: the cases of `tokenkeep module check` and of the tests.
+/// The cases that every module must pass, for `tokenkeep module check` and for the tests.
 ///
-/// They work in a namespace of their own, and clear what they saved.
+/// The cases use a namespace of their own, and clear the items they saved.
 package struct Conformance {
-    /// What a case came to.
+    /// The outcome of a case.
     package enum Outcome: Sendable {
         case passed
-        /// And why.
+        /// The case failed, for this reason.
         case failed(String)
-        /// And why it says nothing of this module.
+        /// The case does not apply to this module, for this reason.
         case skipped(String)
     }
 
-    /// What a case found.
+    /// The reason why a case stopped early.
     enum Finding: Error {
         case fault(String)
         case notApplicable(String)
     }
 
-    /// One promise of a module.
+    /// A test of one promise that a module makes.
     struct Case: Sendable {
         let name: String
         let run: @Sendable (ConformanceSubject) throws -> Void
@@ -27,14 +27,14 @@ package struct Conformance {
 
     private let subject: ConformanceSubject
 
-    /// - Parameter keepsMetadata: whether the module says that labels, attributes, levels and dates come back.
+    /// - Parameter keepsMetadata: whether the module says that it returns labels, attributes, levels and dates.
     package init(_ module: any Module, keepsMetadata: Bool, timeoutMilliseconds: UInt32 = 5000) {
         subject = ConformanceSubject(
             module, namespace: "tokenkeep-check-\(UInt32.random(in: .min ... .max))", keepsMetadata: keepsMetadata,
             timeoutMilliseconds: timeoutMilliseconds)
     }
 
-    /// Runs every case and tells what it came to, one after the other.
+    /// Runs all cases, and passes each outcome to `tell`.
     package func run(_ tell: (String, Outcome) throws -> Void) rethrows {
         for one in ConformanceCases.all {
             let outcome = Conformance.outcome(of: one, subject)

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// The cases.
+/// The conformance cases.
 enum ConformanceCases {
     static let all: [Conformance.Case] = reading + values + names + changing + crowds
 
@@ -18,7 +18,7 @@ enum ConformanceCases {
             let (name, patience) = (try subject.name("late"), Deadline(milliseconds: 1000))
             _ = try? subject.module.load(name, CallContext(deadline: Deadline(milliseconds: 1)))
             try subject.require(!patience.hasPassed, "a load with 1 ms took longer than 1 s")
-            // What was given up may still run: the next call waits for it, or is told so at once.
+            // The abandoned load may still run. The next call waits for it, or fails at once.
             let end = Deadline(milliseconds: 10_000)
             while !subject.module.mayAnswer, !end.hasPassed { usleep(10_000) }
             try subject.require(subject.module.mayAnswer, "after that it answers no more")
@@ -66,7 +66,7 @@ enum ConformanceCases {
         },
     ]
 
-    /// A level that would be lost is refused, and says so.
+    /// Checks that a module refuses a level that it would lose, with the right status.
     private static func refusesLevels(_ subject: ConformanceSubject, _ name: ItemName) throws {
         try subject.save(name, [1])
         try subject.require(.policy, "saving a level that it does not keep") {
@@ -177,7 +177,7 @@ enum ConformanceCases {
 
     private static let crowds: [Conformance.Case] = [
         .init(name: "threads get their own answers") { subject in
-            try subject.save(subject.name("thread 0"), [0])  // where nothing can be saved, this says so
+            try subject.save(subject.name("thread 0"), [0])  // fails here if nothing can be saved
             let faults = Guarded<[String]>([])
             let threads = (0..<4).map { number in
                 ConformanceThread {
@@ -199,7 +199,7 @@ enum ConformanceCases {
     ]
 }
 
-/// A thread that is waited for.
+/// A thread that the creator joins.
 private final class ConformanceThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void

@@ -1,6 +1,6 @@
 extension Deadline {
-    /// Lends what cancels the call to a C function that waits: a question, and the data that goes with it; both nil where
-    /// nothing cancels it.
+    /// Passes the call's cancellation to a waiting C function, as a predicate and its data. Both are nil if the call
+    /// cannot be cancelled.
     package func lendingCancellation<Result>(
         _ body: ((@convention(c) (UnsafeRawPointer?) -> Int32)?, UnsafeRawPointer?) -> Result
     ) -> Result {

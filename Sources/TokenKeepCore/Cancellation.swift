@@ -1,9 +1,8 @@
 import Synchronization
 
-/// Ends calls before their deadline: a ``Deadline`` that carries it has passed once it is cancelled, and whoever waits for
-/// that deadline is woken.
+/// Ends calls before their deadline. A cancelled ``Deadline`` counts as passed, and its waiting calls wake.
 ///
-/// It cannot be undone. Safe from any thread.
+/// A cancellation is final. Safe from any thread.
 public final class Cancellation: Sendable {
     private struct Wakers {
         var all: [Int: @Sendable () -> Void] = [:]
@@ -14,13 +13,13 @@ public final class Cancellation: Sendable {
     private let wakers = Guarded(Wakers())
     private let parent: Cancellation?
 
-    /// - Parameter parent: what cancels this one too.
+    /// - Parameter parent: a cancellation that cancels this object too.
     public init(under parent: Cancellation? = nil) { self.parent = parent }
 
-    /// Whether it was cancelled, or what stands above it.
+    /// Whether this object or its parent was cancelled.
     public var isCancelled: Bool { flag.load(ordering: .acquiring) || parent?.isCancelled ?? false }
 
-    /// Cancels, and wakes who waits.
+    /// Cancels the calls, and wakes those that wait.
     public func cancel() {
         flag.store(true, ordering: .releasing)
         wakers.withLock { wakers in
@@ -28,17 +27,18 @@ public final class Cancellation: Sendable {
         }
     }
 
-    /// Runs `body`, which waits; a cancellation meanwhile calls `wake` on the thread that cancels. Body looks at
-    /// ``isCancelled`` before it waits: what was cancelled earlier wakes nobody.
+    /// Runs a waiting `body`. A cancellation meanwhile calls `wake` on the cancelling thread.
     ///
-    /// - Parameter wake: brief; it must not cancel, nor be needed once `body` has returned.
+    /// `body` must check ``isCancelled`` before it waits: an earlier cancellation does not call `wake`.
+    ///
+    /// - Parameter wake: must be brief, and must not cancel. It is never called after `body` has returned.
     package func waking<Result>(by wake: @escaping @Sendable () -> Void, during body: () -> Result) -> Result {
         let number = wakers.withLock { wakers in
             wakers.nextNumber += 1
             wakers.all[wakers.nextNumber] = wake
             return wakers.nextNumber
         }
-        // The wakers are called under the lock: none is still at work behind this.
+        // The wakers run under the lock: no waker runs after the removal.
         defer { wakers.withLock { _ = $0.all.removeValue(forKey: number) } }
         guard let parent else { return body() }
         return parent.waking(by: wake, during: body)

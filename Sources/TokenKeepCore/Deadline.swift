@@ -1,9 +1,9 @@
 import Glibc
 
-/// The moment a call must be over, by the monotonic clock; or earlier, where it carries a ``Cancellation``.
+/// The moment at which a call must end, by the monotonic clock. A ``Cancellation`` can end the call earlier.
 public struct Deadline: Sendable, Comparable {
     private let nanoseconds: Int64
-    /// What ends the call before its time; nil for nothing.
+    /// The cancellation that can end the call earlier; nil if there is none.
     public private(set) var cancellation: Cancellation?
 
     /// A deadline `milliseconds` from now.
@@ -12,7 +12,7 @@ public struct Deadline: Sendable, Comparable {
         self.cancellation = cancellation
     }
 
-    /// Milliseconds left, rounded up; 0 once it has passed or was cancelled.
+    /// Milliseconds left, rounded up; 0 if the deadline has passed or the call was cancelled.
     public var remainingMilliseconds: UInt32 {
         guard !isCancelled else { return 0 }
         let left = nanoseconds - Deadline.monotonic()
@@ -20,43 +20,45 @@ public struct Deadline: Sendable, Comparable {
         return UInt32(clamping: (left + 999_999) / 1_000_000)
     }
 
-    /// Whether the moment has passed, or was not waited for.
+    /// Whether the deadline has passed or the call was cancelled.
     public var hasPassed: Bool { isCancelled || Deadline.monotonic() >= nanoseconds }
 
     /// Whether the call was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
-    /// The same moment, and ended earlier by `cancellation`.
+    /// The same moment with `cancellation` in place of the present cancellation.
     public func cancelled(by cancellation: Cancellation) -> Deadline {
         var deadline = self
         deadline.cancellation = cancellation
         return deadline
     }
 
-    /// The same moment, and nothing ends it earlier.
+    /// The same moment without a cancellation.
     public var withoutCancellation: Deadline {
         var deadline = self
         deadline.cancellation = nil
         return deadline
     }
 
-    /// The earlier moment of both, ended earlier by whatever ends this one.
+    /// The earlier of two moments, with this deadline's cancellation if it has one.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }
         return other.cancelled(by: cancellation)
     }
 
-    /// This moment, but at most `milliseconds` from now.
+    /// The earlier of this moment and `milliseconds` from now.
     public func within(milliseconds: UInt32) -> Deadline { noLater(than: Deadline(milliseconds: milliseconds)) }
 
-    /// - Throws: ``Status/cancelled`` where the call was cancelled.
+    /// Throws if the call was cancelled.
+    ///
+    /// - Throws: ``Status/cancelled``.
     public func checkCancellation() throws(TokenKeepError) {
         guard isCancelled else { return }
         throw TokenKeepError(.cancelled, "the call was cancelled")
     }
 
-    /// Why nothing more is done once it has passed: ``Status/cancelled``, or `status` in these words.
+    /// The error for a call that ended early: ``Status/cancelled`` if it was cancelled, else `status` with `message`.
     public func failure(
         _ message: String, else status: Status = .timedOut, module: String? = nil, hint: String? = nil
     ) -> TokenKeepError {
@@ -64,10 +66,10 @@ public struct Deadline: Sendable, Comparable {
         return TokenKeepError(status, message, module: module, hint: hint)
     }
 
-    /// Earlier is less.
+    /// Orders deadlines by their moments.
     public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The same moment.
+    /// Compares the moments, not the cancellations.
     public static func == (left: Deadline, right: Deadline) -> Bool { left.nanoseconds == right.nanoseconds }
 
     private static func monotonic() -> Int64 {

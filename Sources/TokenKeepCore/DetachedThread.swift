@@ -1,15 +1,15 @@
 import Glibc
 
-/// A thread that nobody waits for.
+/// Starts threads that are never joined.
 package enum DetachedThread {
     private final class Body {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Starts a thread with the signal mask of this one.
+    /// Starts a thread with the signal mask of the calling thread.
     ///
-    /// - Returns: 0, or the error number of pthread_create(3): then `body` does not run.
+    /// - Returns: 0, or the error number of pthread_create(3). `body` does not run after an error.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

@@ -1,14 +1,13 @@
 import Glibc
 
-/// A value that one thread at a time may see, behind a POSIX mutex.
+/// A value behind a POSIX mutex: only one thread at a time has access.
 ///
-/// Not the Mutex of the Synchronization module: where threads meet in that one the kernel hands it over, and
-/// ThreadSanitizer, which does not see it, reports a race.
+/// Replaces the Mutex of the Synchronization module. Under contention the kernel hands that mutex over, which
+/// ThreadSanitizer does not see and reports as a race.
 package final class Guarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
-    /// Guards `value`.
     package init(_ value: Value) {
         self.value.initialize(to: value)
         pthread_mutex_init(mutex, nil)
@@ -21,7 +20,7 @@ package final class Guarded<Value>: @unchecked Sendable {
         value.deallocate()
     }
 
-    /// Runs `body` while no other thread can; it must not lock the same value again.
+    /// Runs `body` under the lock. `body` must not lock the same value again.
     package func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure)
         -> Result
     {
@@ -30,7 +29,7 @@ package final class Guarded<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Locks until ``unlock(after:)``. For the handlers of fork(): other code calls ``withLock(_:)``.
+    /// Locks until ``unlock(after:)``. Only for the handlers of fork(): other code calls ``withLock(_:)``.
     package func lock() { pthread_mutex_lock(mutex) }
 
     /// Runs `body` and unlocks.

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The home of the user whose rights the process has, whatever the environment says.
+/// The home directory of the process's effective user, independent of the environment.
 package enum HomeDirectory {
-    /// Its path by the passwd database; nil where the user has none there or it is not absolute.
+    /// The path in the passwd database; nil if it is missing or not absolute.
     package static func path() -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?

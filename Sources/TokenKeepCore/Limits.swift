@@ -1,24 +1,25 @@
-/// How large the parts of an item may be, in bytes. What is outside is refused as ``Status/invalid``; nothing is ever
-/// truncated.
+/// The largest sizes of an item's parts, in bytes.
+///
+/// A larger part is refused with ``Status/invalid``; nothing is ever truncated.
 public enum Limits {
-    /// A service name, at least one byte.
+    /// A service name; at least one byte.
     public static let service = 255
-    /// An account name; it may be empty.
+    /// An account name; may be empty.
     public static let account = 255
-    /// A namespace; it may be empty.
+    /// A namespace; may be empty.
     public static let namespace = 64
     /// A label.
     public static let label = 1024
-    /// How many attributes one item may carry.
+    /// The largest number of attributes of an item.
     public static let attributeCount = 32
     /// An attribute's name, of `[a-z0-9._-]`.
     public static let attributeName = 64
     /// An attribute's value.
     public static let attributeValue = 1024
-    /// A secret; it may be empty.
+    /// A secret; may be empty.
     public static let secret = 1 << 20
 
-    /// Checks a text against its limit: UTF-8 length, and no control characters (U+0000–U+001F, U+007F–U+009F).
+    /// Checks a text's UTF-8 length, and refuses control characters (U+0000–U+001F, U+007F–U+009F).
     ///
     /// - Throws: ``Status/invalid``, naming the field and the limit.
     public static func check(

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The group that many systems make for each user, so that a umask of 002 opens the user's files to nobody.
+/// The group that many systems make for each user. A umask of 002 gives no other user access to files of this group.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 
-    /// Whether a group is the user's primary one, has the user's name and has no other member.
+    /// Whether a group is the user's primary group, has the user's name and has no other member.
     static func isOwn(_ group: gid_t, of user: uid_t) -> Bool {
         guard let (name, primary) = entry(of: user), primary == group else { return false }
         return isOf(name, group)
@@ -37,7 +37,7 @@ enum PrivateGroup {
         return isOwn == true
     }
 
-    /// Calls `body` with more and more room while it answers ERANGE.
+    /// Calls `body` with a growing buffer while it returns ERANGE.
     private static func withGrowingBuffer<Result>(
         _ body: (UnsafeMutablePointer<CChar>, Int) -> (error: Int32, result: Result?)
     ) -> Result? {

@@ -1,22 +1,22 @@
-/// A question of TokenKeep's own to the user.
+/// A question from TokenKeep to the user.
 public struct Prompt: Sendable {
-    /// What is asked for. The numbers are those of the C API.
+    /// The object of the question. The raw values are those of the C API.
     public enum Kind: UInt32, Sendable {
         /// The vault's password.
         case password = 1
-        /// A password to be.
+        /// A new password.
         case newPassword = 2
         /// A recovery code.
         case recovery = 3
     }
 
-    /// What is asked for.
+    /// The object of the question.
     public let kind: Kind
-    /// 1, then 2 after a wrong answer, and so on.
+    /// The number of the attempt: 1, then one more after each wrong answer.
     public let attempt: UInt32
     /// The question, for people.
     public let message: String
-    /// The item that a call needs the answer for.
+    /// The item for which a call needs the answer.
     public let item: ItemName
 
     /// Asks for something.
@@ -28,6 +28,7 @@ public struct Prompt: Sendable {
     }
 }
 
-/// Answers a prompt, on the thread of the call that needs the answer, with no lock held; throws ``Status/cancelled`` where
-/// the user dismisses it.
+/// Answers a prompt. Called on the thread of the call, without any lock held.
+///
+/// Throws ``Status/cancelled`` if the user dismisses the prompt.
 public typealias PromptHandler = @Sendable (Prompt) throws(TokenKeepError) -> SecretBytes

@@ -1,47 +1,47 @@
-/// What a call came to. The numbers are those of the C API and are never reused.
+/// The result of a call. The numbers are those of the C API and are never reused.
 ///
 /// Source: the status table of the C header `tokenkeep/types.h`.
 public enum Status: Int32, Sendable, CaseIterable {
-    /// The call did what it was asked.
+    /// The call succeeded.
     case ok = 0
-    /// No such item, and every place that could hold it answered.
+    /// There is no such item: every module that could hold it has answered.
     case notFound = 1
-    /// The item's place or class key is locked and no prompt was allowed.
+    /// The item's module or class key is locked, and no prompt was allowed.
     case locked = 2
-    /// A module that may hold the item cannot be reached.
+    /// A module that may hold the item is unavailable.
     case unavailable = 3
     /// The deadline passed.
     case timedOut = 4
-    /// The user dismissed the prompt, or the caller cancelled.
+    /// The user dismissed the prompt, or the caller cancelled the call.
     case cancelled = 5
-    /// Wrong password, or the permissions do not allow it.
+    /// The password is wrong, or the permissions do not allow the access.
     case denied = 6
-    /// The level asked for is refused or cannot be enforced.
+    /// The requested level is refused or cannot be enforced.
     case policy = 7
-    /// A session's token is over and cannot be renewed. Loading an expired item is OK.
+    /// A session's token has expired and cannot be renewed. Loading an expired item is OK.
     case expired = 8
-    /// The item changed since it was read.
+    /// The item has changed since it was read.
     case conflict = 9
-    /// The item exists and the caller asked to save only a new one.
+    /// The item exists, but the caller asked for a new item.
     case duplicate = 10
-    /// What is stored fails authentication or parsing.
+    /// Stored data fails authentication or parsing.
     case corrupt = 11
     /// An argument is outside its limits.
     case invalid = 12
-    /// This module or build has no such thing.
+    /// The module or build does not support the request.
     case unsupported = 13
-    /// The operating system refused: the message holds its error text.
+    /// The operating system reported an error. The message contains its text.
     case io = 14
     /// Another process holds the item past the deadline.
     case busy = 15
     /// The handle was made before `fork()`.
     case forked = 16
-    /// A fault of TokenKeep itself.
+    /// An internal error of TokenKeep.
     case `internal` = 17
-    /// The session is over: the user must sign in again.
+    /// The session has ended: the user must sign in again.
     case needsLogin = 18
 
-    /// The status as the C API spells it: `NOT_FOUND`.
+    /// The status in the spelling of the C API, as in `NOT_FOUND`.
     public var name: String {
         switch self {
         case .ok: "OK"

@@ -1,24 +1,24 @@
-/// Why a call failed: a status, what happened in words, the module it happened in, and what to do about it.
+/// The error of a failed call: status, message, module and hint.
 ///
-/// Two errors are equal when their statuses are: the words are for people. No text ever holds a secret, nor a part or
-/// a hash of one.
+/// Errors are equal if their statuses are equal: the texts are for people. No text ever contains a secret, a part of a
+/// secret or a hash of one.
 public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What the call came to; never ``Status/ok``.
+    /// The result of the call; never ``Status/ok``.
     public let status: Status
-    /// What happened, to which item: one line, lower case, without a final period.
+    /// The failure and its item: one line, lower case, without a final period.
     public let message: String
-    /// The module it happened in, where it was one module's doing.
+    /// The module that failed; nil if the error is not one module's.
     public var module: String?
-    /// What the user can do, where there is something to do: one line.
+    /// Advice for the user, one line; nil if there is none.
     public let hint: String?
-    /// Whether the module is not there at all on this machine, rather than there and out of reach.
+    /// Whether the module does not exist on this machine. False if it exists but is unavailable.
     public let isAbsence: Bool
-    /// Of a call that was cancelled: whether the module certainly did nothing. Otherwise what was sent may arrive.
+    /// Whether a module certainly did nothing before the call was cancelled. If false, a sent change may still arrive.
     public var changedNothing = false
-    /// Of ``Status/locked``: whether nothing is locked, and the module's user must be asked before an item is deleted.
+    /// Whether ``Status/locked`` only means that the module asks its user before it deletes an item.
     public var asksBeforeDeleting = false
 
-    /// Makes an error of a status and the words that explain it.
+    /// An error with a status and texts.
     public init(
         _ status: Status, _ message: String, module: String? = nil, hint: String? = nil, isAbsence: Bool = false
     ) {
@@ -29,14 +29,14 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         self.isAbsence = isAbsence
     }
 
-    /// The same error, said to be of `module` unless it already names one.
+    /// A copy that names `module`, unless the error already names a module.
     public func inModule(_ module: String) -> TokenKeepError {
         var copy = self
         copy.module = copy.module ?? module
         return copy
     }
 
-    /// Compares statuses alone.
+    /// Compares only the statuses.
     public static func == (left: TokenKeepError, right: TokenKeepError) -> Bool {
         left.status == right.status
     }

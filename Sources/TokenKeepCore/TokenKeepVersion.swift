@@ -1,4 +1,4 @@
-/// The version of this build: the one place in Swift; the C header `tokenkeep/version.h` says the same.
+/// The version of this build, in Swift. The C header `tokenkeep/version.h` repeats it.
 public enum TokenKeepVersion {
     /// `major.minor.patch`.
     public static let string = "0.1.0"

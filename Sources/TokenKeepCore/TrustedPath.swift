@@ -1,24 +1,26 @@
 internal import CSystemShims
 import Glibc
 
-/// The check that nobody else can put another file in place of the one at a path.
+/// Checks that no other user can replace the file at a path.
 ///
-/// Whoever may write to a directory replaces what lies in it, whatever its own permissions.
+/// Write access to a directory suffices to replace a file in it, whatever the file's own permissions.
 package enum TrustedPath {
     private static let mostLinks = 40
 
-    /// Refuses a path if somebody but its user and root can replace a directory on the way to it, or the directory at it.
+    /// Refuses a path if a user other than `user` and root can replace a directory on it, or the directory at its end.
     ///
-    /// Links are followed, and the directories on the way to their targets are checked, too. What the process cannot see,
-    /// because it is missing or in a directory that may not be entered, is not checked; neither is a file at the end.
+    /// Links are followed, and the directories on the way to their targets are checked too. A file at the end is not
+    /// checked. A part is not checked either if the process cannot see it: it is missing, or in a directory that the
+    /// process may not enter.
     ///
-    /// A directory passes if root or the user owns it and nobody else may write to it, but for the owner's private group.
-    /// On the way also one with the sticky bit passes, as /tmp, and one that root gave to a group.
+    /// A directory passes if root or the user owns it, and only the owner and the owner's private group may write to
+    /// it. On the way, two more kinds of directories pass: those with the sticky bit, like /tmp, and those that root
+    /// gave to a group.
     ///
     /// - Parameters:
     ///   - path: an absolute path.
-    ///   - user: whose directories pass besides root's; nil: root's alone.
-    /// - Throws: ``Status/denied``, with the command that mends it as the hint; ``Status/invalid`` for a relative path;
+    ///   - user: the user whose directories pass besides root's; nil if only root's pass.
+    /// - Throws: ``Status/denied``, with the repairing command as the hint; ``Status/invalid`` for a relative path;
     ///   ``Status/io``.
     package static func check(_ path: String, user: UInt32?) throws(TokenKeepError) {
         guard path.utf8.first == UInt8(ascii: "/") else { throw TokenKeepError(.invalid, "\(path) is not absolute") }
@@ -49,7 +51,7 @@ package enum TrustedPath {
         }
     }
 
-    /// The same for the effective user of this process.
+    /// Checks a path for the effective user of this process. See ``check(_:user:)``.
     package static func check(_ path: String) throws(TokenKeepError) { try check(path, user: geteuid()) }
 
     private static func check(
@@ -74,14 +76,15 @@ package enum TrustedPath {
             hint: "chown \(user ?? 0) \(quoted(path))")
     }
 
-    /// Whether the owner has no number in this process's user namespace, as root has none in most sandboxes: the kernel
-    /// shows every such owner as nobody.
+    /// Whether the owner has no number in this process's user namespace. The kernel shows every such owner as nobody.
+    ///
+    /// In most sandboxes root has no number.
     private static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0
     }
 
-    /// The status of what lies at a path, of a link itself; nil if the process cannot see it.
+    /// The status of a path, or of a symbolic link itself; nil if the process cannot see it.
     private static func status(of path: String) throws(TokenKeepError) -> stat? {
         var status = stat()
         if tokenkeep_fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }
@@ -104,7 +107,7 @@ package enum TrustedPath {
         return TokenKeepError(.io, "cannot inspect \(path): \(words)")
     }
 
-    /// A path as a shell takes it.
+    /// A path quoted for a shell.
     private static func quoted(_ path: String) -> String {
         "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

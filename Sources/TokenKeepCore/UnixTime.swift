@@ -18,6 +18,6 @@ public struct UnixTime: RawRepresentable, Sendable, Hashable, Comparable {
         return UnixTime(Int64(time.tv_sec))
     }
 
-    /// Earlier is less.
+    /// Orders times from early to late.
     public static func < (left: UnixTime, right: UnixTime) -> Bool { left.rawValue < right.rawValue }
 }

@@ -1,9 +1,9 @@
 import CSodium
 package import TokenKeepCore
 
-/// XChaCha20-Poly1305 with a random nonce before the ciphertext.
+/// Seals bytes with XChaCha20-Poly1305. A box begins with its random nonce.
 package enum AuthenticatedBox {
-    /// How much longer a box is than what it holds: nonce and tag.
+    /// The bytes that a box adds to its plaintext: nonce and tag.
     package static let overhead = nonceLength + 16
     private static let nonceLength = 24
 

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The outcome of a derivation: the key that wraps a slot's keys, and the commitment that stands in the slot.
+/// The result of a derivation: the key that wraps a slot's keys, and the commitment stored in the slot.
 ///
 /// The commitment is compared before a box is opened, so that no slot opens under two passwords.
 package struct DerivedKey: Sendable {

@@ -1,8 +1,8 @@
 package import TokenKeepCore
 
-/// What is made with the journal key, the same in every era of a vault (docs/format.md, "Keys").
+/// The subkeys of the journal key, which are the same in every era of a vault (docs/format.md, "Keys").
 package struct JournalKeys: Sendable {
-    /// Makes item versions.
+    /// The key of item versions.
     package let versions: ItemVersionKey
     private let ids: SecretBytes
     private let machines: SecretBytes
@@ -15,13 +15,13 @@ package struct JournalKeys: Sendable {
         fingerprints = try Subkey.ofJournalKey(key, for: .fingerprints)
     }
 
-    /// The ID, 16 bytes, of what these bytes name.
+    /// The ID (16 bytes) for a serialized name.
     package func id(of bytes: [UInt8]) -> [UInt8] { JournalKeys.digest(bytes, ids) }
 
-    /// The hash, 16 bytes, of a machine's id.
+    /// The hash (16 bytes) of a machine's id.
     package func machine(_ id: [UInt8]) -> [UInt8] { JournalKeys.digest(id, machines) }
 
-    /// A keyed fingerprint of a value, 16 bytes: tells whether two places hold the same without keeping either.
+    /// A keyed fingerprint (16 bytes) of a value. Equal fingerprints mean equal values, without keeping the values.
     package func fingerprint(of secret: SecretBytes) -> [UInt8] {
         secret.withUnsafeBytes { secret in
             fingerprints.withUnsafeBytes { KeyedHash.digest(of: secret, key: $0, count: 16) }

@@ -1,24 +1,24 @@
 package import TokenKeepCore
 
-/// The keys of one era of a vault, as far as they are open. A changed header makes another ring.
+/// The keys of one era of a vault, as far as they are open. A changed header makes a new ring.
 ///
-/// Keys that the keyfile opens are held here. A key that a password opened is read from where an unlock keeps it, at each
+/// The ring holds the keys that the keyfile opens. A key that a password opened is read from the resident keys at each
 /// use: another process may have locked the vault meanwhile.
 package struct KeyRing: Sendable {
     /// The length of every key, in bytes.
     package static let keyLength = 32
 
     package let header: Header
-    /// Makes the file names of records.
+    /// The key for the file names of records.
     package let names: SecretBytes
-    /// Seals the states of records, and notes.
+    /// The key that seals the states of records, and notes.
     package let states: SecretBytes
-    /// Makes versions, fingerprints, IDs and machine hashes.
+    /// The keys for versions, fingerprints, IDs and machine hashes.
     package let journal: JournalKeys
     let headerMAC: SecretBytes
-    /// Carried into the next era.
+    /// The journal key itself, which the next era takes over.
     let journalKey: OpenKey
-    /// The keys that the keyfile, or a password for this operation, opened.
+    /// The keys that the keyfile opened, or a password for this operation.
     package let opened: [OpenKey]
     private let residentKeys: ClassKeyStore
 
@@ -49,9 +49,9 @@ package struct KeyRing: Sendable {
         opened = other.opened + keys
     }
 
-    /// Opens a header file with the keyfile: checks MAC A, and without a password MAC B.
+    /// Opens a header file with the keyfile. Checks MAC A; without a password, checks MAC B too.
     ///
-    /// - Parameter era: the number of the directory in which the file lies.
+    /// - Parameter era: the number of the directory that holds the file.
     static func open(
         headerFile: [UInt8], keyfile: Keyfile, era: UInt64, residentKeys: ClassKeyStore
     ) throws(FormatFault) -> KeyRing {
@@ -73,15 +73,16 @@ package struct KeyRing: Sendable {
         return ring.adding(keys)
     }
 
-    /// The keys that are open in this process: the keyfile slot's, and those that were added.
+    /// The keys that are open in this process: those of the keyfile slot, and those added by ``adding(_:)``.
     package var openKeys: [OpenKey] { opened }
 
-    /// The same ring with more keys open, for the length of an operation.
+    /// A copy of the ring with more open keys, for the length of an operation.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 
-    /// The key that a record names.
+    /// The key with the id that a record names.
     ///
-    /// - Throws: ``FormatFault/unknownKey`` if the header does not name it, ``FormatFault/lockedKey`` if it is not open.
+    /// - Throws: ``FormatFault/unknownKey`` if the header does not list the key, ``FormatFault/lockedKey`` if the key
+    ///   is not open.
     package func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         if let key = opened.first(where: { $0.id == id && $0.purpose == purpose }) { return key.bytes }
         guard header.names(id, purpose) else { throw .unknownKey }
@@ -95,7 +96,7 @@ package struct KeyRing: Sendable {
         return OpenKey(purpose: purpose, isRetiring: false, id: id, bytes: try resident(id, purpose))
     }
 
-    /// The id of the key that seals new items, open or not; nil if the vault has none for the purpose.
+    /// The id of the key that seals new items, open or not; nil if the vault has no key for the purpose.
     package func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
         for slot in header.knownSlots {
             if let key = slot.current(purpose) { return key.id }
@@ -122,7 +123,7 @@ extension KnownSlot {
 
     /// Opens every key of the slot: compares the commitment, then checks MAC B, then unwraps.
     ///
-    /// - Returns: nil if the commitment is another: the password is wrong.
+    /// - Returns: the keys; nil if the commitment differs, which means that the password is wrong.
     /// - Throws: ``FormatFault/refusedHeader`` if the header was altered without the slot's password.
     func open(
         with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
@@ -137,7 +138,7 @@ extension KnownSlot {
         return try openUnchecked(with: derived, of: header)
     }
 
-    /// Opens every key of the slot without MAC B: for a change of all keys alone.
+    /// Opens every key of the slot without checking MAC B. Only for a change of all keys.
     func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
         guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
         var opened: [OpenKey] = []
@@ -145,7 +146,7 @@ extension KnownSlot {
         return opened
     }
 
-    /// A slot that wraps keys.
+    /// Makes a slot that wraps keys.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
         era: UInt64

@@ -3,14 +3,14 @@ package import TokenKeepCore
 
 /// Keys derived from keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The uses of the name key.
+    /// The subkeys of the name key, by number.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
         case headerMAC = 3
     }
 
-    /// The uses of the journal key.
+    /// The subkeys of the journal key, by number.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2
@@ -18,22 +18,22 @@ package enum Subkey {
         case fingerprints = 4
     }
 
-    /// The key for one use of the name key.
+    /// A subkey of the name key.
     static func ofNameKey(_ key: SecretBytes, for use: NameKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKname__")
     }
 
-    /// The key for one use of the journal key.
+    /// A subkey of the journal key.
     static func ofJournalKey(_ key: SecretBytes, for use: JournalKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }
 
-    /// The key of MAC B.
+    /// The subkey of the header key, for MAC B.
     static func ofHeaderKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: 1, context: "TKheader")
     }
 
-    /// The key of items that ask at each use.
+    /// The key of items that ask at each use, from class key and presence key.
     package static func joining(
         _ classKey: SecretBytes, _ presenceKey: SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
@@ -49,7 +49,7 @@ package enum Subkey {
         }
     }
 
-    /// libsodium's crypto_kdf: 32 bytes.
+    /// Derives 32 bytes with libsodium's crypto_kdf.
     static func derive(
         from key: SecretBytes, number: UInt64, context: String
     ) throws(TokenKeepError) -> SecretBytes {

@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A vault that is there: its directories, and its keys as far as they are open.
+/// An existing vault: its directories, and its keys as far as they are open.
 package struct OpenVault: Sendable {
     package let directory: VaultDirectory
     package let era: EraDirectory
@@ -11,7 +11,7 @@ package struct OpenVault: Sendable {
     /// The bytes of the header in force.
     package let headerFile: [UInt8]
 
-    /// The same vault with more keys open, for the length of an operation.
+    /// A copy of the vault with more open keys, for the length of an operation.
     package func adding(_ keys: [OpenKey]) -> OpenVault {
         OpenVault(
             directory: directory, era: era, records: records, keys: self.keys.adding(keys), headerFile: headerFile)
@@ -23,10 +23,10 @@ package struct OpenVault: Sendable {
     }
 }
 
-/// Opens a vault, and keeps it open as long as every part of its path is what it was.
+/// Opens a vault, and keeps it open while its files stay the same.
 ///
-/// A call looks at the vault's directory, `current`, the header and `records` by path: a vault that was restored, moved or
-/// removed meanwhile, or got other keys, is opened anew.
+/// Each call compares the status of the vault's directory, `current`, the header and `records`. A vault that was
+/// restored, moved or removed, or that got new keys, is opened anew.
 package final class VaultOpener: Sendable {
     private struct Kept {
         let vault: OpenVault
@@ -34,7 +34,7 @@ package final class VaultOpener: Sendable {
         let names: EraNames
     }
 
-    /// What tells a vault from another that took its path.
+    /// Distinguishes a vault from another vault that took its path.
     private struct Identity: Equatable {
         let directory: FileStatus.Identity
         let link: FileStatus.Identity
@@ -43,21 +43,21 @@ package final class VaultOpener: Sendable {
     }
 
     package let residentKeys: ClassKeyStore
-    /// The costs of the slots that are made for new passwords.
+    /// The Argon2id costs of new password slots.
     package let costs: PasswordCosts
     private let knownPath: Guarded<String?>
     private let kept = Guarded<Kept?>(nil)
 
-    /// Opens the vault at a path, or the user's for nil. Touches nothing yet.
+    /// Prepares the vault at a path; nil for the user's own vault. Touches no file yet.
     package init(path: String? = nil, residentKeys: ClassKeyStore, costs: PasswordCosts = .standard) {
         knownPath = Guarded(path)
         self.costs = costs
         self.residentKeys = residentKeys
     }
 
-    /// The path of the vault, made or not.
+    /// The path of the vault, which need not exist.
     ///
-    /// - Throws: ``Status/invalid`` for a relative `TOKENKEEP_VAULT`, ``Status/io`` if the user has no home.
+    /// - Throws: ``Status/invalid`` if `TOKENKEEP_VAULT` is relative, ``Status/io`` if the user has no home.
     package func path() throws(TokenKeepError) -> String {
         if let known = knownPath.withLock({ $0 }) { return known }
         let path = try VaultLocation.path()
@@ -65,17 +65,18 @@ package final class VaultOpener: Sendable {
         return path
     }
 
-    /// The vault; nil if none was made.
+    /// Opens the vault; nil if no vault was made.
     ///
-    /// - Parameter fresh: reads the header again even if its file looks the same.
-    /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if there is one that cannot be
-    ///   used.
+    /// - Parameter fresh: reads the header again even if its file looks unchanged.
+    /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if a vault exists but
+    ///   cannot be used.
     package func open(fresh: Bool = false) throws(TokenKeepError) -> OpenVault? {
         try open(fresh: fresh, isTrusting: false)
     }
 
-    /// The vault although its header is not the one that an unlock verified: for a change of all keys, which takes nothing
-    /// from the header but the slot that the password opens.
+    /// Opens the vault even if its header differs from the verified header; nil if no vault was made.
+    ///
+    /// Only for a change of all keys, which uses nothing from the header but the slot that the password opens.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
 
     private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
@@ -87,7 +88,7 @@ package final class VaultOpener: Sendable {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
-        // Another process may be replacing `current` or the header just now: what was read of two states is read again.
+        // Another process may replace `current` or the header meanwhile: parts read from two states are read again.
         for _ in 0..<VaultOpener.attempts {
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
@@ -103,7 +104,7 @@ package final class VaultOpener: Sendable {
                 }
                 return vault
             } catch {
-                // A header that was read before it was replaced is older than the one that is trusted since.
+                // A header read just before its replacement is older than the header that is trusted since.
                 guard try directory.currentEra() != number || self.identity(path, directory, names) != identity else {
                     throw error
                 }
@@ -127,7 +128,7 @@ package final class VaultOpener: Sendable {
         return OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: file)
     }
 
-    /// The first copy of an era's header that is whole, held against what an unlock verified.
+    /// Reads the first intact copy of an era's header, and compares it with the verified header.
     private func readHeader(
         of era: EraDirectory, isTrusting: Bool
     ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
@@ -147,7 +148,7 @@ package final class VaultOpener: Sendable {
         throw VaultOpener.noHeader(first)
     }
 
-    /// The identities of what is at the path now; nil if a part is missing or is not what it must be.
+    /// The identities of the files now at the path; nil if a file is missing or has a wrong type or owner.
     private func identity(_ path: String, _ directory: VaultDirectory, _ names: EraNames) -> Identity? {
         let vault = directory.descriptor.number
         guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
@@ -160,7 +161,7 @@ package final class VaultOpener: Sendable {
             records: records.identity.ofFolder)
     }
 
-    /// The paths of an era's parts, from the vault's directory.
+    /// The paths of an era's files, relative to the vault's directory.
     private struct EraNames {
         let header: String
         let records: String
@@ -175,7 +176,7 @@ package final class VaultOpener: Sendable {
         (try? SystemCall.status(of: path, in: directory)) ?? nil
     }
 
-    /// Renaming a damaged header would help nobody: the keys of all records stand in it.
+    /// The error if no header can be read. A damaged header is not renamed: it holds the keys of all records.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(
@@ -199,8 +200,10 @@ package final class VaultOpener: Sendable {
         try residentKeys.trust(of: vault.keys.vaultID)?.verified(vault.keys.header, file: vault.headerFile) ?? false
     }
 
-    /// The id of the vault at the path, as its keyfile says, or if that is damaged a header that nothing vouches for. A lock
-    /// needs no more. nil if there is neither.
+    /// The id of the vault at the path, for locking a vault; nil if neither keyfile nor header can be read.
+    ///
+    /// The id comes from the keyfile. If the keyfile is damaged, the id comes from a header without any check, which is
+    /// enough for a lock.
     package func vaultID() throws(TokenKeepError) -> [UInt8]? {
         guard let directory = try VaultDirectory.open(try path()), let number = try directory.currentEra(),
             let era = try EraDirectory.open(number, of: directory)
@@ -222,7 +225,7 @@ package final class VaultOpener: Sendable {
 }
 
 extension VaultDirectory {
-    /// Whether no vault of this id is at a path any more. False if that cannot be seen.
+    /// Whether the path no longer holds a vault of this id. False if the path cannot be checked.
     static func isGone(_ vaultID: [UInt8], from path: String) -> Bool {
         do throws(TokenKeepError) {
             let opener = VaultOpener(path: path, residentKeys: ClassKeyStore(obstacle: "not needed"))

@@ -1,27 +1,27 @@
 package import TokenKeepCore
 
-/// The protection that a vault really achieves on this machine, as it is now.
+/// The protection that a vault achieves on this machine at the moment.
 package struct VaultProtection {
     private enum Key {
-        /// The keyfile beside the records opens it.
+        /// The keyfile beside the records opens the key.
         case keyfile
-        /// The password alone opens it.
+        /// Only the password opens the key.
         case password
     }
 
     private let key: Key
-    /// Why keys cannot be in the kernel's keyring.
+    /// The reason why keys cannot be kept in the kernel's keyring; nil if they can.
     private let keyringObstacle: String?
     private let isMemoryLocked: Bool
 
-    /// - Parameter vault: nil if none was made.
+    /// - Parameter vault: nil if no vault was made.
     package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
         key = vault?.keys.header.hasPassword == true ? .password : .keyfile
         keyringObstacle = residentKeys.knownObstacle
         isMemoryLocked = (try? SecretArena().isLockedInMemory()) ?? false
     }
 
-    /// The protection for a level. Whether the kernel keeps keys is as ``ClassKeyStore/probe()`` last found it.
+    /// The protection for a level. The state of the kernel's keyring is as last observed by ``ClassKeyStore/probe()``.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         Protection { axis($0, level, flags) }
     }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// An item as a module gave it: nothing of it is believed yet but that its texts are UTF-8.
+/// An item in the form in which a module returned it. Texts are UTF-8; nothing else is checked yet.
 struct AnsweredItem: Sendable {
     var namespace: String?
     var service: String?
@@ -14,9 +14,9 @@ struct AnsweredItem: Sendable {
     var expiresAt: Int64 = 0
     var attributes: [(name: String, value: String)] = []
 
-    /// The item that was asked for by its name.
+    /// The requested item.
     ///
-    /// - Throws: ``Status/corrupt`` where it is another, or a part is outside its limits.
+    /// - Throws: ``Status/corrupt`` if the module returned another item, or a part is outside its limits.
     func item(named name: ItemName, module: String) throws(TokenKeepError) -> TokenItem {
         if namespace != nil || service != nil || account != nil {
             guard try self.name() == name else { throw .foreign("another item than the one that was asked for") }
@@ -25,9 +25,9 @@ struct AnsweredItem: Sendable {
         return TokenItem(details: try details(of: name, module: module), secret: secret)
     }
 
-    /// An item of a list.
+    /// The details of a listed item.
     ///
-    /// - Throws: ``Status/corrupt`` where nobody asked for it, or a part is outside its limits.
+    /// - Throws: ``Status/corrupt`` if the item was not requested, or a part is outside its limits.
     func details(namespace: String, service: String?, module: String) throws(TokenKeepError) -> ItemDetails {
         let name = try name()
         guard name.isIn(namespace: namespace, service: service) else {
@@ -64,7 +64,7 @@ struct AnsweredItem: Sendable {
         return seconds == 0 ? nil : UnixTime(seconds)
     }
 
-    /// The words of `body`'s error may quote the module's answer: they are dropped.
+    /// Runs a check, and replaces its error: the error's message may quote the module's answer.
     private static func within<Result>(
         _ part: String, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -76,7 +76,7 @@ struct AnsweredItem: Sendable {
     }
 }
 
-/// A text that a module wrote for people, fit to be shown.
+/// A text from a module, made safe to show to people.
 enum ForeignText {
     private static let mostBytes = 512
 

@@ -1,9 +1,9 @@
 import TokenKeepCore
 
-/// One call of a module, and what the module told of it. It lives until the module returns, however long its caller is
-/// gone by then.
+/// One call of a module, with the data that the module reported. Lives until the module returns, even after its caller
+/// has gone.
 final class PluginCall: Sendable {
-    /// What a module may give in answer. A removal and a handle are no items, but each has failures of its own.
+    /// The kind of answer that a call expects. Removals and handles return no items, but have failures of their own.
     enum Expected {
         case nothing, item, list, removal, handle
     }
@@ -24,7 +24,7 @@ final class PluginCall: Sendable {
     let deadline: Deadline
     let promptsAllowed: Bool
     let arena: SecretArena?
-    /// Whether errors repeat the module's own words.
+    /// Whether errors repeat the module's messages.
     private let repeatsWords: Bool
     private let told = Guarded(Told())
 
@@ -35,15 +35,15 @@ final class PluginCall: Sendable {
         self.repeatsWords = repeatsWords
     }
 
-    /// Whether the caller has gone.
+    /// Whether the caller has stopped waiting.
     var isOver: Bool { deadline.hasPassed || told.withLock { $0.isOver } }
 
-    /// Notes that the caller has gone.
+    /// Notes that the caller has stopped waiting.
     func end() { told.withLock { $0.isOver = true } }
 
-    /// Begins another step of the same call.
+    /// Begins another step of the call.
     ///
-    /// - Throws: ``Status/timedOut`` where the caller has gone: what was given up is not begun.
+    /// - Throws: ``Status/timedOut`` if the caller has stopped waiting: nothing more is begun then.
     func begin(_ expected: Expected) throws(TokenKeepError) {
         guard !isOver else { throw .late }
         told.withLock { told in
@@ -51,9 +51,10 @@ final class PluginCall: Sendable {
         }
     }
 
-    /// Takes why the call fails, in the module's words.
+    /// Stores the module's message about its failure.
     ///
-    /// A module can put a secret into them, whole, in part or encoded: they are dropped, unless it is being checked.
+    /// The message is dropped unless the module is being checked: a module can put a secret into it, whole, in part or
+    /// encoded.
     func set(error text: UnsafeRawBufferPointer) {
         told.withLock { told in
             told.hasWords = true
@@ -65,7 +66,7 @@ final class PluginCall: Sendable {
         told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
     }
 
-    /// Takes an item, or why it is none. `read` is told whether its secret is wanted.
+    /// Stores the item that `read` returns, or its error. `read` learns whether the secret is wanted.
     func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> AnsweredItem) {
         let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
         let most = expected == .list ? PluginCall.mostItems : 1
@@ -82,9 +83,9 @@ final class PluginCall: Sendable {
 
     var notes: [String] { told.withLock { $0.notes } }
 
-    /// What the module answered with its status.
+    /// The items of the module's answer.
     ///
-    /// - Throws: the status where it is a failure, ``Status/corrupt`` where the answer is none.
+    /// - Throws: the status if it is a failure, ``Status/corrupt`` if the answer is invalid.
     func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [AnsweredItem] {
         let told = told.withLock { $0 }
         if let fault = told.fault { throw fault }
@@ -105,7 +106,8 @@ final class PluginCall: Sendable {
     private static let whereWordsAre =
         "the module says why, which only a check shows: tokenkeep module check MODULE [ARGUMENT …]"
 
-    /// NOT_FOUND is believed only of an item that was asked for: elsewhere it would make an outage look like absence.
+    /// The status to report. NOT_FOUND is accepted only for a requested item: elsewhere it would make an outage look
+    /// like an absence.
     private static func meaning(of status: Status, _ expected: Expected) throws(TokenKeepError) -> Status {
         guard status == .notFound else { return status }
         switch expected {
@@ -119,14 +121,15 @@ final class PluginCall: Sendable {
 extension TokenKeepError {
     static let late = TokenKeepError(.timedOut, "the module did not answer in time")
 
-    /// A module's answer that is none.
+    /// The error for an invalid answer of a module.
     static func foreign(_ words: String) -> TokenKeepError {
         TokenKeepError(.corrupt, "the module answered with \(words)")
     }
 }
 
 extension Status {
-    /// Whether a module may say so. What speaks of the call, not of the module, would end every walk.
+    /// Whether a module may return this status. A status about the call instead of the module would end the walk over
+    /// the stack.
     func mayBeSaid(opening: Bool) -> Bool {
         switch self {
         case .ok, .notFound, .locked, .unavailable, .timedOut, .cancelled, .denied, .policy, .corrupt, .unsupported,

@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// A module's transport, made when it is first needed; used on the module's thread alone.
+/// A module's transport, made on first use. Used only on the module's thread.
 final class PluginHandle: @unchecked Sendable {
     private var transport: (any PluginTransport)?
 
-    /// The transport, opened where it is not.
+    /// The transport, opened if necessary.
     ///
-    /// - Throws: why the module cannot be used; the next call tries again.
+    /// - Throws: if the module cannot be used. The next call tries again.
     func transport(
         _ setting: PluginModule.Setting, _ call: PluginCall, changed: @escaping @Sendable () -> Void
     ) throws(TokenKeepError) -> any PluginTransport {
@@ -29,10 +29,10 @@ final class PluginHandle: @unchecked Sendable {
         }
     }
 
-    /// Ends what need not stay while nothing is asked.
+    /// Releases resources that are not needed between calls.
     func rest() { transport?.rest() }
 
-    /// Ends what was opened.
+    /// Closes the transport.
     func close() {
         transport?.close()
         transport = nil

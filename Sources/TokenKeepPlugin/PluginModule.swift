@@ -1,36 +1,39 @@
 import Glibc
 package import TokenKeepCore
 
-/// A module that is none of ours: a shared object or a program.
+/// A module from a third party: a shared object or a program.
 ///
-/// It is not touched before the first call. All its code runs on one thread of its own, or in another process; a call
-/// comes back at its deadline, and a module that did not answer is left alone until it returns. What it answers is
-/// checked like a stranger's. A precondition is checked right before the save: whoever must exclude other processes
-/// holds a lock of his own around the call.
+/// The file is not touched before the first call. All code of the module runs on one thread of its own, or in another
+/// process. A call returns by its deadline. A module that did not answer gets no calls until it returns. Answers are
+/// untrusted and checked.
+///
+/// A precondition is checked right before the save: a caller that must exclude other processes holds a lock around the
+/// call.
 package final class PluginModule: Module {
-    /// How a module is to be used.
+    /// The settings for a module.
     package struct Setting: Sendable {
-        /// The file.
+        /// The module's file.
         package var file: ModuleFile
-        /// What the stack calls it.
+        /// The module's name in the stack.
         package var name: String
-        /// The arguments of the stack's line.
+        /// The arguments from the stack's line.
         package var arguments: [String] = []
-        /// How long a call may take, within its own deadline.
+        /// The longest time of a call, within its own deadline, in milliseconds.
         package var timeoutMilliseconds: UInt32 = 5000
-        /// Whether a module that cannot be loaded is simply not there.
+        /// Whether a module that cannot be loaded counts as absent.
         package var mayBeMissing = false
-        /// Whether what it misses may be owed to it.
+        /// Whether the module is deferrable: a change that it missed becomes pending.
         package var supportsPendingWrites = true
-        /// After how long without a call a program that stays is told to end.
+        /// The time without calls after which a resident program is asked to end, in milliseconds.
         package var idleMilliseconds: UInt32 = 5000
-        /// Whether errors repeat the module's own words, in which it can hide a secret: for a check, whose secrets are
-        /// its own.
+        /// Whether errors repeat the module's messages, in which a module can hide a secret.
+        ///
+        /// Only for a check, which uses secrets of its own.
         package var repeatsWords = false
-        /// The time that a save notes.
+        /// The clock for the times of saves.
         package var clock: @Sendable () -> UnixTime = { .now }
 
-        /// A module with no arguments.
+        /// Settings without arguments.
         package init(file: ModuleFile, name: String? = nil) {
             self.file = file
             self.name = name ?? file.moduleName
@@ -46,7 +49,7 @@ package final class PluginModule: Module {
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500
 
-    /// A module that has done nothing yet.
+    /// Makes an unused module.
     package init(
         _ setting: Setting, arena: SecretArena,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -54,7 +57,7 @@ package final class PluginModule: Module {
         self.setting = setting
         self.arena = arena
         self.versionKey = versionKey
-        // A program that did not answer is killed: that it can be started again says nothing.
+        // A program that did not answer was killed. A successful restart does not prove that it answers now.
         let isProgram = setting.file.kind == .program
         let handle = PluginHandle()
         worker = PluginWorker(
@@ -69,7 +72,7 @@ package final class PluginModule: Module {
         worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { handle.close() }
     }
 
-    /// The same module, unused, whose errors repeat its own words.
+    /// A new, unused copy of the module whose errors repeat the module's messages.
     package func repeatingWords() -> PluginModule {
         var setting = setting
         setting.repeatsWords = true
@@ -153,7 +156,7 @@ package final class PluginModule: Module {
         }
     }
 
-    /// What the module says that it can do: loads it.
+    /// The module's capabilities. Loads the module.
     package func capabilities(_ call: CallContext) throws(TokenKeepError) -> PluginCapabilities {
         try ask(call) { (transport, call) throws(TokenKeepError) in
             _ = try transport.report(call)
@@ -161,7 +164,7 @@ package final class PluginModule: Module {
         }
     }
 
-    /// A level or flags that are lost are none: a module that keeps secrets alone takes items without them.
+    /// Refuses a level or flags that the module would lose: a module that keeps only secrets takes items without them.
     private static func checkPlain(_ details: ItemDetails) throws(TokenKeepError) {
         guard details.accessLevel == details.plain.accessLevel, details.flags == details.plain.flags else {
             throw TokenKeepError(
@@ -187,7 +190,7 @@ package final class PluginModule: Module {
         }
     }
 
-    /// Runs `body` on the module's thread, loading the module where that was not done yet.
+    /// Runs `body` on the module's thread, and loads the module first if necessary.
     private func ask<Result: Sendable>(
         _ call: CallContext, about name: ItemName? = nil,
         _ body: @escaping @Sendable (any PluginTransport, PluginCall) throws(TokenKeepError) -> Result
@@ -206,16 +209,17 @@ package final class PluginModule: Module {
         }
     }
 
-    /// The same error with the module's name, and the item's where the words do not name it.
+    /// A copy with the module's name, and with the item's name unless the message contains it.
     private func described(_ error: TokenKeepError, _ item: ItemName?) -> TokenKeepError {
         if error.status == .notFound, let item {
             return TokenKeepError(.notFound, "no item \(item)", module: name)
         }
-        // What only gives items and may be missing has none where it is. (The owing stack judges the others.)
+        // A read-only module that may be missing counts as a module without items. For deferrable modules the stack
+        // decides.
         if error.isAbsence, setting.mayBeMissing, !setting.supportsPendingWrites {
             return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
         }
-        // Without the stack's leave that it may be missing, a module that cannot be used is an outage.
+        // Unless the stack says that the module may be missing, an unusable module is an outage.
         var described = TokenKeepError(
             error.status, error.message, module: name, hint: error.hint,
             isAbsence: error.isAbsence && setting.mayBeMissing)
@@ -225,6 +229,6 @@ package final class PluginModule: Module {
 }
 
 extension ItemDetails {
-    /// What comes back from a module that keeps secrets alone.
+    /// The details that a module returns if it keeps only secrets.
     fileprivate var plain: ItemDetails { ItemDetails(name: name, label: name.defaultLabel, module: module) }
 }

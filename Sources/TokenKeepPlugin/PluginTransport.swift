@@ -1,65 +1,69 @@
 import TokenKeepCore
 
-/// What a module is told when it is opened.
+/// The settings that a module gets when it is opened.
 struct PluginOptions: Sendable {
     let name: String
     let arguments: [String]
-    /// Whether the words of a program on standard error are shown if `TOKENKEEP_DEBUG=1`.
+    /// Whether a program's standard error is shown if `TOKENKEEP_DEBUG=1`.
     var repeatsWords = false
-    /// Calls whoever wants to know that items may have changed.
+    /// Called by the module after changes of its items.
     let changed: @Sendable () -> Void
 }
 
-/// How a module is spoken to. All of it happens on the module's one thread.
+/// The connection to a module. Used only on the module's thread.
 protocol PluginTransport: Sendable {
-    /// What the module says that it can do, as far as it said so.
+    /// The capabilities that the module has reported so far.
     var capabilities: PluginCapabilities { get }
 
-    /// Whether metadata comes back as it was saved; asks the module where it did not say so yet.
+    /// Whether the module returns metadata as saved. Asks the module unless it has reported this already.
     func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool
 
-    /// The item, as the module gave it.
+    /// The item in the form in which the module returned it.
     ///
-    /// - Throws: ``Status/notFound``, and what else the module says.
+    /// - Throws: ``Status/notFound``, and other errors of the module.
     func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem
 
-    /// Keeps the item.
+    /// Saves the item.
     func save(_ item: TokenItem, _ call: PluginCall) throws(TokenKeepError)
 
-    /// Removes the item; throws ``Status/notFound`` where there is none.
+    /// Removes the item.
+    ///
+    /// - Throws: ``Status/notFound`` if the module does not hold the item.
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError)
 
-    /// The items of a namespace and, where given, a service.
+    /// The items of a namespace.
+    ///
+    /// - Parameter service: only items of this service; nil for all.
     func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem]
 
-    /// Does what needs the user.
+    /// Does the work that needs the user.
     func prepare(_ call: PluginCall) throws(TokenKeepError)
 
-    /// How the module is, in lines.
+    /// Notes on the module's condition, one line each.
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String]
 
-    /// Ends what the next call can start anew.
+    /// Releases resources that the next call can make again.
     func rest()
 
-    /// Ends the module's part of it.
+    /// Closes the module's handle.
     func close()
 }
 
-/// What a module says that it can do. The numbers are those of `tokenkeep/module.h`.
+/// The capabilities that a module reports. The numbers are those of `tokenkeep/module.h`.
 package struct PluginCapabilities: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Metadata comes back as it was saved.
+    /// The module returns metadata as saved.
     package static let keepsMetadata = PluginCapabilities(rawValue: 32)
-    /// It tells of changes by others.
+    /// The module reports changes made by other programs.
     package static let watches = PluginCapabilities(rawValue: 64)
-    /// It saves and clears. Not of the header: the module's functions say it.
+    /// The module saves and clears. Derived from the module's functions; not in the header.
     package static let saves = PluginCapabilities(rawValue: 1 << 30)
-    /// It lists. Not of the header either.
+    /// The module lists items. Derived from the module's functions; not in the header.
     package static let lists = PluginCapabilities(rawValue: 1 << 31)
 
-    /// The words for each, as programs spell them.
+    /// The capabilities' words in the protocol for programs.
     static let words: [(word: String, capability: PluginCapabilities)] = [
         ("enforces-other-user", PluginCapabilities(rawValue: 1)),
         ("enforces-disk-theft", PluginCapabilities(rawValue: 2)),
@@ -69,7 +73,7 @@ package struct PluginCapabilities: OptionSet, Sendable {
         ("keeps-metadata", .keepsMetadata), ("watches", .watches), ("saves", .saves), ("lists", .lists),
     ]
 
-    /// Its words, in a fixed order.
+    /// The words of these capabilities, in a fixed order.
     package var names: [String] {
         PluginCapabilities.words.filter { contains($0.capability) }.map(\.word)
     }

@@ -2,16 +2,17 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// The one thread on which a module's functions run, one after the other.
+/// The only thread on which a module's functions run, one after the other.
 ///
-/// A caller waits until its deadline. What is still running then is left alone, and as long as it is, every other call
-/// fails at once. What has not begun by then never does. Signals but those of faults are blocked on the thread.
+/// A caller waits until its deadline. A function that still runs then is left alone, and every other call fails at once
+/// until it returns. A function that has not begun by the deadline never runs. All signals except those of faults are
+/// blocked on the thread.
 final class PluginWorker: Sendable {
     private let shared: Shared
 
     /// - Parameters:
-    ///   - rest: for how many milliseconds nothing is asked after a deadline passed without an answer.
-    ///   - idle: after how many milliseconds without a call `whenIdle` is run on the thread; 0: never.
+    ///   - rest: the time without calls after a missed deadline, in milliseconds.
+    ///   - idle: the time without calls after which `whenIdle` runs on the thread, in milliseconds; 0 for never.
     init(restMilliseconds rest: UInt32, idleMilliseconds idle: UInt32, whenIdle: @escaping @Sendable () -> Void) {
         shared = Shared(rest: rest, idle: idle, whenIdle)
     }
@@ -21,8 +22,8 @@ final class PluginWorker: Sendable {
 
     /// Runs `body` on the thread.
     ///
-    /// - Throws: ``Status/timedOut`` where it is not done by the deadline, ``Status/unavailable`` while an earlier call
-    ///   is not answered and in a child of fork, and what `body` throws.
+    /// - Throws: ``Status/timedOut`` if `body` is not done by the deadline. ``Status/unavailable`` while an earlier
+    ///   call is not answered, and in a child of fork. The errors of `body`.
     func run<Result: Sendable>(
         _ call: PluginCall, _ body: @escaping @Sendable () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -37,13 +38,13 @@ final class PluginWorker: Sendable {
             throw TokenKeepError(.internal, "the module's thread lost an answer")
         }
         if case .failure(let error) = result, error.status == .timedOut {
-            try call.deadline.checkCancellation()  // it ended early, which says nothing of the module
+            try call.deadline.checkCancellation()  // a cancelled call says nothing of the module
             shared.leaveAlone()
         }
         return try result.get()
     }
 
-    /// Has it done; who cancels the call wakes this thread.
+    /// Runs a job and waits for it. A cancellation wakes the waiting thread.
     private func perform(_ job: Job) throws(TokenKeepError) {
         guard let cancellation = job.call.deadline.cancellation else { return try shared.perform(job) }
         let outcome = cancellation.waking(by: { [shared] in shared.wake() }) {
@@ -53,14 +54,14 @@ final class PluginWorker: Sendable {
         try outcome.get()
     }
 
-    /// Runs `body` last of all and ends the thread; waits for it as long as `patience` lets, where anything was run.
+    /// Runs `body` after all jobs and ends the thread. If any job was run, waits for the end until `patience`.
     func end(patience: Deadline, _ body: @escaping @Sendable () -> Void) { shared.end(patience, body) }
 
     private final class Job: @unchecked Sendable {
         enum State { case queued, running, abandoned, done }
         let call: PluginCall
         let body: @Sendable () -> Void
-        var state = State.queued  // under the mutex
+        var state = State.queued  // guarded by the mutex
 
         init(call: PluginCall, _ body: @escaping @Sendable () -> Void) {
             self.call = call
@@ -68,7 +69,7 @@ final class PluginWorker: Sendable {
         }
     }
 
-    /// What the owner and the thread share: it lives until the thread ends.
+    /// The state shared by owner and thread. Lives until the thread ends.
     private final class Shared: @unchecked Sendable {
         private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         private let jobArrived = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -78,9 +79,9 @@ final class PluginWorker: Sendable {
         private let idle: UInt32
         private let whenIdle: @Sendable () -> Void
         private var jobs: [Job] = []
-        /// What the module is at.
+        /// The job that the module is working on.
         private var running: Job?
-        /// What it did not end in time. A call that was cancelled says nothing of the module.
+        /// The job that the module did not finish in time. A cancelled job does not count.
         private var abandoned: Job?
         private var leftAloneUntil: Deadline?
         private var hasEnded = false
@@ -107,7 +108,7 @@ final class PluginWorker: Sendable {
             mutex.deallocate()
         }
 
-        /// The thread of the parent is not there in a child of fork, and the mutex may be held for ever.
+        /// False in a child of fork: the parent's thread is missing there, and the mutex may stay locked.
         var isUsable: Bool {
             let owner = owner.load(ordering: .acquiring)
             return owner == 0 || owner == getpid()
@@ -150,7 +151,7 @@ final class PluginWorker: Sendable {
             throw giveUp(job)
         }
 
-        /// Leaves it alone, or takes it back; the mutex is held.
+        /// Abandons a running job, or removes a queued job. The caller holds the mutex.
         private func giveUp(_ job: Job) -> TokenKeepError {
             job.call.end()
             let hasBegun = job.state == .running
@@ -165,14 +166,14 @@ final class PluginWorker: Sendable {
             return error
         }
 
-        /// Has those who wait look at their deadlines.
+        /// Wakes the waiting callers, which then check their deadlines.
         func wake() {
             pthread_mutex_lock(mutex)
             pthread_cond_broadcast(jobDone)
             pthread_mutex_unlock(mutex)
         }
 
-        /// Whether it is done; the mutex is held.
+        /// Waits for a job. Returns whether it is done. The caller holds the mutex.
         private func wait(for job: Job, until deadline: Deadline) -> Bool {
             while job.state != .done {
                 let left = deadline.remainingMilliseconds
@@ -192,12 +193,12 @@ final class PluginWorker: Sendable {
             return moment
         }
 
-        /// Starts the thread where there is none; the mutex is held.
+        /// Starts the thread if there is none. The caller holds the mutex.
         private func startThread() throws(TokenKeepError) {
             guard owner.load(ordering: .acquiring) == 0 else { return }
             var (all, before) = (sigset_t(), sigset_t())
             sigfillset(&all)
-            // Those of faults come whether they are blocked or not: the program's own handlers see them.
+            // Signals of faults arrive even if blocked; unblocked, they reach the program's own handlers.
             for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&all, fault) }
             pthread_sigmask(SIG_SETMASK, &all, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -230,7 +231,8 @@ final class PluginWorker: Sendable {
             }
         }
 
-        /// Waits for a job, for the first time after the last one only so long; the mutex is held.
+        /// Waits for a job. The first wait after a job is limited: after it, `whenIdle` runs. The caller holds the
+        /// mutex.
         private func awaitJob(_ isIdle: inout Bool) {
             guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
             var moment = Shared.moment(in: idle)

@@ -1,13 +1,13 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// A record's place, as a change finds it.
+/// The record of an item at the beginning of a change.
 package enum JournalEntry: Sendable {
-    /// Nothing.
+    /// No record.
     case none
-    /// A record.
+    /// A readable record.
     case record(JournalRecord)
-    /// Bytes that cannot be read, with the reason.
+    /// An unreadable record, with the reason.
     case unreadable(TokenKeepError)
 }
 
@@ -15,15 +15,15 @@ package enum JournalEntry: Sendable {
 package enum RecordState: UInt8, Sendable {
     /// The item lives in the vault.
     case home = 1
-    /// The record has the item's newest value; a module has not got it yet.
+    /// The record has the item's newest value, which a module has not got yet.
     case pending = 2
-    /// The item was cleared; a module may still hold it.
+    /// The item was cleared, but a module may still hold it.
     case tombstone = 3
 }
 
-/// One record of the journal.
+/// One record of the journal, as a change or a load sees it.
 package struct JournalRecord: Sendable {
-    /// Its state.
+    /// The record's state.
     package var state: RecordState
     /// The pending writes and removals.
     package var pending: [PendingWrite]
@@ -31,13 +31,13 @@ package struct JournalRecord: Sendable {
     package var details: ItemDetails?
     /// The item's name; nil if the record does not hold it.
     package var name: ItemName?
-    /// Why the details of a value cannot be read: its keys are locked.
+    /// The reason why the value's details are unreadable: their keys are locked. nil if the details are readable.
     package var locked: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
-    /// A record in `state`.
+    /// A record in the given state.
     ///
-    /// - Parameter item: opens the item with its secret; nil in a tombstone.
+    /// - Parameter item: opens the item with its secret; returns nil in a tombstone.
     package init(
         state: RecordState, pending: [PendingWrite] = [], details: ItemDetails? = nil, name: ItemName? = nil,
         locked: TokenKeepError? = nil, item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
@@ -50,12 +50,12 @@ package struct JournalRecord: Sendable {
         self.openItem = item
     }
 
-    /// Whether it holds a value, which may be locked.
+    /// Whether the record holds a value, readable or locked.
     package var holdsValue: Bool { state != .tombstone }
 
-    /// The details of the value, for what must know them; nil in a tombstone.
+    /// The details of the value; nil in a tombstone.
     ///
-    /// - Throws: ``Status/locked`` where they cannot be read.
+    /// - Throws: ``Status/locked`` if the details' keys are locked.
     package func openDetails() throws(TokenKeepError) -> ItemDetails? {
         if let locked { throw locked }
         return details
@@ -63,11 +63,12 @@ package struct JournalRecord: Sendable {
 
     /// The item with its secret; nil in a tombstone.
     ///
-    /// - Throws: ``Status/locked`` where its class key is not there, ``Status/corrupt``.
+    /// - Throws: ``Status/locked`` if the item's class key is not open, ``Status/corrupt``.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The pending writes, before the record's value is replaced, with its fingerprint in flight: a process that sent the
-    /// value may have ended before it noted that.
+    /// The pending writes before the record's value is replaced, with the present value's fingerprint in flight.
+    ///
+    /// A process that sent the present value may have ended before it noted the fingerprint.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending
@@ -79,12 +80,12 @@ package struct JournalRecord: Sendable {
 
 /// The next state of a record.
 package enum JournalChange: Sendable {
-    /// It stays as it is.
+    /// The record stays unchanged.
     case keep
     /// A value, with its pending writes.
     case value(RecordState, details: ItemDetails, secret: SecretBytes, pending: [PendingWrite])
     /// A tombstone, with its pending removals.
     case tombstone(pending: [PendingWrite])
-    /// No record at all.
+    /// The record is removed.
     case remove
 }

@@ -1,9 +1,9 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A change that a module on one machine missed: it must get the record's value, or lose the item.
+/// A change that a module on one machine missed. The module must get the record's value, or lose the item.
 package struct PendingWrite: Sendable, Equatable {
-    /// What the module must get.
+    /// The change that the module missed.
     package enum Kind: UInt8, Sendable {
         /// The module must get the record's value.
         case write = 1
@@ -15,13 +15,13 @@ package struct PendingWrite: Sendable, Equatable {
     package var module: String
     /// The hash of the machine that has the module, 16 bytes.
     package var machine: [UInt8]
-    /// What the module must get.
+    /// The change that the module missed.
     package var kind: Kind
     /// The time of the change.
     package var since: UnixTime
-    /// A keyed fingerprint (16 bytes) of the module's value as last seen; nil where it was absent or is unknown.
+    /// A keyed fingerprint (16 bytes) of the module's value as last seen; nil if the value was absent or is unknown.
     package var base: [UInt8]?
-    /// Keyed fingerprints (16 bytes each) of values that were sent and not acknowledged.
+    /// Keyed fingerprints (16 bytes each) of values that were sent but not acknowledged.
     package var inFlight: [[UInt8]]
 
     /// Describes a pending write.
@@ -38,10 +38,10 @@ package struct PendingWrite: Sendable, Equatable {
 
     private static let maximumInFlight = 16
 
-    /// Whether another fingerprint fits.
+    /// Whether another fingerprint fits into ``inFlight``.
     package var hasRoomInFlight: Bool { inFlight.count < PendingWrite.maximumInFlight }
 
-    /// The same with the fingerprint of a value that was sent and may have arrived.
+    /// A copy with one more fingerprint in flight, of a value that was sent and may have arrived.
     package func sending(_ fingerprint: [UInt8]) -> PendingWrite {
         guard !inFlight.contains(fingerprint) else { return self }
         var copy = self
@@ -49,17 +49,17 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// The same for a change of now: what another program changed earlier is older.
+    /// A copy dated now: changes that another program made earlier count as older.
     package var renewed: PendingWrite { renewed(at: .now) }
 
-    /// The same for a change of that time.
+    /// A copy with the given time of change.
     package func renewed(at time: UnixTime) -> PendingWrite {
         var copy = self
         copy.since = time
         return copy
     }
 
-    /// The same for an item that is cleared.
+    /// A copy that removes the item instead of writing it.
     package var ofRemoval: PendingWrite {
         var copy = self
         copy.kind = .remove

@@ -1,15 +1,15 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A record's bytes, taken apart and opened as far as it is asked for.
+/// A record's bytes, split into prefix and boxes. Each box is opened only on request.
 struct RecordFile: Sendable {
     let prefix: RecordPrefix
     private let bytes: [UInt8]
     private let keys: KeyRing
 
-    /// Takes a file apart.
+    /// Splits a file into prefix and boxes.
     ///
-    /// - Parameter name: the file's name in binary, which the record must repeat.
+    /// - Parameter name: the file's binary name, which the record must repeat.
     init(_ bytes: [UInt8], name: [UInt8], keys: KeyRing) throws(FormatFault) {
         prefix = try bytes.lent { file throws(FormatFault) in
             var reader = ByteReader(file)
@@ -27,7 +27,7 @@ struct RecordFile: Sendable {
         self.keys = keys
     }
 
-    /// Opens the state, which also proves that the three boxes belong together.
+    /// Opens the state. Success also proves that the three boxes belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
@@ -45,7 +45,7 @@ struct RecordFile: Sendable {
         return state
     }
 
-    /// Opens the metadata of a record that is no tombstone.
+    /// Opens the metadata. Throws for a tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         guard
@@ -62,7 +62,7 @@ struct RecordFile: Sendable {
         return metadata
     }
 
-    /// Opens the metadata box, whatever fields it holds.
+    /// Opens the metadata box without parsing its fields.
     func openMetadataBox() throws(FormatFault) -> SecretBytes {
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
         return try bytes.lent { file throws(FormatFault) in
@@ -71,9 +71,9 @@ struct RecordFile: Sendable {
         }
     }
 
-    /// Opens metadata and secret of a record that is no tombstone.
+    /// Opens metadata and secret. Throws for a tombstone.
     ///
-    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
+    /// - Parameter presence: the keys that the user's answer opened, for an item that asks at each use.
     func openItem(_ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
         let details = try openMetadata().details
         let secret = try openSecret(presence)
@@ -83,7 +83,7 @@ struct RecordFile: Sendable {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens the secret of a record that is no tombstone, into guarded memory of its own.
+    /// Opens the secret into guarded memory of its own. Throws for a tombstone.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = prefix.secretAdditionalData(metadataBox: bytes[metadataRange])
         return try keys.openSecret(of: prefix, presence?.current) { key throws(FormatFault) in
@@ -99,7 +99,7 @@ struct RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// The record as the journal sees it. Its pending writes, and that it is there, need no key that a lock ends.
+    /// The record as the journal sees it. Its existence and its pending writes are readable while the vault is locked.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {

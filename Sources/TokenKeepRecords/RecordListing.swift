@@ -2,8 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 
 extension Records {
-    /// The vault's items of every namespace, those on their way to modules too; and how many cannot be listed because they are
-    /// locked.
+    /// The vault's items of every namespace, including those on their way to modules, and the number of locked items.
     package func everyItem(
         _ call: CallContext
     ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problems: [TokenKeepError]) {
@@ -16,19 +15,19 @@ extension Records {
         return (listing.items, locked, listing.problems)
     }
 
-    /// Every item of the vault, without its secret, and the problems of those that could not be read.
+    /// Lists every item of the vault without its secret, and the problems of unreadable items.
     ///
     /// - Throws: ``Status/timedOut`` if the deadline passes first, ``Status/cancelled``.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         while true {
             guard let vault = try open() else { return ItemListing() }
             let listing = try allItems(of: vault, call)
-            // The names of records are others in another era.
+            // The file names of records differ in each era.
             guard try open()?.era.number != vault.era.number else { return listing }
         }
     }
 
-    /// Every item of a vault, some of whose keys may be open for this call alone.
+    /// Lists every item of an open vault, some of whose keys may be open for this call alone.
     package func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         var vault = vault
         var listing = ItemListing()
@@ -44,7 +43,7 @@ extension Records {
                 state.state == .tombstone ? nil : try file.openMetadata().details
             }
             switch found {
-            case nil, .success(nil): continue  // cleared, perhaps only just
+            case nil, .success(nil): continue  // cleared, possibly just now
             case .success(let details?): listing.items.append(details)
             case .failure(let fault):
                 unreadable += 1
@@ -54,7 +53,7 @@ extension Records {
         return listing.counting(unreadable)
     }
 
-    /// The prefixes of all records that have one. Needs no key.
+    /// Calls `body` with the prefix of each record that has a readable prefix. Needs no key.
     package func forEachPrefix(
         in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -66,7 +65,7 @@ extension Records {
 }
 
 extension ItemListing {
-    /// The same, with the number of unreadable records in the first problem's message.
+    /// A copy whose first problem's message includes the number of unreadable records.
     fileprivate func counting(_ unreadable: Int) -> ItemListing {
         guard let problem, unreadable > 1 else { return self }
         var whole = ItemListing(

@@ -3,12 +3,12 @@ import TokenKeepKeys
 
 /// The file names of records: 32 lower-case hexadecimal digits.
 enum RecordNames {
-    /// The binary names of all records of a directory, in the order of the directory.
+    /// The binary names of all records in a directory, in the directory's order.
     static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The binary names of the first records of a directory.
+    /// The binary names of the first `count` records in a directory.
     static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         try VaultFiles.forEachName(in: records) { file in
@@ -18,7 +18,7 @@ enum RecordNames {
         return names
     }
 
-    /// Whether the directory has a record. Looks no further than the first.
+    /// Whether the directory has a record. Stops at the first record.
     static func hasAny(in records: OwnedDescriptor) throws(TokenKeepError) -> Bool {
         var isFound = false
         try VaultFiles.forEachName(in: records) { file in

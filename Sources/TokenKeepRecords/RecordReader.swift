@@ -6,12 +6,13 @@ struct RecordReader {
     let records: Records
     let fileName: [UInt8]
 
-    /// Reads the record and opens the parts that `body` asks for; nil if there is none.
+    /// Reads the record and opens the parts that `body` needs; nil if there is no record.
     ///
-    /// If the record names an unknown key, or one that is locked, header and record are read again, once: the keys may have
-    /// changed. If another era is in force then, `vault` is that era and the answer is nil: its names are others.
+    /// If the record names an unknown or locked key, header and record are read once more: the keys may have changed.
+    /// If another era is in force by then, `vault` becomes that era and the result is nil, because the file names of
+    /// records differ in each era.
     ///
-    /// - Returns: what `body` returns, or why the record cannot be read.
+    /// - Returns: the result of `body`, or the reason why the record cannot be read.
     /// - Throws: if the vault itself cannot be read.
     func read<Value>(
         _ vault: inout OpenVault, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
@@ -23,7 +24,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// The vault after its keys changed; nil if they did not, or need not have.
+    /// The vault after a change of its keys; nil without a change, or if the result does not depend on the keys.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {
@@ -36,7 +37,7 @@ struct RecordReader {
         }
     }
 
-    /// The error of a record that cannot be read.
+    /// The error for a record that cannot be read.
     func error(_ fault: FormatFault) -> TokenKeepError { fault.error(in: "records/\(Hexadecimal.text(fileName))") }
 
     private func attempt<Value>(

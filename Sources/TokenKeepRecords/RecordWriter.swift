@@ -4,10 +4,10 @@ import TokenKeepKeys
 
 /// Makes the bytes of records.
 enum RecordWriter {
-    /// A record with a value.
+    /// The bytes of a record with a value.
     ///
-    /// - Parameter presence: what the user's answer opened, which an item that asks at each use needs.
-    /// - Throws: what a reader would not take: it must not be acknowledged.
+    /// - Parameter presence: the keys that the user's answer opened, for an item that asks at each use.
+    /// - Throws: if a reader would refuse the record. Such a record must not be acknowledged.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
         presence: PresenceGrant?
@@ -47,7 +47,7 @@ enum RecordWriter {
         }
     }
 
-    /// A record that says that an item was cleared.
+    /// The bytes of a tombstone, the record of a cleared item.
     static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
         var statePlaintext = try plaintext(of: state)
         defer { wipe(&statePlaintext) }
@@ -64,7 +64,7 @@ enum RecordWriter {
         return state.serialized()
     }
 
-    /// A session's fields in a state may hold a token.
+    /// Wipes a state's bytes: a session's fields in a state may hold a token.
     private static func wipe(_ bytes: inout [UInt8]) {
         bytes.withUnsafeMutableBytes { bytes in
             if let start = bytes.baseAddress { sodium_memzero(start, bytes.count) }

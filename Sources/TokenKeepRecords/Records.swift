@@ -1,34 +1,38 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The encrypted records of a vault, one file per item. Made on the first write; until then every item is absent.
+/// The encrypted records of a vault, one file per item. The first write makes the vault; before it every item is
+/// absent.
 ///
-/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so they see the old or the new one.
+/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so that a reader sees the old or the
+/// new record.
 package final class Records: Sendable {
     package let opener: VaultOpener
     /// The machine whose pending writes this process drains.
     package let machine: MachineID
-    /// The header that the records were last held against.
+    /// The header that was last checked against the records.
     private let testified = Guarded<[UInt8]?>(nil)
-    /// The vault as it was when it last had nothing pending.
+    /// The vault in its last observed state without pending writes; nil if none was observed.
     let quiet = Guarded<QuietVault?>(nil)
 
-    /// The records of a vault. Touches nothing yet.
+    /// Prepares access to the records of a vault. Touches no file yet.
     package init(_ opener: VaultOpener, machine: MachineID = .current) {
         self.opener = opener
         self.machine = machine
     }
 
-    /// The vault; nil if none was made.
+    /// Opens the vault; nil if no vault was made.
     ///
-    /// Without a password, the records testify before the first use: whoever has the keyfile can make such a header.
+    /// Without a password, the header is checked against the records before the first use: anyone with the keyfile can
+    /// forge such a header.
     package func open() throws(TokenKeepError) -> OpenVault? {
         guard let vault = try opener.open() else { return nil }
         if !vault.keys.header.hasPassword { try testify(vault) }
         return vault
     }
 
-    /// The vault, made if there is none. Its records have testified: nothing is written for another header.
+    /// Opens the vault, and makes it if there is none. The header is checked against the records before anything is
+    /// written.
     package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty {
             try testify(vault)
@@ -42,7 +46,7 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Refuses a header that was not made for the records; see ``Testimony``.
+    /// Refuses a header that does not belong to the records; see ``Testimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
         // An unlock verified this very header: records prove nothing against it.
@@ -50,23 +54,23 @@ package final class Records: Sendable {
         testified.withLock { $0 = vault.headerFile }
     }
 
-    /// Whether there is a vault.
+    /// Whether a vault was made.
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 
-    /// The hash of a machine's id, as pending writes and notes hold it; empty if there is no vault that can be read.
+    /// The hash of a machine's id, as stored in pending writes and notes; empty if no vault can be read.
     package func hash(of machine: MachineID) -> [UInt8] {
         (try? opener.open())?.keys.journal.machine(machine.bytes) ?? []
     }
 
-    /// A keyed fingerprint of a value; nil if there is no vault that can be read.
+    /// A keyed fingerprint of a value; nil if no vault can be read.
     package func fingerprint(of secret: SecretBytes) -> [UInt8]? {
         (try? open())?.keys.journal.fingerprint(of: secret)
     }
 
-    /// The key of item versions; nil if there is no vault that can be read.
+    /// The key of item versions; nil if no vault can be read.
     package func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }
 
-    /// The item's record; nil if there is none. Takes no lock.
+    /// The item's record; nil if there is no record. Takes no lock.
     package func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         do throws(TokenKeepError) {
             return try read(name) { file, state throws(FormatFault) in try file.journalRecord(state, call.presence) }
@@ -83,7 +87,7 @@ package final class Records: Sendable {
         return found ?? nil
     }
 
-    /// Reads an item's record and opens the parts that `body` asks for; nil if there is none.
+    /// Reads an item's record and opens the parts that `body` needs; nil if there is no record.
     private func read<Value>(
         _ name: ItemName, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
     ) throws(TokenKeepError) -> Value? {
@@ -95,7 +99,7 @@ package final class Records: Sendable {
             case .success(let value): return value
             case .failure(let fault): throw reader.error(fault)
             case nil:
-                // The record's name is another one in each era.
+                // The record's file name differs in each era.
                 guard let present = try open() else { return nil }
                 guard present.era.number != era else { return nil }
                 vault = present
@@ -103,7 +107,7 @@ package final class Records: Sendable {
         }
     }
 
-    /// Notifies watchers that an item of another module has changed. Without a vault nobody watches.
+    /// Notifies watchers that an item of another module has changed. Without a vault there are no watchers.
     package func announceChange() {
         guard let path = try? opener.path(), let directory = try? VaultDirectory.open(path) else { return }
         ChangeSignal.send(in: directory)

@@ -1,20 +1,24 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Holds the header against the records (docs/format.md, "Records testify").
+/// Checks the header against the records (docs/format.md, "Records testify").
 ///
-/// All records of an era are sealed under the current keys of its header. A record whose state is authentic, and which names
-/// another class key or whose metadata the header's key does not open, proves that the header is not the one under which it
-/// was written: somebody who has the keyfile made another, or put an older one back. So do several records of another era,
-/// or whose states do not open, if they are more than the others.
+/// All records of an era are sealed under the current keys of its header. Two observations refute a header: somebody
+/// with the keyfile made another header, or put back an older one.
+///
+/// - A record with an authentic state names another class key, or the header's key does not open the record's metadata.
+/// - At least three records belong to another era or have a state that does not open, and they outnumber the other
+///   records.
 enum Testimony {
     private static let sample = 16
-    /// Damage of fewer records is theirs alone.
+    /// The least number of strange records that refutes a header. Fewer count as damage of those records alone.
     private static let leastStrangers = 3
-    /// The names from which the sample is drawn: a vault may have very many.
+    /// The limit of names from which the sample is drawn: a vault may have very many.
     private static let mostNames = 2048
 
-    /// - Throws: ``Status/corrupt`` if the records testify against the header.
+    /// Checks a sample of the vault's records.
+    ///
+    /// - Throws: ``Status/corrupt`` if the records refute the header.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {
         var (own, strangers) = (0, 0)
         for name in try RecordNames.first(mostNames, in: vault.records).shuffled().prefix(sample) {
@@ -42,12 +46,12 @@ enum Testimony {
                 + "move it away")
     }
 
-    /// Whether the header's keys are those of a record whose state is authentic.
+    /// Whether the header's keys fit a record whose state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
         guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
-            // Authentic fields that break a rule are damage of this record alone.
+            // If the box is authentic but its fields break a rule, only this record is damaged.
             _ = try file.openMetadataBox()
             return true
         } catch {

@@ -1,9 +1,11 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Records that no key opens, so that their items cannot be named.
+/// Handling of records that no key opens, so that their items' names are unknown.
 extension Records {
-    /// Refuses a record that cannot be named and must be removed from a module too.
+    /// Refuses to remove an unreadable record with pending writes.
+    ///
+    /// The item's name is unknown, so that a module would miss the removal.
     ///
     /// - Throws: ``Status/corrupt``.
     package func checkNothingPending(_ fileName: [UInt8], of vault: OpenVault) throws(TokenKeepError) {
@@ -17,7 +19,9 @@ extension Records {
             module: "vault", hint: "clear the item by its name first: tokenkeep clear")
     }
 
-    /// Gives a record another name and removes it, so that its item is gone. Its lock is not known: the whole vault is locked.
+    /// Renames an unreadable record, so that its item counts as absent.
+    ///
+    /// Locks the whole vault, because the item's own lock is unknown.
     package func setAside(
         _ fileName: [UInt8], of vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) {

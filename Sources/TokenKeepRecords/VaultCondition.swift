@@ -2,9 +2,9 @@ import TokenKeepCore
 import TokenKeepKeys
 
 extension Records {
-    /// What a person should know of the vault, one line each.
+    /// Notes about the vault for a person, one line each.
     ///
-    /// - Throws: why it cannot be used.
+    /// - Throws: the reason why the vault cannot be used.
     func condition() throws(TokenKeepError) -> [String] {
         opener.residentKeys.dropKeysOfLostVaults()
         guard let vault = try open() else { return ["not made yet: the first save makes it"] }
@@ -20,7 +20,7 @@ extension Records {
         return notes
     }
 
-    /// Whether the vault has a password, and is locked.
+    /// Notes on the vault's password and on its lock state.
     private func lockNotes(_ keys: KeyRing) -> [String] {
         var notes: [String] = []
         if keys.header.hasPassword {

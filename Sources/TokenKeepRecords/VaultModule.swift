@@ -3,11 +3,11 @@ import TokenKeepKeys
 
 /// The module `vault`: items that live in the vault's records.
 ///
-/// A record with pending writes reads as an item here; a tombstone reads as none. Pending writes stay.
+/// A record with pending writes counts as an item, a tombstone does not. The module keeps pending writes.
 public final class VaultModule: Module {
     /// `vault`.
     public let name = "vault"
-    /// Yes.
+    /// Always true.
     public let holdsRecords = true
     private let records: Records
 
@@ -75,7 +75,7 @@ public final class VaultModule: Module {
         return try item.clear()
     }
 
-    /// Whether there is nothing to remove from a vault that takes no change.
+    /// Whether an item to be removed is absent from a vault that cannot be written.
     private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .io || error.status == .denied else { return false }
         do throws(TokenKeepError) {
@@ -95,7 +95,7 @@ public final class VaultModule: Module {
         return listing
     }
 
-    /// As the vault is now; nil if it cannot be read.
+    /// The protection that the vault achieves at the moment; nil if the vault cannot be read.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
         guard let vault = try? records.open() as OpenVault?? else { return nil }
         return VaultProtection(vault, records.opener.residentKeys).protection(of: level, flags)
@@ -113,13 +113,13 @@ public final class VaultModule: Module {
 }
 
 extension ItemTransaction {
-    /// Clears the record: modules that were to get the item must lose it.
+    /// Clears the record. A pending write becomes a pending removal.
     ///
-    /// - Returns: whether there was an item.
+    /// - Returns: whether an item existed.
     package mutating func clear() throws(TokenKeepError) -> Bool {
         let (change, wasThere): (JournalChange, Bool) =
             switch entry {
-            // A removal of nothing is made durable too: an earlier removal may have been cut short.
+            // Removing a missing record is made durable too: an earlier removal may have been interrupted.
             case .none: (.remove, false)
             case .unreadable: (.remove, true)
             case .record(let record) where record.state == .tombstone: (.tombstone(pending: record.pending), false)
@@ -133,7 +133,7 @@ extension ItemTransaction {
 }
 
 extension JournalEntry {
-    /// The record, if it could be read.
+    /// The record; nil if there is none or it is unreadable.
     package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record

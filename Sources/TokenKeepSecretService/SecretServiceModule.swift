@@ -1,15 +1,17 @@
 public import TokenKeepCore
 
-/// Items in the desktop's Secret Service: gnome-keyring, KWallet, KeePassXC, oo7, whatever owns
-/// `org.freedesktop.secrets` on the user's session bus.
+/// The module `secret-service`: items in the desktop's Secret Service.
 ///
-/// Nothing is loaded, connected or asked until the first call. Every call talks to the service from the caller's own
-/// thread and comes back at its deadline; a service that did not answer is left alone until it is heard of again.
-/// Where there is no service at all, the error says so (``TokenKeepError/isAbsence``). In a child made by `fork()`
-/// of a process that used the module, every call is ``Status/unavailable``.
+/// The service may be gnome-keyring, KWallet, KeePassXC, oo7 or another program.
 ///
-/// The service knows no transactions: a precondition is checked right before the save, and whoever must exclude other
-/// processes holds a lock of his own around the call.
+/// The service owns `org.freedesktop.secrets` on the user's session bus. Nothing is loaded or connected before the
+/// first call. Every call uses the caller's own thread and returns by its deadline. A service that did not answer gets
+/// no calls until the ``Breaker`` closes. If there is no service, the error is an absence
+/// (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module, every call fails with
+/// ``Status/unavailable``.
+///
+/// The service has no transactions: a precondition is checked right before the save. A caller that must exclude other
+/// processes holds a lock around the call.
 public final class SecretServiceModule: Module {
     /// `secret-service`
     public let name = "secret-service"
@@ -28,12 +30,12 @@ public final class SecretServiceModule: Module {
     private let observers = ChangeObservers()
     private let links = Guarded(Links())
 
-    /// A module that has done nothing yet.
+    /// Makes an unused module.
     ///
     /// - Parameters:
-    ///   - arena: where loaded secrets live.
-    ///   - timeoutMilliseconds: how long a call may take, within its own deadline; prompts alone may take longer.
-    ///   - versionKey: provides the key of item versions; asked at each call that needs one.
+    ///   - arena: the memory of loaded secrets.
+    ///   - timeoutMilliseconds: the longest time of a call, within its own deadline. Only prompts may take longer.
+    ///   - versionKey: returns the key of item versions; called whenever a call needs the key.
     public convenience init(
         arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -42,6 +44,8 @@ public final class SecretServiceModule: Module {
             arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
     }
 
+    /// Makes an unused module.
+    ///
     /// - Parameter address: the bus to use instead of the session bus.
     package init(
         arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
@@ -53,22 +57,22 @@ public final class SecretServiceModule: Module {
         self.versionKey = versionKey
     }
 
-    /// Yes: what the service missed is given to it when it is back.
+    /// True: changes that the service missed are drained later.
     public let supportsPendingWrites = true
 
-    /// Yes.
+    /// True.
     public let reportsModificationTime = true
 
-    /// False where there is no session bus, and while the service is known not to answer.
+    /// False if there is no session bus, or while the service is known not to answer.
     public var mayAnswer: Bool {
-        // In a child of fork the breaker's lock may be held by a thread that is not there.
+        // In a child of fork, a thread of the parent may hold the breaker's lock.
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
-    /// Told by the service's signals, from the next call on; services do not signal everything.
+    /// Calls the observer on the service's signals, from the next call on. Services do not signal every change.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
-    /// Opens the default collection, which may ask the user.
+    /// Opens the default collection, which may prompt the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
         try converse(call) { conversation throws(TokenKeepError) in
             guard try conversation.isDefaultCollectionLocked(for: "the default keyring") else { return }
@@ -76,14 +80,14 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// The item with its secret; in the common namespace also another program's.
+    /// Loads the item with its secret. In the common namespace a foreign item counts too.
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try converse(call) { conversation throws(TokenKeepError) in
             try conversation.load(name, try versionKey())
         }
     }
 
-    /// Saves an item, over another program's of the same name where there is none of ours.
+    /// Saves an item. If TokenKeep has no item of the name, a foreign item is overwritten.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try change(request.name, call, isConditional: request.precondition != .none) {
             conversation, key, mark throws(TokenKeepError) in
@@ -93,7 +97,7 @@ public final class SecretServiceModule: Module {
         return version
     }
 
-    /// Saves an item where one message does it: a new one, or another secret with the same label and attributes.
+    /// Saves an item if one message is enough: a new item, or a new secret with the same label and attributes.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
             conversation, key, mark throws(TokenKeepError) in
@@ -101,7 +105,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Removes an item, and another program's of the same name.
+    /// Removes an item, and foreign items of the same name.
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -110,21 +114,21 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Removes our item, and leaves another program's of the same name.
+    /// Removes TokenKeep's item. Foreign items of the same name stay.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         _ = try change(name, call, isConditional: false) { conversation, key, mark throws(TokenKeepError) in
             try conversation.clear(name, ifVersion: nil, sparesOthers: true, key, mark)
         }
     }
 
-    /// What other programs keep under the name; in the common namespace alone.
+    /// The foreign items under the name, which only the common namespace has.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
         try converse(call) { conversation throws(TokenKeepError) in
             try conversation.foreignItems(name, try versionKey())
         }
     }
 
-    /// Our items of a namespace; never another program's.
+    /// TokenKeep's items of a namespace, without foreign items.
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
@@ -135,10 +139,10 @@ public final class SecretServiceModule: Module {
         return listing
     }
 
-    /// Yes.
+    /// True.
     public let supportsSealing = true
 
-    /// The protection that any service gives.
+    /// The protection of any service.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { ItemSealing.ofService }
 
     /// See ``Module``.
@@ -165,7 +169,8 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Changes an item while no other thread does. A prompt is shown outside of that: nobody waits for a person.
+    /// Changes an item while no other thread does. Prompts are shown outside the lock, so that no thread waits for a
+    /// person.
     private func change<Result>(
         _ name: ItemName, _ call: CallContext, isConditional: Bool,
         _ body: (Conversation, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
@@ -193,7 +198,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Holds a conversation over the present link, and once more over another where the service went away meanwhile.
+    /// Runs `body` over the present link, and once more over a new link if the service went away meanwhile.
     private func converse<Result>(
         _ call: CallContext, unless isFinal: () -> Bool = { false },
         _ body: (Conversation) throws(TokenKeepError) -> Result
@@ -219,7 +224,7 @@ public final class SecretServiceModule: Module {
         Conversation(link: link, call: call, budget: budget, arena: arena, module: name)
     }
 
-    /// The present link, or a new one. Threads that come together may make several; the last one stays.
+    /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.
     private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
@@ -230,7 +235,7 @@ public final class SecretServiceModule: Module {
         } else {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
-            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading takes some, and is tried once
+            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading needs some, and is tried once
             try GLibrary.load()
             usable = try BusConnection.connect(
                 to: address, breaker: breaker, observers: observers, until: deadline)
@@ -247,10 +252,10 @@ public final class SecretServiceModule: Module {
             links = change(links)
             return before
         }
-        _ = consume before  // what nobody else has ends here, outside the lock
+        _ = consume before  // released here, outside the lock
     }
 
-    /// What is there and not lost. What is lost takes the breaker's reason with it.
+    /// The present connection and link, unless lost. Releasing a lost link also closes the breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }
@@ -260,12 +265,12 @@ public final class SecretServiceModule: Module {
             return (lost, nil, nil)
         }
         if lost != nil { breaker.close() }
-        return (connection, link)  // what was lost ends here, outside the lock
+        return (connection, link)  // lost objects are released here, outside the lock
     }
 }
 
 extension TokenKeepError {
-    /// The same error, saying whether anything was sent that changes something.
+    /// A copy that notes whether a change was sent.
     fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
         var copy = self
         copy.changedNothing = !mark.hasWritten

@@ -1,7 +1,7 @@
-/* The few types of GLib, GIO and libsecret that this library touches, as their stable ABI has them.
+/* The types of GLib, GIO and libsecret in use, as defined by their stable ABI.
  *
- * Declared here so that building needs no header of theirs, and nothing can link them by accident. A check of
- * the tests compiles the same list of functions against the real headers. */
+ * Declared here so that a build needs no headers of these libraries, and nothing links them by accident. A
+ * test compiles the same list of functions against the real headers. */
 #ifndef TOKENKEEP_GLIB_TYPES_H
 #define TOKENKEEP_GLIB_TYPES_H
 
@@ -67,7 +67,7 @@ typedef void (*GClosureNotify)(gpointer data, GClosure *closure);
 typedef void (*GDestroyNotify)(gpointer data);
 typedef gboolean (*GSourceFunc)(gpointer data);
 
-/* For the subclass of SecretService. */
+/* Used for the subclass of SecretService. */
 typedef struct _GTypeClass {
     GType g_type;
 } GTypeClass;
@@ -76,7 +76,7 @@ typedef struct _GObjectClass {
     GTypeClass g_type_class;
     void *construct_properties;
     GObject *(*constructor)(GType type, guint count, GObjectConstructParam *properties);
-    /* More follows: the size comes from g_type_query. */
+    /* More fields follow: g_type_query returns the real size. */
 } GObjectClass;
 typedef void (*GClassInitFunc)(gpointer g_class, gpointer data);
 typedef void (*GInstanceInitFunc)(void *instance, gpointer g_class);

@@ -1,19 +1,19 @@
-/// When an item may be read: the Keychain's accessibility levels. The numbers are those of the C API.
+/// The level of an item: when it may be read. Mirrors the Keychain's accessibility levels; raw values as in the C API.
 public enum AccessLevel: UInt32, Sendable, CaseIterable {
-    /// While the screen is unlocked.
+    /// Readable while the screen is unlocked.
     case whenUnlocked = 1
-    /// From the first unlock after boot; the default.
+    /// Readable from the first unlock after boot on; the default.
     case afterFirstUnlock = 2
-    /// As ``whenUnlocked``, on this machine alone.
+    /// Like ``whenUnlocked``, but only on this machine.
     case whenUnlockedThisDeviceOnly = 3
-    /// As ``afterFirstUnlock``, on this machine alone.
+    /// Like ``afterFirstUnlock``, but only on this machine.
     case afterFirstUnlockThisDeviceOnly = 4
-    /// As ``whenUnlockedThisDeviceOnly``, and only while the vault has a password.
+    /// Like ``whenUnlockedThisDeviceOnly``, but only while the vault has a password.
     case whenPasscodeSetThisDeviceOnly = 5
-    /// In this store's memory alone, until it is closed or the process ends; for one-time codes.
+    /// Kept only in this store's memory, until the store is closed or the process ends. For one-time codes.
     case memoryOnly = 6
 
-    /// The level's word in the command line and in files: `after-first-unlock`.
+    /// The level's word on the command line and in files, as in `after-first-unlock`.
     public var word: String {
         switch self {
         case .whenUnlocked: "when-unlocked"
@@ -36,8 +36,8 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
 
     /// Reads a level's word.
     ///
-    /// - Throws: ``Status/policy`` for `always`, which is too permissive to be had; ``Status/invalid`` for any other
-    ///   unknown word.
+    /// - Throws: ``Status/policy`` for `always`, which is too permissive; ``Status/invalid`` for any other unknown
+    ///   word.
     public init(word: String) throws(TokenKeepError) {
         if word == "always" || word == "always-this-device-only" {
             throw TokenKeepError(

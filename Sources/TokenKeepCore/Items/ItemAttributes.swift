@@ -1,8 +1,8 @@
-/// An item's own attributes, checked against the limits and ordered by name.
+/// An item's own attributes, within the limits and sorted by name.
 ///
-/// Attributes are metadata, not secrets: modules may store them where others can read them.
+/// Attributes are metadata, not secrets: modules may store them where other users and programs can read them.
 public struct ItemAttributes: Sendable, Hashable {
-    /// Names and values in the order of the names' bytes; no name stands twice.
+    /// Names and values, sorted by the bytes of the names. Each name occurs once.
     public let pairs: [(name: String, value: String)]
 
     /// No attributes.
@@ -10,10 +10,10 @@ public struct ItemAttributes: Sendable, Hashable {
 
     private init() { pairs = [] }
 
-    /// Checks and orders attributes.
+    /// Checks and sorts attributes.
     ///
-    /// - Throws: ``Status/invalid`` where there are more than ``Limits/attributeCount``, a name is empty, too long,
-    ///   not of `[a-z0-9._-]` or stands twice, or a value is outside its limits.
+    /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount``; if a name is empty, too long, not
+    ///   of `[a-z0-9._-]` or not unique; if a value is outside its limits.
     public init(_ pairs: [(name: String, value: String)]) throws(TokenKeepError) {
         guard pairs.count <= Limits.attributeCount else {
             throw TokenKeepError(.invalid, "the item has more than \(Limits.attributeCount) attributes")
@@ -33,7 +33,7 @@ public struct ItemAttributes: Sendable, Hashable {
         self.pairs = ordered
     }
 
-    /// The value of the attribute `name`, or nil.
+    /// The value of the attribute `name`; nil if there is none.
     public subscript(name: String) -> String? { pairs.first { $0.name == name }?.value }
 
     /// Compares names and values.
@@ -49,7 +49,7 @@ public struct ItemAttributes: Sendable, Hashable {
         }
     }
 
-    /// Whether an attribute's or a module's name may hold this byte: `[a-z0-9._-]`.
+    /// Whether the name of an attribute or a module may contain this byte: `[a-z0-9._-]`.
     public static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),

@@ -1,13 +1,13 @@
-/// What happened to the items of a store, without their values.
+/// A change of a store's items, without values.
 public enum ItemChange: Sendable, Hashable {
-    /// The item was saved: it is new, or its secret or metadata is another.
+    /// The item was saved: it is new, or its secret or metadata changed.
     case saved(ItemName)
     /// The item was cleared.
     case cleared(ItemName)
-    /// Something may have changed that cannot be told by name: read again what matters.
+    /// Unknown items may have changed: list again.
     case listAgain
 
-    /// The word for it on the command line: `saved`, `cleared` or `read-again`.
+    /// The event's word on the command line: `saved`, `cleared` or `read-again`.
     public var word: String {
         switch self {
         case .saved: "saved"
@@ -16,7 +16,7 @@ public enum ItemChange: Sendable, Hashable {
         }
     }
 
-    /// The item; nil where it is not known.
+    /// The changed item; nil if unknown.
     public var name: ItemName? {
         switch self {
         case .saved(let name), .cleared(let name): name

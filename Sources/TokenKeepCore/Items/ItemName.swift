@@ -1,15 +1,15 @@
-/// What names an item: its namespace, service and account, checked against the limits.
+/// The name of an item: namespace, service and account, within the limits.
 public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The Linux form of a keychain access group; "" is the common one.
     public let namespace: String
-    /// What the secret is for: `example.com`, `com.example.app`.
+    /// The service that the secret is for, as in `example.com` or `com.example.app`.
     public let service: String
-    /// Whose it is; it may be empty.
+    /// The account at the service; may be empty.
     public let account: String
 
-    /// Names an item.
+    /// Checks and joins the parts of a name.
     ///
-    /// - Throws: ``Status/invalid`` where a part is outside its limits (see ``Limits``).
+    /// - Throws: ``Status/invalid`` if a part is outside its limits (see ``Limits``).
     public init(namespace: String = "", service: String, account: String) throws(TokenKeepError) {
         try Limits.check(namespace, field: "namespace", atMost: Limits.namespace)
         try Limits.check(service, field: "service", atLeast: 1, atMost: Limits.service)
@@ -19,15 +19,16 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = account
     }
 
-    /// The label of an item that was saved without one.
+    /// The default label of an item.
     public var defaultLabel: String { "\(service) (\(account))" }
 
-    /// `service (account)`, with the namespace where there is one: for messages.
+    /// `service (account)`, and the namespace unless it is empty. For messages.
     public var description: String {
         namespace.isEmpty ? defaultLabel : "\(defaultLabel) in namespace \(namespace)"
     }
 
-    /// Whether the item is of this namespace and, unless that is nil, of this service: byte by byte, as ``==(_:_:)``.
+    /// Whether the item is in this namespace and of this service; nil for any service. Compares bytes, like
+    /// ``==(_:_:)``.
     public func isIn(namespace: String, service: String?) -> Bool {
         self.namespace.utf8.elementsEqual(namespace.utf8)
             && (service.map { self.service.utf8.elementsEqual($0.utf8) } ?? true)
@@ -38,7 +39,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         (left.namespace, left.service, left.account) < (right.namespace, right.service, right.account)
     }
 
-    /// Compares byte by byte: canonically equivalent spellings name different items, as in the files.
+    /// Compares bytes: as in the files, canonically equivalent spellings name different items.
     public static func == (left: ItemName, right: ItemName) -> Bool {
         left.namespace.utf8.elementsEqual(right.namespace.utf8)
             && left.service.utf8.elementsEqual(right.service.utf8)

@@ -1,17 +1,17 @@
-/// Against whom, or what, an item is protected. The numbers are those of the C API.
+/// A threat that an item is protected against. The raw values are those of the C API.
 public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     /// Another user of the machine.
     case otherUser = 1
-    /// Who has the disk, or a backup of the whole home, and no password.
+    /// A person who has the disk or a backup of the whole home, but no password.
     case diskTheft = 2
-    /// A copy of the home on another machine, whoever knows the password.
+    /// A copy of the home on another machine, even if the password is known.
     case otherMachine = 3
     /// The user's own programs while the screen is locked.
     case screenLock = 4
-    /// A use that the user was not asked about.
+    /// A use of the item without asking the user.
     case presence = 5
 
-    /// The axis in the command line's words: `disk-theft`.
+    /// The axis's word on the command line, as in `disk-theft`.
     public var word: String {
         switch self {
         case .otherUser: "other-user"
@@ -23,16 +23,16 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     }
 }
 
-/// How well. The numbers are those of the C API.
+/// The strength of a protection. The raw values are those of the C API.
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
-    /// Not at all.
+    /// No protection.
     case none = 0
-    /// As far as nobody goes around it.
+    /// Protection that can be circumvented.
     case advisory = 1
-    /// By a key that is not there, or by the kernel.
+    /// Protection by a missing key, or by the kernel.
     case enforced = 2
 
-    /// The strength in the command line's words.
+    /// The strength's word on the command line.
     public var word: String {
         switch self {
         case .none: "none"
@@ -41,24 +41,24 @@ public enum ProtectionStrength: UInt32, Sendable, Comparable {
         }
     }
 
-    /// Weaker is less.
+    /// Orders strengths from weak to strong.
     public static func < (left: ProtectionStrength, right: ProtectionStrength) -> Bool {
         left.rawValue < right.rawValue
     }
 }
 
-/// What is really achieved here for a level, axis by axis.
+/// The protection that a module really achieves for a level, axis by axis.
 public struct Protection: Sendable {
-    /// One axis: how well, by what, and what would make it better.
+    /// The protection on one axis.
     public struct Axis: Sendable {
-        /// How well.
+        /// The strength of the protection.
         public let strength: ProtectionStrength
-        /// By what, in words.
+        /// The mechanism of the protection, in words.
         public let mechanism: String
-        /// What would raise it to ``ProtectionStrength/enforced``; nil where it is, or nothing would.
+        /// The measure that would make the strength ``ProtectionStrength/enforced``; nil if none is needed or possible.
         public let remedy: String?
 
-        /// Describes an axis.
+        /// The protection on one axis.
         public init(_ strength: ProtectionStrength, _ mechanism: String, remedy: String? = nil) {
             self.strength = strength
             self.mechanism = mechanism
@@ -68,20 +68,20 @@ public struct Protection: Sendable {
 
     private var axes: [ProtectionAxis: Axis]
 
-    /// Protection as `axis` says of each.
+    /// Collects the result of `axis` for each axis.
     public init(_ axis: (ProtectionAxis) -> Axis) {
         axes = Dictionary(uniqueKeysWithValues: ProtectionAxis.allCases.map { ($0, axis($0)) })
     }
 
-    /// One axis.
+    /// The protection on one axis.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// The weaker of two on each axis: what an item has that may be in either place.
+    /// The weaker protection on each axis, for an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Refuses an item whose demands are not met.
+    /// Refuses an item whose protection requirements are not met.
     ///
     /// - Throws: ``Status/policy``.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
@@ -94,9 +94,9 @@ public struct Protection: Sendable {
         try requireEnforced(details.accessLevel, details.flags)
     }
 
-    /// Refuses a level that must be enforced and is not.
+    /// Refuses a level that is not enforced on every axis.
     ///
-    /// - Throws: ``Status/policy``, naming the first axis that is not.
+    /// - Throws: ``Status/policy``, naming the first axis that is not enforced.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
         let missing = level.axes(with: flags).first { self[$0].strength != .enforced }
         guard let missing else { return }
@@ -108,18 +108,19 @@ public struct Protection: Sendable {
 }
 
 extension Protection {
-    /// Nothing on any axis, for one reason.
+    /// No protection on any axis, for one reason.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
-    /// Whether an item asks for anything that a place might not give.
+    /// Whether an item has a level or a protection requirement that a module may not fulfil.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
         level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
     }
 
-    /// Whether a place that gives this may keep an item as it is.
+    /// Whether a module with this protection may hold the item without sealing.
     ///
-    /// Without a demand every place may: what it achieves is reported. But where the vault can end the key of
-    /// ``AccessLevel/whenUnlocked`` and the place cannot, its key must seal the item.
+    /// Without a protection requirement, any module may hold the item, and its protection is only reported. Exception:
+    /// an item of ``AccessLevel/whenUnlocked`` is sealed if the vault protects it better against the locked screen than
+    /// the module does, because the vault can purge that level's key.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }
@@ -131,12 +132,12 @@ extension Protection {
 }
 
 extension ItemFlags {
-    /// What an item is kept under, or not at all.
+    /// The protection requirements: an item is kept under them, or not at all.
     public static let requirements: ItemFlags = [.requireEnforced, .userPresence]
 }
 
 extension ItemDetails {
-    /// Refuses an item that makes less of a demand than the one it replaces.
+    /// Refuses an item with fewer protection requirements than the item it replaces.
     ///
     /// - Throws: ``Status/policy``.
     public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
@@ -148,7 +149,7 @@ extension ItemDetails {
 }
 
 extension AccessLevel {
-    /// The axes that this level, with these flags, is about.
+    /// The axes on which this level must protect, with these flags.
     public func axes(with flags: ItemFlags) -> [ProtectionAxis] {
         let ofLevel: [ProtectionAxis] =
             switch self {

@@ -1,42 +1,46 @@
-/// What a save asks for, checked against the limits.
+/// A request to save an item, within the limits.
 public struct SaveRequest: Sendable {
-    /// What must be true of the present item for the save to happen.
+    /// A condition on the present item, without which the save fails.
     public enum Precondition: Sendable, Equatable {
-        /// Nothing: what is there is replaced.
+        /// No condition: a present item is replaced.
         case none
-        /// There is no such item; otherwise ``Status/duplicate``.
+        /// No item may exist; otherwise ``Status/duplicate``.
         case absent
-        /// The item has this version; otherwise ``Status/conflict``.
+        /// The item must have this version; otherwise ``Status/conflict``.
         case version(UInt64)
     }
 
-    /// Which item.
+    /// The item's name.
     public let name: ItemName
-    /// Its secret, at most ``Limits/secret`` bytes.
+    /// The item's secret, at most ``Limits/secret`` bytes.
     public let secret: SecretBytes
-    /// Its level; nil keeps the level (and the flags) that an existing item has, else ``AccessLevel/afterFirstUnlock``.
+    /// The item's level; nil to leave the level open.
+    ///
+    /// An open level keeps the level and the flags of an existing item, or means ``AccessLevel/afterFirstUnlock``.
     public let accessLevel: AccessLevel?
-    /// Flags to keep with it.
+    /// The item's flags.
     public let flags: ItemFlags
-    /// Its label.
+    /// The item's label.
     public let label: String
-    /// Its attributes.
+    /// The item's attributes.
     public let attributes: ItemAttributes
-    /// When the secret ends.
+    /// The time at which the secret expires; nil if unknown.
     public let expiresAt: UnixTime?
-    /// What must be true of the present item.
+    /// The condition on the present item.
     public var precondition: Precondition
-    /// The item as another module of the stack holds it: its level, flags and date of creation are kept where the
-    /// saving module has no such item itself.
+    /// The item's details in another module of the stack; nil if there are none.
+    ///
+    /// If the saving module has no such item itself, it keeps level, flags and date of creation from these details.
     public var inherited: ItemDetails?
-    /// Whether it may make less of a demand than the present item: what was acknowledged must be written.
+    /// Whether the save may have fewer protection requirements than the present item. True for an item that was
+    /// acknowledged elsewhere: it must be written.
     public var mayLowerRequirements = false
 
-    /// Asks to save an item.
+    /// Checks and joins the parts of a request.
     ///
     /// - Parameter label: nil for `SERVICE (ACCOUNT)`.
-    /// - Throws: ``Status/invalid`` where a part is outside its limits, or ``ItemFlags/synchronizable`` is asked for with
-    ///   a this-device-only level.
+    /// - Throws: ``Status/invalid`` if a part is outside its limits, or if ``ItemFlags/synchronizable`` is combined
+    ///   with a this-device-only level.
     public init(
         name: ItemName, secret: SecretBytes, accessLevel: AccessLevel? = nil, flags: ItemFlags = [],
         label: String? = nil, attributes: ItemAttributes = .none, expiresAt: UnixTime? = nil,
@@ -58,7 +62,7 @@ public struct SaveRequest: Sendable {
         self.inherited = nil
     }
 
-    /// Asks to save an item as it is, wherever it came from.
+    /// A request to save an item unchanged, from any module.
     public init(_ item: TokenItem) throws(TokenKeepError) {
         let details = item.details
         try self.init(
@@ -68,7 +72,7 @@ public struct SaveRequest: Sendable {
         mayLowerRequirements = true
     }
 
-    /// Checks the precondition against the item that is there.
+    /// Checks the precondition against the present item.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict``.
     public func check(present: ItemDetails?) throws(TokenKeepError) {
@@ -83,7 +87,7 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// Checks that an item has the version a caller expects of it.
+    /// Checks that the present item has the version that the caller expects.
     ///
     /// - Throws: ``Status/conflict``.
     public static func check(
@@ -95,8 +99,10 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// The details of the item that this save makes: level and flags kept, where the request leaves them open, from
-    /// `present` (else from what is inherited), and so its date of creation. The version is left 0.
+    /// The details of the item after this save. The version is 0.
+    ///
+    /// The date of creation comes from `present`; without a present item, from ``inherited``. If the request has no
+    /// level, level and flags come from there too.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         return ItemDetails(

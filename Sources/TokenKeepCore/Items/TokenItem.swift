@@ -1,8 +1,8 @@
 /// An item with its secret, as a load returns it.
 public struct TokenItem: Sendable {
-    /// Everything but the secret.
+    /// The item's details, without the secret.
     public let details: ItemDetails
-    /// The secret, in guarded memory that is wiped when the last reference goes.
+    /// The secret, in guarded memory that is wiped with the last reference.
     public let secret: SecretBytes
 
     /// Joins an item's details and its secret.
@@ -12,31 +12,31 @@ public struct TokenItem: Sendable {
     }
 }
 
-/// Everything about an item but its secret, as a list returns it.
+/// An item without its secret, as a list returns it.
 public struct ItemDetails: Sendable {
     /// Namespace, service and account.
     public var name: ItemName
-    /// What a person reads in a list.
+    /// The label shown to people.
     public var label: String
     /// The item's own attributes.
     public var attributes: ItemAttributes
-    /// When the item may be read.
+    /// The item's level.
     public var accessLevel: AccessLevel
-    /// What is kept with the item besides its level.
+    /// The item's flags.
     public var flags: ItemFlags
-    /// When the item was first saved, where the module knows.
+    /// The time of the first save; nil if the module does not know it.
     public var createdAt: UnixTime?
-    /// When the item was last saved, where the module knows.
+    /// The time of the last save; nil if the module does not know it.
     public var modifiedAt: UnixTime?
-    /// When the secret ends, where the caller said so. Loading an expired item is OK.
+    /// The time at which the secret expires; nil if the caller gave none. Loading an expired item is OK.
     public var expiresAt: UnixTime?
-    /// Changes whenever the secret or the user-visible metadata does; 0 where a list does not know it.
+    /// A value that changes with the secret and with user-visible metadata; 0 if a list does not know it.
     public var version: UInt64
     /// The module that holds the item.
     public var module: String
-    /// Whether the vault sealed the secret before the module got it.
+    /// Whether the vault sealed the secret for the module.
     public var isSealed = false
-    /// Whether another program keeps the item: it is answered with because it has the same names.
+    /// Whether the item is a foreign item, which another program keeps under the same names.
     public var isForeign = false
 
     /// Describes an item.

@@ -1,15 +1,15 @@
-/// What a call allows the modules it visits.
+/// The conditions under which modules work on a call.
 public struct CallContext: Sendable {
-    /// When the call must be over, and what ends it earlier.
+    /// The deadline of the call, with its cancellation.
     public let deadline: Deadline
-    /// Whether a module may ask the user for something.
+    /// Whether modules may prompt the user.
     public let promptsAllowed: Bool
-    /// What the user's answer opened for this call alone: items that ask at each use need it.
+    /// The presence keys that the user's answer opened for this call alone. Items that ask at each use need them.
     package private(set) var presence: PresenceGrant?
-    /// Opens secrets that a vault sealed for modules, and seals those of the item whose lock the call holds.
+    /// The sealer of the call. It opens sealed secrets, and seals the secret of the item whose lock the call holds.
     package private(set) var sealer: (any SecretSealer)?
 
-    /// Allows work until `deadline`.
+    /// A context without sealer and presence keys.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
         self.deadline = deadline
         self.promptsAllowed = promptsAllowed
@@ -21,32 +21,32 @@ public struct CallContext: Sendable {
         sealer = other.sealer
     }
 
-    /// The same without prompts.
+    /// A copy without prompts.
     public var withoutPrompts: CallContext { allowingPrompts(false) }
 
-    /// The same with prompts, or without.
+    /// A copy with or without prompts.
     public func allowingPrompts(_ allowed: Bool) -> CallContext {
         CallContext(self, deadline, promptsAllowed: allowed)
     }
 
-    /// The same, and nothing but the deadline ends it: for what must not be left half done.
+    /// A copy that cannot be cancelled, for work that must not be left half done.
     public var withoutCancellation: CallContext {
         CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
-    /// The same, but over at `earlier` if that comes first. What cancels it stays.
+    /// A copy that ends at `earlier` if that comes first. The cancellation stays the same.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }
 
-    /// The same after the user answered.
+    /// A copy with the presence keys that the user's answer opened.
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
         return call
     }
 
-    /// The same with the keys of a vault.
+    /// A copy with the given sealer.
     package func sealing(with sealer: any SecretSealer) -> CallContext {
         var call = self
         call.sealer = sealer
@@ -54,14 +54,13 @@ public struct CallContext: Sendable {
     }
 }
 
-/// The keys of items that ask at each use, opened by one answer of the user's. They are kept nowhere.
+/// The presence keys that one answer of the user opened, for items that ask at each use. Never stored.
 package struct PresenceGrant: Sendable {
-    /// The one that seals first, then those that only open.
+    /// The keys: the first seals and opens, the others only open.
     package let keys: [SecretBytes]
 
-    /// The same without the keys that only open.
+    /// A copy with only the key that seals.
     package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
 
-    /// Grants the use of `keys`.
     package init(keys: [SecretBytes]) { self.keys = keys }
 }

@@ -1,4 +1,4 @@
-/// Who wants to be told when a module says that its items may have changed.
+/// The observers of a module's reports that its items may have changed.
 package final class ChangeObservers: Sendable {
     package typealias Observer = @Sendable () -> Bool
 
@@ -9,10 +9,9 @@ package final class ChangeObservers: Sendable {
 
     private let state = Guarded(State())
 
-    /// Nobody yet.
     package init() {}
 
-    /// Adds one, who is told until he answers false.
+    /// Adds an observer. It is called until it returns false.
     package func add(_ observer: @escaping Observer) {
         state.withLock { state in
             state.observers[state.nextNumber] = observer
@@ -20,7 +19,7 @@ package final class ChangeObservers: Sendable {
         }
     }
 
-    /// Tells everybody, outside the lock, and forgets those who want no more.
+    /// Calls all observers, outside the lock, and removes those that return false.
     package func tell() {
         for (number, observer) in state.withLock({ $0.observers }) where !observer() {
             state.withLock { _ = $0.observers.removeValue(forKey: number) }

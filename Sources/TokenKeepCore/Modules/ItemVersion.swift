@@ -1,14 +1,15 @@
-/// Computes item versions: a keyed hash of the secret and the user-visible metadata, without time, nonce or module, so
-/// that a version survives a move between modules.
+/// Computes item versions: a keyed hash of the secret and the user-visible metadata.
+///
+/// Time, nonce and module are left out, so that a version survives a move between modules.
 public struct ItemVersionKey: Sendable {
     private let key: SecretBytes
 
     /// Uses a key of 32 bytes.
     public init(key: SecretBytes) { self.key = key }
 
-    /// A key of its own, for a store without a readable vault.
+    /// A random key, for a store without a readable vault.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public static func random(in arena: SecretArena? = nil) throws(TokenKeepError) -> ItemVersionKey {
         ItemVersionKey(
             key: try SecretBytes(randomCount: 32, in: arena))
@@ -16,10 +17,16 @@ public struct ItemVersionKey: Sendable {
 
     /// The version of an item, never 0.
     ///
-    /// BLAKE2b-128 under the key over, each with its length before it (32 bits): namespace, service, account, label, the
-    /// level and the flags (32 bits each), the expiry (64 bits, 0 for none), each attribute's name and value in the order
-    /// of the names, and BLAKE2b-256 of the secret under the same key. The first eight bytes; 0 becomes 1. All integers
-    /// are little-endian.
+    /// The first eight bytes of BLAKE2b-128 under the key, over these parts in this order, each after its length (32
+    /// bits):
+    ///
+    /// - namespace, service, account, label
+    /// - the level and the flags (32 bits each)
+    /// - the expiry (64 bits, 0 for none)
+    /// - each attribute's name and value, in the order of the names
+    /// - BLAKE2b-256 of the secret under the same key
+    ///
+    /// The result 0 becomes 1. All integers are little-endian.
     public func version(of details: ItemDetails, secret: SecretBytes) -> UInt64 {
         var message = LengthPrefixedBytes()
         message.append(details.name.namespace.utf8)

@@ -1,60 +1,61 @@
-/// One place where items live.
+/// A module: holds items for a stack.
 ///
-/// A module knows nothing of the others: the stack asks them in order and joins their answers. Calls come from any
-/// thread, several at once. A module checks whatever it reads before it uses it, and keeps the deadline.
+/// A module does not know the other modules: the stack asks them in order and joins their answers. Calls come from any
+/// thread, several at once. A module checks all data it reads before use, and keeps the deadline.
 public protocol Module: Sendable {
     /// The module's name on a stack line and in ``ItemDetails/module``.
     var name: String { get }
 
-    /// Whether what cannot reach the module now may be owed to it, to be settled when it can be reached again.
+    /// Whether the module is deferrable: a change that it missed becomes pending, and is drained later.
     var supportsPendingWrites: Bool { get }
 
     /// Whether the module's items are the journal's own records in the state ``RecordState/home``.
     var holdsRecords: Bool { get }
 
-    /// False where it is known, without asking anybody, that the module cannot answer now.
+    /// False if the module certainly cannot answer now, as far as known without asking anything.
     var mayAnswer: Bool { get }
 
-    /// Whether every item that the module gives says since when it has its value.
+    /// Whether every item of the module has the time of its last modification.
     var reportsModificationTime: Bool { get }
 
-    /// Calls `observer` when something that this process did not do may have changed the module's items, as far as the
-    /// module is told, until it answers false. It is called on any thread, and must be brief.
+    /// Calls `observer` after changes of the module's items outside this process, until `observer` returns false.
+    ///
+    /// Covers only changes that the module learns of. `observer` is called on any thread, and must be brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
 
-    /// Does what needs the user, where prompts are allowed: unlocks the place where items live, makes one.
+    /// Does the work that needs the user, if prompts are allowed: unlocks or makes the module's storage.
     func prepare(_ call: CallContext) throws(TokenKeepError)
 
-    /// The item with its secret.
+    /// Loads the item with its secret.
     ///
-    /// - Throws: ``Status/notFound`` where it is not here, ``Status/locked``, ``Status/unavailable``,
-    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` where that cannot be told.
+    /// - Throws: ``Status/notFound`` if the module does not hold the item. ``Status/locked``, ``Status/unavailable``,
+    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` if the module cannot find out.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem
 
-    /// Saves an item, durably where the module is durable, and returns its version.
+    /// Saves an item and returns its version. The save is durable if the module is.
     ///
     /// The precondition is checked in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item where one step does it, so that whatever ends the process leaves the old item or the new one.
+    /// Saves an item if one step suffices: if the process ends meanwhile, the old or the new item is left.
     ///
-    /// It prompts nobody; `call` says whether the user may be asked in the steps of a ``save(_:_:)`` that follows.
+    /// Never prompts. `call` says whether a following ``save(_:_:)`` in several steps may prompt.
     ///
-    /// - Returns: its version; nil, and nothing is changed, where it takes several steps.
+    /// - Returns: the item's version; nil, without any change, if the save needs several steps.
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
 
-    /// Removes an item.
+    /// Removes an item. Clearing a missing item is not an error.
     ///
-    /// - Parameter version: where given, only an item of this version; otherwise ``Status/conflict``.
-    /// - Returns: whether there was one. Clearing what is not there is no error.
+    /// - Parameter version: the version that the item must have, otherwise ``Status/conflict``; nil for any version.
+    /// - Returns: whether there was an item.
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
 
-    /// Removes what was saved through this module under the name, and leaves what other programs keep there.
+    /// Removes the items saved through this module under the name. Foreign items stay.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
-    /// What other programs keep under the name, alone or beside what was saved through this module.
+    /// The foreign items under the name, whether or not the module has an item of its own.
     ///
-    /// - Throws: ``Status/locked`` where there may be such items that cannot be looked at, and what a load throws.
+    /// - Throws: ``Status/locked`` if locked items may be foreign items of this name, and the errors of a load.
     func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem]
 
     /// The items of a namespace, without their secrets.
@@ -62,57 +63,57 @@ public protocol Module: Sendable {
     /// - Parameter service: only items of this service; nil for all.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
-    /// Whether the module seals, by the call's sealer, the secrets of items that ask more than it gives.
+    /// Whether the module seals secrets with the call's sealer, if its own protection is not enough for an item.
     var supportsSealing: Bool { get }
 
-    /// What the module achieves for a level; nil where it states nothing, which counts as none.
+    /// The protection that the module achieves for a level; nil if unknown, which counts as none.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
-    /// The items of all namespaces whose secrets the vault sealed before the module got them, as far as it can tell.
+    /// The names of all items, in every namespace, that the module knows to be sealed by the vault.
     func sealedItems(_ call: CallContext) -> [ItemName]
 
-    /// Whether the module can be used, and where its items are: for people. Changes nothing.
+    /// The module's condition, for people. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
 }
 
 extension Module {
-    /// No: a module that is part of this process or its files is there or is broken.
+    /// False: a module within this process or its files is never unavailable for a time.
     public var supportsPendingWrites: Bool { false }
-    /// No.
+    /// False.
     public var holdsRecords: Bool { false }
-    /// Yes.
+    /// True.
     public var mayAnswer: Bool { true }
-    /// No.
+    /// False.
     public var reportsModificationTime: Bool { false }
-    /// Nobody tells.
+    /// Never calls the observer.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
-    /// It states nothing.
+    /// Unknown.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
-    /// No.
+    /// False.
     public var supportsSealing: Bool { false }
-    /// None: it gets no sealed secrets.
+    /// Empty: the module gets no sealed secrets.
     public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
-    /// Saves: it takes one step.
+    /// Saves: every save is one step.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)
     }
-    /// Clears: other programs keep nothing beside it.
+    /// Clears: the module has no foreign items.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         _ = try clear(name, ifVersion: nil, call)
     }
-    /// None.
+    /// Empty.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] { [] }
-    /// Nothing.
+    /// Does nothing.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }
 
-/// What a module, or a whole stack, lists.
+/// The items that a module or a whole stack lists.
 public struct ItemListing: Sendable {
     /// The items found.
     public var items: [ItemDetails]
-    /// Names what could not be asked or read; nil where the list is complete.
+    /// The first error met while listing; nil if the list is complete.
     public var problem: TokenKeepError?
-    /// The first problem of each status: ``problem`` alone would hide what is worse.
+    /// The first error of each status: ``problem`` alone could hide a more serious error.
     public private(set) var problems: [TokenKeepError] = []
 
     /// A listing of `items`.
@@ -121,22 +122,22 @@ public struct ItemListing: Sendable {
         if let problem { count(problem) }
     }
 
-    /// Counts a problem: the first is kept, and the first of each status.
+    /// Adds an error to ``problem`` and ``problems``, unless an earlier error takes precedence.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         if !problems.contains(where: { $0.status == error.status }) { problems.append(error) }
     }
 }
 
-/// How a module is: for `tokenkeep status`.
+/// The condition of a module, for `tokenkeep status`.
 public struct ModuleReport: Sendable {
     /// The module's name.
     public let module: String
-    /// Why it cannot be used; nil where it can.
+    /// The reason why the module cannot be used; nil if it can.
     public let problem: TokenKeepError?
-    /// Where its items are, in words: a path, a service's name.
+    /// The location of the module's items, in words: a path, a service's name.
     public let place: String
-    /// What else a person should know, one line each.
+    /// Further notes for a person, one line each.
     public let notes: [String]
 
     /// Describes a module's condition.

@@ -8,7 +8,7 @@ package enum ModuleName {
         (1...maximumLength).contains(name.utf8.count) && name.utf8.allSatisfy(ItemAttributes.isNameByte)
     }
 
-    /// Whether the name may also be the name of a file, of a module or of a stack: it must not begin with `.`.
+    /// Whether the name may also be a file name, of a module or a stack: it must not begin with `.`.
     package static func isValidFileName(_ name: String) -> Bool {
         isValid(name) && name.utf8.first != UInt8(ascii: ".")
     }

@@ -1,60 +1,66 @@
-/// Seals secrets under the keys of a vault, for modules that give an item less than it asks. A call brings it along.
+/// Seals secrets under the keys of a vault, for modules whose protection is too weak for an item. Part of a call.
 public protocol SecretSealer: Sendable {
-    /// The id of the vault whose keys seal: 32 hexadecimal digits, the same as long as the vault exists; nil if there is none.
+    /// The id of the vault whose keys seal; nil if there is none.
     ///
-    /// - Throws: why the vault cannot be read.
+    /// 32 hexadecimal digits, constant for the life of the vault.
+    ///
+    /// - Throws: if the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?
 
-    /// The id of the vault that sealed a secret, in the same form; nil if the secret is not a sealed one.
+    /// The id of the vault that sealed a secret, in hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault seals items that ask for something: it has a password.
+    /// Whether the vault seals items: it does if it has a password.
     ///
-    /// - Throws: why the vault cannot be read.
+    /// - Throws: if the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
-    /// Whether the call holds the item's lock, so that its secret can be sealed.
+    /// Whether the call holds the item's lock, which sealing needs.
     func holds(_ name: ItemName) -> Bool
 
-    /// Whether a module may hold items sealed under its keys, noted or not; also if the vault cannot be read.
+    /// Whether any module may hold items sealed under the vault's keys, noted or not. True if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
-    /// Whether a note says that some module may hold the item sealed.
+    /// Whether a note says that any module may hold the item sealed.
     func hasNote(of name: ItemName) -> Bool
 
-    /// Whether a note says that `module` on this machine holds the item sealed: a plain one in its place is none.
+    /// Whether a note says that `module` on this machine holds the item sealed. A plain item in its place does not
+    /// count.
     ///
     /// - Throws: if the note cannot be read.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
 
-    /// The protection that sealing achieves for a level, as the vault is now.
+    /// The protection that sealing achieves for a level at the moment.
     ///
-    /// - Throws: why the vault cannot be read.
+    /// - Throws: if the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals a secret for `module`, bound to the item's name, level and flags, after that was noted. The result may lie
-    /// anywhere.
+    /// Notes and seals a secret for `module`, bound to the item's name, level and flags. The result needs no
+    /// protection.
     ///
-    /// - Throws: ``Status/locked`` if the key of the level is not open, ``Status/unavailable`` if the call does not hold the
-    ///   item's lock: its keys could be replaced before the module has the secret.
+    /// - Throws: ``Status/locked`` if the key of the level is not open. ``Status/unavailable`` if the call does not
+    ///   hold the item's lock: without it the keys could be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module has the secret that was sealed last, and none of those before.
+    /// Notes that a module has the secret that was sealed last, and no earlier secret.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
     ///
-    /// - Throws: ``Status/locked`` if its key is not open, ``Status/corrupt`` if it is another item's, of another level or
-    ///   other flags, older than the one that `details.module` was given, or damaged; both of the module `vault`.
+    /// - Throws: ``Status/locked`` if its key is not open. ``Status/corrupt`` if the secret is damaged, belongs to
+    ///   another item, level or flags, or is older than the secret that `details.module` got last. Both errors name the
+    ///   module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module does not hold the item sealed any more. Without the item's lock nothing is done: the note is
-    /// removed later.
+    /// Notes that a module no longer holds the item sealed.
     ///
-    /// - Parameter everywhere: whether other machines' modules do not hold it either: it was cleared.
+    /// Without the item's lock nothing happens: the note is removed later.
+    ///
+    /// - Parameter everywhere: whether the item was cleared, so that the module on other machines does not hold it
+    ///   either.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

@@ -1,19 +1,19 @@
-/// What a sync came to.
+/// The result of a sync.
 public struct SyncOutcome: Sendable {
-    /// How many items are settled: nothing of them is owed any more to a module of the stack on this machine.
+    /// The number of drained items: no module of the stack on this machine has pending changes of them.
     public var drained: Int
-    /// How many are still owed.
+    /// The number of items with pending writes or removals left.
     public var left: Int
-    /// The modules to which something is still owed, in the order of their names.
+    /// The modules with pending writes or removals left, sorted by name.
     public var pendingModules: [String]
-    /// The first failure met that is not a module out of reach: a record that cannot be read, an item that another
-    /// process holds; nil where there was none.
+    /// The first failure other than an unavailable module; nil if there was none.
+    ///
+    /// Examples: an unreadable record, an item that another process holds.
     public var problem: TokenKeepError?
-    /// What a module answered for the first item that is still owed to it; nil where nothing is, or no module was asked
-    /// because none can answer.
+    /// The module's error for the first item still pending; nil if nothing is pending or no module could be asked.
     public var obstacle: TokenKeepError?
 
-    /// Nothing was owed, unless said otherwise.
+    /// An outcome. By default nothing was pending.
     public init(
         drained: Int = 0, left: Int = 0, pendingModules: [String] = [], problem: TokenKeepError? = nil,
         obstacle: TokenKeepError? = nil

@@ -3,9 +3,9 @@ import Glibc
 
 /// A secret's bytes in a ``GuardedPool``.
 package struct GuardedSlot: @unchecked Sendable {
-    /// Aligned to 16 bytes.
+    /// The secret's first byte, aligned to 16 bytes.
     package let address: UnsafeMutableRawPointer
-    /// How many bytes the secret has. A NUL follows the last one.
+    /// The number of bytes. A NUL follows the last byte.
     package let count: Int
     let region: GuardedRegion
 
@@ -46,21 +46,21 @@ package final class GuardedPool: Sendable {
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
         let (region, slot) = try takeSlot(for: count)
         guard let start = slot.baseAddress else { throw SecretBytes.exhausted(count) }
-        // The bytes end where their slot does, so that the guard page is near a large secret.
+        // The bytes lie at the end of their slot, so that the guard page is near a large secret.
         let offset = (slot.count - SlotCanary.count - count) & ~(SlotCanary.count - 1)
         let allocated = GuardedSlot(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)
         return allocated
     }
 
-    /// Wipes the bytes and takes the slot back. Aborts the process if a write went out of their bounds.
+    /// Wipes the bytes and frees the slot. Aborts the process if a write went out of bounds.
     package func free(_ slot: GuardedSlot) {
         guard GuardedPool.canary.isIntact(around: slot) else { GuardedPool.abortProcess() }
         sodium_memzero(slot.address - SlotCanary.count, slot.count + 2 * SlotCanary.count)
         state.withLock { $0.returnSlot(at: slot.address, of: slot.region) }?.pages.release()
     }
 
-    /// Whether all regions are locked into memory, so that no secret is swapped out. Maps a region if none is there.
+    /// Whether all regions are locked into memory, so that no secret is swapped out. Maps a region if none exists.
     ///
     /// - Throws: ``Status/io`` if the kernel grants no memory.
     package func isLocked() throws(TokenKeepError) -> Bool {
@@ -68,12 +68,12 @@ package final class GuardedPool: Sendable {
         return state.withLock { $0.unlockedCount == 0 }
     }
 
-    /// How many regions are mapped, the empty ones included.
+    /// The number of mapped regions, including empty ones.
     package var regionCount: Int { state.withLock { $0.regionCount } }
 
     private func takeSlot(for count: Int) throws(TokenKeepError) -> PoolState.Slot {
         let sizeClass = SizeClass(for: count)
-        // Mapped before the lock is taken: it takes long to lock the many pages of a large secret.
+        // Mapped outside the lock: locking the many pages of a large secret into memory takes long.
         let ownPages = sizeClass == .ownPages ? GuardedRegion(of: sizeClass, for: count) : nil
         let taken = state.withLock { state -> PoolState.Slot? in
             if let ownPages { state.add(ownPages) }

@@ -1,4 +1,4 @@
-/// Guarded pages divided into slots of one size. The pool's lock guards everything that changes in it.
+/// Guarded pages divided into slots of one size. The pool's lock guards all mutable properties.
 final class GuardedRegion: @unchecked Sendable {
     let sizeClass: SizeClass
     let pages: GuardedPages
@@ -8,9 +8,9 @@ final class GuardedRegion: @unchecked Sendable {
 
     private let slotSize: Int
     private let slotCount: Int
-    /// The last slot ends at the guard page.
+    /// The slots' memory. The last slot ends at the guard page.
     private let slots: UnsafeMutableRawBufferPointer
-    /// Indices of the free slots. The slot that was freed last is the next one used.
+    /// The indices of the free slots. The slot freed last is used next.
     private var freeSlots: [UInt16]
 
     /// Maps and locks a region. nil if the kernel refuses the mapping.
@@ -47,7 +47,7 @@ final class GuardedRegion: @unchecked Sendable {
     func lockAgain() { isLocked = pages.lock() }
 }
 
-/// The regions of one size class. Those with a free slot come first, then the full ones.
+/// The regions of one size class: first those with a free slot, then the full ones.
 struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
@@ -62,13 +62,13 @@ struct RegionList: Sendable {
         becameAvailable(region)
     }
 
-    /// Moves a region whose last free slot was taken behind those with free slots.
+    /// Moves a region that became full behind the regions with free slots.
     mutating func becameFull(_ region: GuardedRegion) {
         availableCount -= 1
         move(region, to: availableCount)
     }
 
-    /// Moves a full region with a slot freed to those with free slots.
+    /// Moves a full region, one of whose slots was freed, to the regions with free slots.
     mutating func becameAvailable(_ region: GuardedRegion) {
         move(region, to: availableCount)
         availableCount += 1

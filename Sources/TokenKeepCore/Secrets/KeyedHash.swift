@@ -18,15 +18,15 @@ public enum KeyedHash {
     }
 }
 
-/// Bytes put together from parts with their lengths before them, so that no two lists of parts read the same.
+/// Length-prefixed parts in a row: different lists of parts never give the same bytes.
 public struct LengthPrefixedBytes: Sendable {
-    /// What was put together.
+    /// The bytes of all parts.
     public private(set) var bytes: [UInt8] = []
 
-    /// Nothing yet.
+    /// No parts.
     public init() { bytes.reserveCapacity(512) }
 
-    /// Appends a part: its length in 32 bits, little-endian, and its bytes.
+    /// Appends a part: its length (32 bits, little-endian), then its bytes.
     public mutating func append(_ part: some Collection<UInt8>) {
         withUnsafeBytes(of: UInt32(clamping: part.count).littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: part)

@@ -1,4 +1,4 @@
-/// The regions of a pool. The pool's lock guards it.
+/// The regions of a pool. Guarded by the pool's lock.
 struct PoolState: Sendable {
     typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
@@ -7,7 +7,7 @@ struct PoolState: Sendable {
     /// At most one empty region of each size class.
     private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
     private(set) var regionCount = 0
-    /// How many regions are not locked into memory.
+    /// The number of regions that are not locked into memory.
     private(set) var unlockedCount = 0
     /// Set in a child of fork(), which does not inherit the locks of its parent's memory.
     var mustLockAgain = false
@@ -32,7 +32,7 @@ struct PoolState: Sendable {
         return (region, slot)
     }
 
-    /// Takes a slot back. Returns the region to unmap, if it is empty and not kept.
+    /// Frees a slot. Returns the region if it must be unmapped: it is empty and not kept.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }

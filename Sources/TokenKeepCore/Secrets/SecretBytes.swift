@@ -1,14 +1,14 @@
 import CSodium
 
-/// A secret in guarded memory: locked where the kernel allows it, left out of core dumps, between guard pages, wiped when
-/// the last reference goes.
+/// A secret in guarded memory, between guard pages. Wiped with the last reference.
 ///
-/// It never changes after it was made, so any thread may read it. Its description is always `<redacted>`. Comparing two
-/// takes a time that depends on their lengths alone. What is copied out of it, into a String for example, is not wiped.
+/// The memory is left out of core dumps, and locked if the kernel allows it. A secret never changes, so any thread may
+/// read it. Its description is always `<redacted>`. A comparison takes a time that depends only on the lengths. Copies
+/// outside, such as a String, are not wiped.
 public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// How many bytes the secret has.
+    /// The number of bytes.
     public let count: Int
     private let slot: GuardedSlot
 
@@ -16,7 +16,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ///
     /// - Parameters:
     ///   - arena: without effect: all secrets share the pool of the process.
-    ///   - initialize: gets `count` zeroed bytes; what it throws is passed on, the memory wiped.
+    ///   - initialize: gets `count` zeroed bytes. If it throws, the memory is wiped and the error passed on.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     public init(
         count: Int, in arena: SecretArena? = nil,
@@ -24,13 +24,13 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         self.slot = try GuardedPool.shared.allocate(count)
         self.count = count
-        // Every stored property is set: a throw from here on runs deinit, which wipes.
+        // All stored properties are set: from here on an error runs deinit, which wipes the memory.
         try initialize(slot.bytes)
     }
 
-    /// Copies bytes into guarded memory. The source stays as it is: wiping it is its owner's part.
+    /// Copies bytes into guarded memory. The caller wipes the source.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(
         copying bytes: UnsafeRawBufferPointer, in arena: SecretArena? = nil
     ) throws(TokenKeepError) {
@@ -39,7 +39,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     /// Copies a string's UTF-8 into guarded memory. The string itself is not wiped.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(_ string: String) throws(TokenKeepError) {
         let utf8 = string.utf8
         try self.init(count: utf8.count) { $0.copyBytes(from: utf8) }
@@ -47,14 +47,14 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     /// Copies bytes into guarded memory. The collection itself is not wiped.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(bytes: some Collection<UInt8>) throws(TokenKeepError) {
         try self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
     }
 
-    /// Makes a secret of random bytes, by the kernel's generator.
+    /// Makes a secret of random bytes from the kernel's generator.
     ///
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(randomCount count: Int, in arena: SecretArena? = nil) throws(TokenKeepError) {
         try Sodium.start()
         try self.init(count: count, in: arena) { bytes in
@@ -64,22 +64,22 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     deinit { GuardedPool.shared.free(slot) }
 
-    /// Lends the bytes for the length of `body`. Do not keep the pointer.
+    /// Passes the bytes to `body`. The pointer is valid only during `body`.
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(slot.bytes))
     }
 
-    /// The address of the bytes, with a NUL behind them: valid while this object lives.
+    /// The address of the bytes, followed by a NUL. Valid while this object lives.
     public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(slot.address) }
 
-    /// The secret as a String, where it is UTF-8; nil otherwise. The String is not wiped.
+    /// The secret as a String; nil if it is not UTF-8. The String is not wiped.
     public var utf8String: String? {
         withUnsafeBytes { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Compares in a time that depends on the lengths alone.
+    /// Compares secrets in a time that depends only on the lengths.
     public static func == (left: SecretBytes, right: SecretBytes) -> Bool {
         left.count == right.count && sodium_memcmp(left.slot.address, right.slot.address, left.count) == 0
     }
@@ -88,7 +88,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     public var description: String { "<redacted>" }
     /// Always `<redacted>`.
     public var debugDescription: String { "<redacted>" }
-    /// Shows nothing.
+    /// An empty mirror.
     public var customMirror: Mirror { Mirror(self, children: []) }
 
     static func exhausted(_ count: Int) -> TokenKeepError {

@@ -1,4 +1,4 @@
-/// How many bytes a secret may have in a slot. Each class has room for four times the bytes of the one before.
+/// The size class of a slot. Each class has room for four times the bytes of the class before it.
 enum SizeClass: Int, CaseIterable, Sendable {
     case bytes64
     case bytes256
@@ -21,13 +21,13 @@ enum SizeClass: Int, CaseIterable, Sendable {
             }
     }
 
-    /// The bytes of a secret and a canary on each side. nil if a slot has pages of its own.
+    /// The size of a slot: a secret and a canary on each side; nil for ``ownPages``.
     var slotSize: Int? { self == .ownPages ? nil : SizeClass.slotSize(for: 64 << (2 * rawValue)) }
 
-    /// How large a region is that is to hold a secret of `count` bytes.
+    /// The size of a region for a secret of `count` bytes.
     ///
-    /// The kernel zeroes the pages of a region when it locks them: about 1 µs each. It grants 65 530 mappings, two for
-    /// each region, which is enough for 100 000 secrets of up to 16 KiB.
+    /// The kernel zeroes the pages of a region when it locks them: about 1 µs per page. The kernel grants 65 530
+    /// mappings. With two mappings per region, they are enough for 100 000 secrets of up to 16 KiB.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384

@@ -2,14 +2,14 @@ import CSodium
 
 /// Random bytes directly before and behind each secret. A write out of bounds changes them.
 ///
-/// The first byte behind a secret is zero: C reads a secret as a string that ends there.
+/// The first byte behind a secret is zero: for C, a secret is a string that ends there.
 struct SlotCanary: Sendable {
     static let count = 16
 
     private let before: (UInt64, UInt64)
     private let behind: (UInt64, UInt64)
 
-    /// Draws the bytes. libsodium must have been started.
+    /// Draws the random bytes. libsodium must be started.
     init() {
         before = (SlotCanary.random(), SlotCanary.random())
         behind = ((SlotCanary.random() & ~0xFF).littleEndian, SlotCanary.random())

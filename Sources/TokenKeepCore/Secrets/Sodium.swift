@@ -4,9 +4,9 @@ import CSodium
 public enum Sodium {
     private static let started = sodium_init() >= 0
 
-    /// Makes libsodium ready. Safe from any thread, as often as one likes.
+    /// Starts libsodium. Safe from any thread; may be called repeatedly.
     ///
-    /// - Throws: ``Status/internal`` where it has no source of randomness.
+    /// - Throws: ``Status/internal`` if libsodium has no source of randomness.
     public static func start() throws(TokenKeepError) {
         guard started else { throw TokenKeepError(.internal, "libsodium cannot start: it has no source of randomness") }
     }

@@ -1,4 +1,4 @@
-/// Reads fields from bytes that nobody vouches for: every length is checked before it is used.
+/// Reads fields from untrusted bytes. Checks every length before using it.
 package struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private(set) var offset = 0
@@ -7,7 +7,7 @@ package struct ByteReader {
 
     package var remaining: Int { bytes.count - offset }
 
-    /// The next `count` bytes, lent for as long as the whole is.
+    /// The next `count` bytes. The result points into the reader's bytes and is valid as long as those are.
     package mutating func take(_ count: Int, _ field: String) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }
@@ -36,7 +36,7 @@ package struct ByteReader {
         return text
     }
 
-    /// The eight letters that a file begins with, and its version.
+    /// Checks the eight letters at the start of a file, and the file's version.
     package mutating func signature(_ letters: String, version supported: UInt16) throws(FormatFault) {
         guard try take(8, "signature").elementsEqual(letters.utf8) else { throw .malformed("it has no signature") }
         let version = try integer(UInt16.self, "version")

@@ -1,4 +1,4 @@
-/// Puts fields together.
+/// Assembles the bytes of a file or a box from fields.
 package struct ByteWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -14,7 +14,7 @@ package struct ByteWriter {
 
     package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
-    /// A field of a state or metadata box.
+    /// Appends a field of a state or metadata box: tag, length, value.
     package mutating func append(field tag: UInt16, _ value: some Collection<UInt8>) {
         append(integer: tag)
         append(integer: UInt32(value.count))

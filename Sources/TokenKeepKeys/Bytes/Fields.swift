@@ -1,6 +1,6 @@
-/// Walks over the fields of a state or metadata box, in ascending order of tags.
+/// Reads the fields of a state or metadata box, in ascending order of tags.
 package struct Fields {
-    /// Tags from here on may be passed over by a reader that does not know them, and are kept.
+    /// The first optional tag. A reader keeps an optional field that it does not know.
     package static let firstOptional: UInt16 = 0x8000
 
     private var reader: ByteReader

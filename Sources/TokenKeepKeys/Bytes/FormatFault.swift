@@ -1,23 +1,23 @@
 package import TokenKeepCore
 
-/// Why bytes are not what the format says.
+/// The reason why bytes do not fit the format, or cannot be opened.
 package enum FormatFault: Error, Equatable {
-    /// They break a rule; the words say which, never what they hold.
+    /// The bytes break a rule. The text names the rule, never the content.
     case malformed(String)
-    /// A later version of the format wrote them.
+    /// A later version of the format wrote the bytes.
     case newerVersion(UInt16)
-    /// The header is not the vault's: it was altered without the password.
+    /// The header does not belong to the vault: somebody altered it without the password.
     case refusedHeader
-    /// They name a key that the header does not.
+    /// The bytes name a key that the header does not list.
     case unknownKey
-    /// The key is in the header, but nothing here opens it.
+    /// The header lists the key, but no open key unwraps it.
     case lockedKey
-    /// The item asks for the password at each use, and nobody was asked.
+    /// The item asks for the password at each use, and this call did not ask the user.
     case presenceNeeded
     /// Guarded memory is exhausted, or libsodium cannot start.
     case resources(TokenKeepError)
 
-    /// The fault as a caller of the store sees it.
+    /// The fault as a caller of the store gets it.
     package func error(in file: String) -> TokenKeepError {
         switch self {
         case .malformed(let reason):

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 
 extension Array where Element == UInt8 {
-    /// `withUnsafeBytes` that keeps the type of what is thrown.
+    /// `withUnsafeBytes` with a typed error.
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -17,7 +17,7 @@ extension Array where Element == UInt8 {
 }
 
 extension SecretBytes {
-    /// `withUnsafeBytes` under the name that arrays have here.
+    /// `withUnsafeBytes` under the name that arrays have in this project.
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -26,7 +26,7 @@ extension SecretBytes {
 }
 
 extension FormatFault {
-    /// Runs what fails only where memory or libsodium do.
+    /// Runs a body that fails only if memory is exhausted or libsodium cannot start.
     package static func needing<Result>(
         _ body: () throws(TokenKeepError) -> Result
     ) throws(FormatFault) -> Result {

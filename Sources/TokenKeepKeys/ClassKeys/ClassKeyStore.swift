@@ -1,10 +1,13 @@
 import Glibc
 package import TokenKeepCore
 
-/// The keys of an unlocked vault: in the kernel's keyring, for every process of the user until they are purged; if the
-/// kernel keeps none, in this object's guarded memory.
+/// Keeps the keys of an unlocked vault, in the kernel's keyring or in this object's guarded memory.
+///
+/// Keys in the kernel serve every process of the user until they are purged. Memory is used only if the kernel refuses
+/// to keep keys.
 package final class ClassKeyStore: Sendable {
-    /// How long the key of ``AccessLevel/whenUnlocked`` lasts after an unlock that nothing renews, in seconds.
+    /// The lifetime of the key of ``AccessLevel/whenUnlocked`` after an unlock, in seconds. Nothing extends the
+    /// lifetime.
     package static let whenUnlockedSeconds: UInt32 = 180
 
     private struct Held {
@@ -14,20 +17,20 @@ package final class ClassKeyStore: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// Why the last keys could not be kept in the kernel.
+        /// The reason why the kernel refused the keys that were last kept.
         var reason: String?
-        /// What a trial found last.
+        /// The result of the last ``ClassKeyStore/probe()``.
         var probed: String?
     }
 
     private let memory = Guarded(Memory())
     private let givenObstacle: String?
-    /// Whether the memory stands in for the kernel: nothing is kept there, and no obstacle is seen.
+    /// Whether the memory simulates the kernel: no key goes to the kernel, and no obstacle is reported.
     private let isSimulated: Bool
     private let secondsSinceBoot: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - obstacle: why the kernel's keyring must not be used; nil to try it.
+    ///   - obstacle: the reason not to use the kernel's keyring; nil to try the keyring.
     ///   - clock: the time of keys in memory, in seconds; nil for the time since the machine's start.
     package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         givenObstacle = obstacle
@@ -35,20 +38,21 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
     }
 
-    /// Stands in for the kernel's keyring, for tests: what shares this object sees the same keys.
+    /// Simulates the kernel's keyring in tests: all users of this object see the same keys.
     package init(simulatingKernelAt clock: @escaping @Sendable () -> Int64) {
         givenObstacle = nil
         isSimulated = true
         secondsSinceBoot = clock
     }
 
-    /// Why keys are not kept in the kernel's keyring; nil if that is tried. Looked at only when a key is to be kept.
+    /// The reason why keys cannot be kept in the kernel's keyring; nil if the keyring can be tried. Read only before a
+    /// key is kept.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
-    /// Whether keys are looked for in the kernel's keyring, where another program may have put them.
+    /// Whether keys are searched in the kernel's keyring, where another program may have put them.
     private var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
-    /// Why a key could not be kept in the kernel now; nil if it could. Tries it with an empty key.
+    /// Tries to keep an empty key in the kernel. Returns the reason of a failure; nil if the kernel kept the key.
     package func probe() -> String? {
         let reason = obstacle ?? (isSimulated ? nil : KernelKeyring.probe())
         memory.withLock { $0.probed = reason }
@@ -58,13 +62,14 @@ package final class ClassKeyStore: Sendable {
     /// The obstacle as last observed. A save does not probe it.
     package var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
 
-    /// Why keys are in this process's memory alone; nil if none is.
+    /// The reason why keys are in this process's memory alone; nil if no key is.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
-    /// Keeps keys and what is trusted until they are purged or their level ends them: all in the kernel, or all in memory.
+    /// Keeps keys and the trusted headers until they are purged or expire: all in the kernel, or all in memory.
+    ///
     /// Presence keys and the header key are not kept as keys of their own.
     ///
-    /// - Parameter trust: nil to leave as it is what is trusted.
+    /// - Parameter trust: nil to leave the trusted headers unchanged.
     package func keep(_ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8]) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
             Payload(
@@ -94,7 +99,9 @@ package final class ClassKeyStore: Sendable {
         let seconds: UInt32?
     }
 
-    /// - Returns: why one could not be published; then those that were not there before are purged again.
+    /// Publishes keys in the kernel. If one key is refused, the keys published by this call are purged again.
+    ///
+    /// - Returns: the reason of the refusal; nil if all keys are published.
     private func publish(_ payloads: [Payload]) -> String? {
         var published: [String] = []
         for payload in payloads {
@@ -108,7 +115,8 @@ package final class ClassKeyStore: Sendable {
         return nil
     }
 
-    /// A key that an unlock kept; nil if it is gone. Read anew at each use: another process may have purged it.
+    /// A key that an unlock kept; nil if the key is gone. Read anew at each use: another process may have purged the
+    /// key.
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
         let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
@@ -128,7 +136,7 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Trust
 
-    /// What an unlock verified of a vault's header; nil if nothing did since the machine's start.
+    /// The headers that an unlock verified; nil if no unlock has happened since the machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
         guard
             let payload = try bytes(at: ClassKeyStore.trustPlace(vaultID), atMost: HeaderTrust.maximumLength)
@@ -136,18 +144,19 @@ package final class ClassKeyStore: Sendable {
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
 
-    /// Replaces what is trusted.
+    /// Replaces the trusted headers.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }
 
     // MARK: Purging
 
-    /// Ends the keys of a vault, of one purpose or of all. What is trusted stays: a header that was put in place while the
-    /// vault is locked is refused, too.
+    /// Purges the keys of a vault: those of one purpose, or all.
     ///
-    /// - Returns: why other programs' keys may still be in the kernel; nil if none is.
-    /// - Throws: ``Status/io`` if a visible one is left.
+    /// The trusted headers stay, so that a header replaced while the vault is locked is refused too.
+    ///
+    /// - Returns: the reason why other programs' keys may still be in the kernel; nil if no key is left.
+    /// - Throws: ``Status/io`` if a visible key is left.
     package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let trust = purpose == nil ? try self.trust(of: vaultID) : nil
         let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? ""))
@@ -155,7 +164,7 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
-    /// Ends every key of a vault, and forgets what is trusted.
+    /// Purges every key of a vault, and its trusted headers.
     package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
 
     private func purge(prefix: String) throws(TokenKeepError) -> String? {
@@ -172,14 +181,14 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// Ends one key that is needed no more; a failure leaves a key that opens old copies of the vault alone.
+    /// Purges one key that is no longer needed. If this fails, the key that is left opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
         memory.withLock { $0.keys[place] = nil }
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
-    /// Ends the kernel's keys of vaults that are gone from the paths at which they were unlocked.
+    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked.
     package func dropKeysOfLostVaults() {
         guard usesKernel else { return }
         for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
@@ -205,7 +214,7 @@ package final class ClassKeyStore: Sendable {
 
     private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
 
-    /// Goes on while the machine sleeps.
+    /// Seconds since the machine's start. The clock runs on while the machine sleeps.
     @Sendable private static func timeSinceBoot() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)

@@ -3,24 +3,25 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The kernel's keyring of the user, as the vault uses it (keyrings(7)).
+/// The kernel's keyring of the user (keyrings(7)).
 package enum KernelKeyring {
-    /// Whether the program runs with more rights than its caller, whose keyring it would reach.
+    /// Whether the program has more rights than its caller, whose keyring the program would reach.
     ///
-    /// Looked at anew each time, as the next: a program may give up its rights, or enter a namespace, while it runs.
+    /// Computed at each use, like ``obstacle``: a program may drop its rights, or enter a namespace, while it runs.
     package static var isForbidden: Bool { Privileges.areRaised }
 
-    /// Why keys cannot be kept in it; nil where they can, as far as that is seen without trying. In a user namespace the
-    /// keyring is the namespace's own.
+    /// The reason why the keyring cannot keep keys, as far as visible without a trial; nil if none is visible.
+    ///
+    /// A user namespace has a keyring of its own.
     package static var obstacle: String? {
         if isForbidden { return "the program runs with raised privileges" }
         guard tokenkeep_is_in_user_namespace() != 0 else { return nil }
         return "the program runs in a user namespace, whose keyring is its own"
     }
 
-    /// Makes a key that ends after `seconds`, unless that is nil.
+    /// Makes a key that expires after `seconds`; nil for no expiry.
     ///
-    /// - Returns: why it could not be made; nil where it is there.
+    /// - Returns: the reason why the kernel refused the key; nil if the key exists.
     package static func publish(_ key: SecretBytes, as description: String, endsAfter seconds: UInt32?) -> String? {
         let error = key.withUnsafeBytes {
             tokenkeep_keyring_publish(description, $0.baseAddress, $0.count, seconds ?? 0)
@@ -34,7 +35,7 @@ package enum KernelKeyring {
         }
     }
 
-    /// Why keys cannot be kept in it, by trying with one that holds nothing; nil where they can.
+    /// Tries to keep an empty key. Returns the reason of a failure; nil if the kernel kept the key.
     package static func probe() -> String? {
         guard let nothing = try? SecretBytes(count: 1, initialize: { _ in }) else { return "there is no memory" }
         let description = "tokenkeep:probe:\(getpid())"
@@ -42,7 +43,7 @@ package enum KernelKeyring {
         return publish(nothing, as: description, endsAfter: 1)
     }
 
-    /// Reads a key of at most `count` bytes; nil if there is none any more.
+    /// Reads a key of at most `count` bytes; nil if the key is gone.
     package static func read(_ description: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         var length = 0
         var error: Int32 = 0
@@ -57,7 +58,7 @@ package enum KernelKeyring {
             }
     }
 
-    /// The descriptions of the user's keys that begin so.
+    /// The descriptions of the user's keys that begin with `prefix`.
     package static func descriptions(beginningWith prefix: String) -> [String] {
         let found = Guarded<[String]>([])
         let error = tokenkeep_keyring_each(
@@ -69,21 +70,21 @@ package enum KernelKeyring {
         return error == 0 ? found.withLock { $0 } : []
     }
 
-    /// What became of keys that were to end.
+    /// The result of purging keys.
     package enum Purge: Equatable {
-        /// None is left.
+        /// No key is left.
         case done
-        /// The keyring cannot be reached: what other programs keep in it stays.
+        /// The keyring cannot be reached. Keys that other programs keep in the keyring stay.
         case unreachable(String)
-        /// One may be left.
+        /// A key may be left.
         case failed(String)
     }
 
-    /// Ends every key whose description begins so.
+    /// Purges every key whose description begins with `prefix`.
     package static func purge(_ prefix: String) -> Purge {
         var wasRead: Int32 = 0
         let error = tokenkeep_keyring_purge(prefix, &wasRead)
-        // Where there is no keyring there is no key in it.
+        // A missing keyring holds no key.
         if error == 0 || (wasRead == 0 && (error == ENOSYS || error == ENOKEY)) { return .done }
         guard wasRead == 0, error == EPERM || error == EACCES else { return .failed("\(Errno(rawValue: error))") }
         return .unreachable("the use of kernel keyrings is forbidden here")

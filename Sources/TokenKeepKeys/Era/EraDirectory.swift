@@ -2,15 +2,15 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// One era of a vault: the directory `era-N`, with all keys and records under one set of keys.
+/// One era of a vault: the directory `era-N`, which holds all keys and records under one set of keys.
 package struct EraDirectory: Sendable {
     package let number: UInt64
-    /// The path, for messages.
+    /// The directory's path, for messages.
     package let path: String
     package let descriptor: OwnedDescriptor
 
     private static let prefix = "era-"
-    /// The highest number of 19 digits.
+    /// The highest era number, of 19 digits.
     private static let maximum: UInt64 = 9_999_999_999_999_999_999
     package static let link = "current"
     static let recordsFolder = "records"
@@ -25,7 +25,7 @@ package struct EraDirectory: Sendable {
         return number
     }
 
-    /// Opens an era; nil if there is none of this number.
+    /// Opens an era; nil if no era has this number.
     package static func open(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory? {
         guard let descriptor = try vault.openFolder(name(number)) else { return nil }
         let path = "\(vault.path)/\(name(number))"
@@ -38,7 +38,10 @@ package struct EraDirectory: Sendable {
         return EraDirectory(number: number, path: path, descriptor: descriptor)
     }
 
-    /// - Throws: ``Errno/permissionDenied`` for a directory that belongs to another user or that others may write to.
+    /// Checks the owner and the permissions of a directory.
+    ///
+    /// - Throws: ``Errno/permissionDenied`` if the directory belongs to another user, or if other users may write to
+    ///   it.
     private static func check(_ directory: OwnedDescriptor, _ path: String) throws(Errno) {
         let status = try SystemCall.status(of: directory)
         guard status.owner == geteuid(), status.permissions & 0o022 == 0 else { throw .permissionDenied }
@@ -50,7 +53,7 @@ package struct EraDirectory: Sendable {
             hint: "chown \(geteuid()) '\(path)' && chmod 700 '\(path)'")
     }
 
-    /// Makes an era's directory with an empty one for records.
+    /// Makes an era's directory and the empty directory `records` in it.
     package static func make(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory {
         do throws(Errno) {
             _ = try SystemCall.makeDirectory(name(number), in: vault.descriptor.number)
@@ -82,7 +85,7 @@ package struct EraDirectory: Sendable {
 extension VaultDirectory {
     /// The number of the era in force; nil if the vault was not made.
     ///
-    /// - Throws: ``Status/corrupt`` if `current` is no link to an era.
+    /// - Throws: ``Status/corrupt`` if `current` is not a link to an era.
     package func currentEra() throws(TokenKeepError) -> UInt64? {
         let target: String?
         do throws(Errno) {
@@ -115,12 +118,12 @@ extension VaultDirectory {
         try VaultFiles.sync(descriptor, after: "replacing \(EraDirectory.link)")
     }
 
-    /// The numbers of the eras that are there.
+    /// The numbers of the existing eras.
     package func eras() throws(TokenKeepError) -> [UInt64] {
         try VaultFiles.names(in: descriptor).compactMap { EraDirectory.number(of: $0) }
     }
 
-    /// Opens a directory of the vault; nil if there is none.
+    /// Opens a directory of the vault; nil if it is missing.
     func openFolder(_ name: String) throws(TokenKeepError) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(name, in: descriptor.number, O_RDONLY | O_DIRECTORY)

@@ -1,21 +1,21 @@
 package import TokenKeepCore
 
-/// The new keys of an era, and its two files.
+/// The new keys of an era, with its header and its keyfile.
 package struct EraKeys {
     package let era: UInt64
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The keys that the slot wraps, the retiring ones last.
+    /// The keys that the slot wraps. Retiring keys come last.
     package let keys: [OpenKey]
 
-    /// What opens the keys of an era.
+    /// The means that opens an era's keys.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)
     }
 
-    /// The purposes of which a slot has exactly one current key each.
+    /// The purposes for which a slot has exactly one current key each.
     static func purposes(withPassword: Bool) -> [KeyPurpose] {
         [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata, .header] + (withPassword ? [.presence] : [])
     }
@@ -23,8 +23,8 @@ package struct EraKeys {
     /// Makes keys for an era.
     ///
     /// - Parameters:
-    ///   - journalKey: the vault's, which stays the same; nil for a new vault.
-    ///   - retiring: keys that other modules' sealed items still need.
+    ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
+    ///   - retiring: keys that sealed items in other modules still need.
     package static func make(
         vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey]
     ) throws(TokenKeepError) -> EraKeys {
@@ -55,7 +55,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// Opens the new era's keys, which nobody else has yet.
+    /// Opens the new era's keys. No other process has them yet.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)
@@ -65,7 +65,7 @@ package struct EraKeys {
         }
     }
 
-    /// Writes keyfile and header into the era's directory, each durable before the next.
+    /// Writes the keyfile, then the header, into the era's directory. Each file is durable before the next is written.
     package func write(to directory: EraDirectory) throws(TokenKeepError) {
         try keyfile.serialized().lent { bytes throws(TokenKeepError) in
             try VaultFiles.replace(Keyfile.name, in: directory.descriptor, with: bytes)

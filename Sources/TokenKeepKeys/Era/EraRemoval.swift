@@ -4,10 +4,10 @@ package import TokenKeepCore
 
 /// Removes an era that is not in force.
 package enum EraRemoval {
-    /// The directories in an era; each holds files alone.
+    /// The directories in an era. Each holds only files.
     private static let folders = [EraDirectory.recordsFolder, "pending", "used", "sent", "sealed"]
 
-    /// Removes an era. A name that is not ours stays, and the directory with it.
+    /// Removes an era. A file with a name unknown to this version stays, and with it the directory.
     package static func remove(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault) else { return }
         try empty(era)
@@ -20,13 +20,13 @@ package enum EraRemoval {
         try VaultFiles.sync(vault.descriptor, after: "removing an era")
     }
 
-    /// The file whose lock the maker of an era holds.
+    /// The file that the process making an era keeps locked.
     static let making = "making"
 
-    /// Removes what lies in an era, the lock of its maker aside.
+    /// Removes the files of an era except the lock of its maker.
     static func empty(_ era: EraDirectory) throws(TokenKeepError) {
         do throws(Errno) {
-            // The keys first: what a crash leaves opens nothing.
+            // The keys first: after a crash the remaining files open nothing.
             for name in [Keyfile.name] + HeaderFiles.names { _ = try SystemCall.remove(name, in: era.descriptor) }
             for folder in folders {
                 guard let opened = try SystemCall.open(folder, in: era.descriptor.number, O_RDONLY | O_DIRECTORY)

@@ -3,9 +3,10 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A new era in the making: its files are written beside the one in force, which one rename replaces.
+/// A new era that is being made beside the era in force. One rename puts the new era in force.
 ///
-/// One process at a time makes an era; what a process leaves that was killed is removed by the next.
+/// Only one process at a time makes an era. If a process is killed while making an era, the next process removes the
+/// files.
 package struct EraSwitch: ~Copyable {
     package let before: OpenVault
     package let after: OpenVault
@@ -13,9 +14,9 @@ package struct EraSwitch: ~Copyable {
     private let opener: VaultOpener
     private let making: Int32
 
-    /// Makes the next era's directory, keyfile and header. The one in force stays so.
+    /// Makes the next era's directory, keyfile and header. The present era stays in force.
     ///
-    /// - Throws: ``Status/busy`` if another process makes one.
+    /// - Throws: ``Status/busy`` if another process is making an era.
     package static func begin(
         _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey]
     ) throws(TokenKeepError) -> EraSwitch {
@@ -75,8 +76,9 @@ package struct EraSwitch: ~Copyable {
             .busy, "another process is replacing the vault's keys", module: "vault", hint: "try again when it is done")
     }
 
-    /// Puts the new era in force, under the lock of the whole vault that the caller holds. The new keys are trusted before the
-    /// rename, so that every reader accepts the era that it finds.
+    /// Puts the new era in force. The caller holds the lock of the whole vault.
+    ///
+    /// The new keys are trusted before the rename, so that every reader accepts the era it finds.
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -104,7 +106,7 @@ package struct EraSwitch: ~Copyable {
         }
     }
 
-    /// Removes the era that was replaced. A failure leaves rubbish that the next unlock removes.
+    /// Removes the replaced era. If this fails, the next unlock removes the rest.
     package consuming func finish() throws(TokenKeepError) -> UnlockedVault {
         let retiring = made.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
         for key in before.keys.header.knownSlots.flatMap(\.keys) where !retiring.contains(where: { $0.id == key.id }) {
@@ -117,7 +119,8 @@ package struct EraSwitch: ~Copyable {
 }
 
 extension VaultOpener {
-    /// Removes earlier eras, and later ones whose making was cut short. Any other era may be the one that belongs in force.
+    /// Removes earlier eras, and later eras that were not finished. Any other later era may be the valid one, and
+    /// stays.
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }

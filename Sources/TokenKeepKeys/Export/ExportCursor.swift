@@ -1,13 +1,13 @@
 import SystemPackage
 import TokenKeepCore
 
-/// A place in an open file from which bytes are read in order. It keeps as many as were last asked for.
+/// A position in an open file from which bytes are read in order. Buffers the bytes of the last request.
 struct ExportCursor {
-    /// One system call reads at least so many bytes, and so several frames.
+    /// The least number of bytes per system call: one call reads several frames.
     private static let chunk = 1 << 16
 
     private let file: OwnedDescriptor
-    /// The place in the file of the byte behind those that were read.
+    /// The file offset behind the bytes read so far.
     private var offset: Int64
     private var bytes: [UInt8] = []
     private var used = 0
@@ -17,9 +17,9 @@ struct ExportCursor {
         self.offset = Int64(offset)
     }
 
-    /// Lends the next `count` bytes to `body`.
+    /// Passes the next `count` bytes to `body`.
     ///
-    /// - Parameter mayBeShort: whether `body` gets fewer if the file ends before.
+    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early, instead of an error.
     mutating func lend<Result>(
         _ count: Int, _ path: String, mayBeShort: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws(FormatFault) -> Result
@@ -40,7 +40,7 @@ struct ExportCursor {
         return bytes.count == used
     }
 
-    /// Reads on until `count` bytes are there, or the file ends.
+    /// Reads until `count` bytes are buffered, or the file ends.
     private mutating func fill(_ count: Int, _ path: String) throws(FormatFault) {
         guard bytes.count - used < count else { return }
         bytes.removeFirst(used)

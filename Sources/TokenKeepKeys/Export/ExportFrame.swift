@@ -1,12 +1,12 @@
 /// A frame of an export: a length, a kind and a box (docs/format.md, section 7).
 struct ExportFrame {
-    /// What a frame holds.
+    /// The kind of a frame's content.
     enum Kind: UInt8 {
         case item = 1
         case end = 2
     }
 
-    /// The length of a frame before its box.
+    /// The length of a frame's part before its box.
     static let prefixLength = 5
     /// The longest box: an item with the longest metadata and the longest secret.
     static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
@@ -24,7 +24,7 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The additional data of a box: they bind the frame to its file and place.
+    /// The additional data of a box. They bind the frame to its file and its position.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

@@ -2,9 +2,9 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Reads an export with one frame in memory, as often as asked, from one open file.
+/// Reads an export from one open file, any number of times. Only one frame is in memory at a time.
 ///
-/// Each reading verifies the whole file anew: another program may change it meanwhile.
+/// Each pass verifies the whole file anew: another program may change the file between two passes.
 package struct ExportReader {
     private let path: String
     private let file: OwnedDescriptor
@@ -13,9 +13,9 @@ package struct ExportReader {
 
     /// Opens an export and derives its key.
     ///
-    /// - Throws: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` if the file has no head of an export,
-    ///   ``Status/unsupported`` if a later version wrote it, ``Status/notFound`` if there is none, and the errors of
-    ///   ``PasswordDerivation``.
+    /// - Throws: ``Status/denied`` if the passphrase is wrong, ``Status/corrupt`` if the file has no head of an export,
+    ///   ``Status/unsupported`` if a later version wrote it, ``Status/notFound`` if the file is missing, and the errors
+    ///   of ``PasswordDerivation``.
     package init(_ path: String, passphrase: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
         try PasswordDerivation.check(passphrase)
         self.path = path
@@ -37,11 +37,11 @@ package struct ExportReader {
 
     /// Calls `body` with the plaintext of each item, in order.
     ///
-    /// - Parameter body: runs before the rest of the file is verified. Before anything of an export is used, all of it
-    ///   must have been read once to its end.
+    /// - Parameter body: runs before the rest of the file is verified. Read the whole export once before using any of
+    ///   its items.
     /// - Returns: the number of items.
-    /// - Throws: ``Status/corrupt`` if anything of the file is not as it was written, ``Status/timedOut``,
-    ///   ``Status/cancelled``, and the errors of `body`.
+    /// - Throws: ``Status/corrupt`` if any part of the file was altered, ``Status/timedOut``, ``Status/cancelled``, and
+    ///   the errors of `body`.
     @discardableResult
     package func forEachItem(
         _ call: CallContext, _ body: (SecretBytes) throws(TokenKeepError) -> Void
@@ -86,7 +86,7 @@ package struct ExportReader {
 
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe must not wait for its writer.
+            // O_NONBLOCK: opening a pipe must not block until its writer opens it.
             guard let file = try SystemCall.openFollowing(path, O_RDONLY | O_NONBLOCK) else {
                 throw Errno.noSuchFileOrDirectory
             }
@@ -98,7 +98,7 @@ package struct ExportReader {
         }
     }
 
-    /// A fault of the file as a caller of the store sees it.
+    /// A fault of the file as a caller of the store gets it.
     package static func failure(_ fault: FormatFault, _ path: String) -> TokenKeepError {
         guard case .malformed(let reason) = fault else { return fault.error(in: path) }
         return TokenKeepError(.corrupt, "\(path) is no export or is damaged: \(reason)")

@@ -2,11 +2,11 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Writes an export frame by frame. The file is removed unless ``finish()`` returns.
+/// Writes an export frame by frame. If ``finish()`` does not return, the file is removed.
 ///
-/// Not for use from several threads at once.
+/// Not safe for use from several threads at once.
 package final class ExportWriter {
-    /// Frames are collected up to this length: one system call writes many of them.
+    /// The size at which buffered frames are written: one system call writes many frames.
     private static let chunk = 1 << 16
 
     private let path: String
@@ -40,7 +40,7 @@ package final class ExportWriter {
         do throws(TokenKeepError) {
             derived = try PasswordDerivation.key(of: passphrase, by: derivation, call)
         } catch {
-            // Not every property is set: deinit does not run.
+            // deinit does not run while a property is unset.
             ExportPlace.remove(name, in: folder, ifIs: file)
             throw error
         }
@@ -53,14 +53,14 @@ package final class ExportWriter {
         if !isFinished { ExportPlace.remove(name, in: folder, ifIs: file) }
     }
 
-    /// Seals the plaintext of one more item.
+    /// Seals and appends the plaintext of one item.
     package func append(_ plaintext: SecretBytes) throws(TokenKeepError) {
         plaintext.withUnsafeBytes { append(.item, $0) }
         count += 1
         if unwritten.count >= ExportWriter.chunk { try write() }
     }
 
-    /// Ends the file and makes it durable.
+    /// Writes the end frame and makes the file durable.
     package func finish() throws(TokenKeepError) {
         withUnsafeBytes(of: count.littleEndian) { append(.end, $0) }
         try write()
@@ -120,7 +120,7 @@ private struct ExportPlace {
         return (folder, file)
     }
 
-    /// Removes the name unless it is another file's by now.
+    /// Removes the file. A different file that has taken the name meanwhile stays.
     static func remove(_ name: String, in folder: OwnedDescriptor, ifIs file: OwnedDescriptor) {
         guard let own = try? SystemCall.status(of: file).identity,
             let named = try? SystemCall.status(of: name, in: folder.number)?.identity,

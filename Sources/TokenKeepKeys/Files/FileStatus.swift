@@ -1,20 +1,20 @@
 import CSystemShims
 import Glibc
 
-/// What the vault asks of a file's status.
+/// The part of a file's status that the vault needs.
 package struct FileStatus {
-    /// Tells one file from another that took its name.
+    /// Distinguishes a file from another file that took its name.
     package struct Identity: Equatable {
         package let device: UInt64
         package let inode: UInt64
         package let size: Int
         package let changed: Int64  // nanoseconds
 
-        /// The identity of a directory, whatever is made or removed in it.
+        /// The identity of a directory. Entries that are made or removed in the directory do not change it.
         var ofFolder: Identity { Identity(device: device, inode: inode, size: 0, changed: 0) }
     }
 
-    /// Whether the user owns it and nobody else may enter it.
+    /// Whether the user owns the file and no other user has access.
     var isOwnedAndPrivate: Bool { owner == geteuid() && permissions & 0o077 == 0 }
 
     package let isRegularFile: Bool

@@ -3,7 +3,7 @@ import Glibc
 package import SystemPackage
 package import TokenKeepCore
 
-/// A descriptor that is closed when the last reference goes.
+/// A descriptor that is closed with the last reference to this object.
 package final class OwnedDescriptor: Sendable {
     package let number: Int32
 
@@ -12,9 +12,9 @@ package final class OwnedDescriptor: Sendable {
     deinit { close(number) }
 }
 
-/// The system calls of the vault, relative to open directories, with typed errors. Everything is retried after EINTR.
+/// The vault's system calls, relative to open directories, with typed errors. Every call is retried after EINTR.
 package enum SystemCall {
-    /// Opens a file; nil where there is none.
+    /// Opens a file; nil if the file is missing.
     package static func open(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
@@ -24,7 +24,7 @@ package enum SystemCall {
         return nil
     }
 
-    /// Opens a regular file without waiting; nil if there is none.
+    /// Opens a regular file without blocking; nil if the file is missing.
     ///
     /// - Throws: `notARegularFile` if the path leads to a pipe, a device, a directory or a symbolic link.
     package static func openRegular(
@@ -42,7 +42,7 @@ package enum SystemCall {
         }
     }
 
-    /// The same for an absolute path that may end in a symbolic link.
+    /// Opens an absolute path, which may end in a symbolic link; nil if the file is missing.
     package static func openFollowing(_ path: String, _ flags: Int32) throws(Errno) -> OwnedDescriptor? {
         let descriptor = tokenkeep_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
         if descriptor >= 0 { return OwnedDescriptor(descriptor) }
@@ -56,7 +56,7 @@ package enum SystemCall {
         return FileStatus(status)
     }
 
-    /// The status of a file, of a link itself; nil where there is none.
+    /// The status of a file, or of a symbolic link itself; nil if the file is missing.
     package static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
         var status = stat()
         if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
@@ -73,7 +73,7 @@ package enum SystemCall {
         }
     }
 
-    /// Writes a few bytes over the start of the file.
+    /// Overwrites the first bytes of a file.
     package static func overwrite(
         _ descriptor: OwnedDescriptor, with bytes: UnsafeRawPointer, count: Int
     ) throws(Errno) {
@@ -85,7 +85,7 @@ package enum SystemCall {
         guard written == count else { throw .ioError }
     }
 
-    /// Reads up to `bytes.count` bytes from a place in the file; fewer if it ends before.
+    /// Reads up to `bytes.count` bytes from `offset` on; fewer if the file ends earlier.
     package static func read(
         _ descriptor: OwnedDescriptor, from offset: Int64 = 0, into bytes: UnsafeMutableRawBufferPointer
     ) throws(Errno) -> Int {
@@ -105,7 +105,7 @@ package enum SystemCall {
         return done
     }
 
-    /// The bytes of a file from a place on, as many as there are up to `maximum`.
+    /// Up to `maximum` bytes of a file, from `offset` on.
     package static func bytes(
         of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
     ) throws(Errno) -> [UInt8] {
@@ -137,9 +137,9 @@ package enum SystemCall {
         try check { linkat(directory.number, old, directory.number, new, 0) }
     }
 
-    /// The target of a symbolic link; nil if there is none.
+    /// The target of a symbolic link; nil if the link is missing.
     ///
-    /// - Throws: ``Errno/invalidArgument`` for anything but a link.
+    /// - Throws: ``Errno/invalidArgument`` if the path is not a link.
     package static func target(of path: String, in directory: Int32) throws(Errno) -> String? {
         var bytes = [CChar](repeating: 0, count: 256)
         let count = readlinkat(directory, path, &bytes, bytes.count)
@@ -156,7 +156,7 @@ package enum SystemCall {
         try check { symlinkat(target, directory.number, path) }
     }
 
-    /// Removes an empty directory; false if there was none.
+    /// Removes an empty directory; false if the directory was missing.
     package static func removeDirectory(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
         do throws(Errno) {
             try check { unlinkat(directory.number, path, AT_REMOVEDIR) }
@@ -167,19 +167,19 @@ package enum SystemCall {
         }
     }
 
-    /// Makes everything durable that was written to the file system of a directory.
+    /// Makes all earlier writes to the file system of a directory durable.
     package static func syncFileSystem(of directory: OwnedDescriptor) throws(Errno) {
         try check { tokenkeep_syncfs(directory.number) }
     }
 
-    /// Gives a file of one directory the same name in another.
+    /// Links a file into another directory, under the same name.
     package static func link(
         _ name: String, from: OwnedDescriptor, to: OwnedDescriptor
     ) throws(Errno) {
         try check { linkat(from.number, name, to.number, name, 0) }
     }
 
-    /// Removes a file; false where there was none.
+    /// Removes a file; false if the file was missing.
     package static func remove(_ path: String, in directory: OwnedDescriptor) throws(Errno) -> Bool {
         do throws(Errno) {
             try check { unlinkat(directory.number, path, 0) }
@@ -190,7 +190,7 @@ package enum SystemCall {
         }
     }
 
-    /// Makes a directory of mode 0700; false where the name exists.
+    /// Makes a directory of mode 0700; false if the name exists.
     package static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
         do throws(Errno) {
             try check { mkdirat(directory, path, 0o700) }
@@ -209,12 +209,13 @@ package enum SystemCall {
 }
 
 extension Errno {
-    /// A file of the vault is no regular file. Also what `tokenkeep_lock_acquire` and `tokenkeep_lock_try` answer then.
+    /// A file of the vault is not a regular file. `tokenkeep_lock_acquire` and `tokenkeep_lock_try` return this error
+    /// too.
     package static let notARegularFile = Errno(rawValue: EBADFD)
 
-    /// The error as a caller of the store sees it.
+    /// The error as a caller of the store gets it.
     ///
-    /// - Parameter action: what could not be done: `cannot write records/…`.
+    /// - Parameter action: the failed action, as in `cannot write records/…`.
     package func error(_ action: String) -> TokenKeepError {
         switch self {
         case .permissionDenied, .notPermitted:

@@ -2,16 +2,16 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The vault's directory, open and checked: it belongs to the user and nobody else can enter it.
+/// The vault's directory, opened and checked: the user owns it, and no other user has access.
 package struct VaultDirectory {
     package let path: String
     package let descriptor: OwnedDescriptor
 
     private static let directoryFlags = O_RDONLY | O_DIRECTORY
 
-    /// Opens the directory; nil where there is none.
+    /// Opens the directory; nil if the directory is missing.
     ///
-    /// - Throws: ``Status/denied`` where it is a link, belongs to somebody else or is open to others.
+    /// - Throws: ``Status/denied`` if the path is a link, belongs to another user or is open to other users.
     package static func open(_ path: String) throws(TokenKeepError) -> VaultDirectory? {
         let descriptor: OwnedDescriptor?
         do throws(Errno) {
@@ -27,14 +27,14 @@ package struct VaultDirectory {
         guard let descriptor else { return nil }
         let directory = VaultDirectory(path: path, descriptor: descriptor)
         try directory.checkOwner()
-        // Nobody else may put another vault in the place of this one.
+        // No other user may replace this vault by another.
         try TrustedPath.check(path, user: geteuid())
         return directory
     }
 
-    /// Makes the directory and what is missing above it, durably, and opens it.
+    /// Makes the directory and its missing parents, durably, and opens it.
     ///
-    /// The directory above the vault is synced even where the vault is there: another process may have made it just now.
+    /// The parent of the vault is synced even if the vault exists: another process may have made the vault just now.
     package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
         var prefix = ""
         let components = path.split(separator: "/")

@@ -5,10 +5,10 @@ package import TokenKeepCore
 
 /// Reads and durably replaces whole files of the vault.
 package enum VaultFiles {
-    /// The bytes of a regular file; nil where there is none.
+    /// The bytes of a regular file; nil if the file is missing.
     ///
     /// - Parameter name: the path from `directory`.
-    /// - Throws: ``Status/corrupt`` where it is no regular file or longer than `maximum`.
+    /// - Throws: ``Status/corrupt`` if the file is not regular, or is longer than `maximum`.
     package static func read(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
@@ -17,10 +17,10 @@ package enum VaultFiles {
         return try bytes(of: file, atMost: size, name)
     }
 
-    /// The bytes of a regular file that begins with a signature and a version; nil where there is none.
+    /// The bytes of a regular file that begins with a signature and a version; nil if the file is missing.
     ///
-    /// Of one that is longer than `maximum` one byte more: it may be of a later version, which its reader is to tell from
-    /// one that is too long.
+    /// At most `maximum + 1` bytes are returned: from the first bytes the caller can still distinguish a file of a
+    /// later version from a file that is too long.
     package static func readVersioned(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
@@ -38,14 +38,14 @@ package enum VaultFiles {
         }
     }
 
-    /// The same as ``readVersioned(_:in:atMost:)``, into guarded memory.
+    /// ``readVersioned(_:in:atMost:)`` into guarded memory.
     package static func readVersionedSecret(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> SecretBytes? {
         guard let (file, size) = try open(name, in: directory) else { return nil }
         return try SecretBytes(count: min(size, maximum + 1)) { bytes throws(TokenKeepError) in
             do throws(Errno) {
-                // A file that shrank meanwhile leaves zeros, which its checksum finds.
+                // If the file shrinks meanwhile, the rest stays zero and the checksum fails.
                 _ = try SystemCall.read(file, into: bytes)
             } catch {
                 throw error.error("cannot read \(name)")
@@ -57,7 +57,7 @@ package enum VaultFiles {
         _ name: String, in directory: OwnedDescriptor
     ) throws(TokenKeepError) -> (file: OwnedDescriptor, size: Int)? {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe that somebody put here must not wait for its writer.
+            // O_NONBLOCK: opening a pipe put here by another program must not block until its writer opens it.
             guard let file = try SystemCall.open(name, in: directory.number, O_RDONLY | O_NONBLOCK) else { return nil }
             let status = try SystemCall.status(of: file)
             if status.isRegularFile { return (file, status.size) }
@@ -67,7 +67,7 @@ package enum VaultFiles {
         throw FormatFault.malformed("it is not a regular file").error(in: name)
     }
 
-    /// Whether there is a file, or anything else, of this name.
+    /// Whether `name` exists in the directory, as a file or as anything else.
     package static func exists(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) -> Bool {
         do throws(Errno) {
             return try SystemCall.status(of: name, in: directory.number) != nil
@@ -76,7 +76,7 @@ package enum VaultFiles {
         }
     }
 
-    /// Makes a file of its own. What a crash left is not written into: it may be anything, of any mode.
+    /// Makes a new temporary file. A file left by a crash is removed first: it may have any type and mode.
     private static func makeTemporary(_ name: String, in directory: OwnedDescriptor) throws(Errno) -> OwnedDescriptor {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
         do throws(Errno) {
@@ -89,9 +89,9 @@ package enum VaultFiles {
         throw .noSuchFileOrDirectory
     }
 
-    /// Writes a file beside, makes it durable, and renames it over `name`: a reader sees the old or the new one, whole.
+    /// Replaces a file by a temporary file and one rename: a reader sees the old or the new content, never a mixture.
     ///
-    /// - Parameter isDurable: whether it survives a loss of power before this returns.
+    /// - Parameter isDurable: whether the new content survives a loss of power once this returns.
     package static func replace(
         _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer, isDurable: Bool = true
     ) throws(TokenKeepError) {
@@ -108,9 +108,9 @@ package enum VaultFiles {
         if isDurable { try sync(directory, after: "writing \(name)") }
     }
 
-    /// Removes a file durably, with what an unfinished write of it left.
+    /// Removes a file durably, and the temporary file of an unfinished write.
     ///
-    /// Where there is none the directory is synced all the same: an earlier removal may not have been.
+    /// If the file is missing, the directory is synced all the same: an earlier removal may not have been durable.
     package static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         do throws(Errno) {
             _ = try SystemCall.remove(name + ".tmp", in: directory)
@@ -124,7 +124,7 @@ package enum VaultFiles {
     /// The highest N of the names `….corrupt-N` that ``setAside(_:in:)`` gives.
     package static let maximumSetAside = 1000
 
-    /// Gives a file that cannot be read a second name, durably, so that its first may be used again.
+    /// Gives an unreadable file a second name, durably, so that the first name can be used again.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         for number in 1...maximumSetAside {
             do throws(Errno) {
@@ -141,7 +141,7 @@ package enum VaultFiles {
             hint: "remove some of them")
     }
 
-    /// Makes what happened to a directory's entries durable.
+    /// Makes changes to a directory's entries durable.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
@@ -150,7 +150,7 @@ package enum VaultFiles {
         }
     }
 
-    /// The names in a directory, in its order; a name that is not UTF-8 is none of ours.
+    /// The names in a directory, in its order. A name that is not UTF-8 is skipped: the vault makes no such name.
     package static func names(in directory: OwnedDescriptor) throws(TokenKeepError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { name in
@@ -160,9 +160,9 @@ package enum VaultFiles {
         return names
     }
 
-    /// The same, one by one, until `body` says that it has seen enough.
+    /// Calls `body` with each name in a directory until `body` returns false.
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
-        // A directory stream owns its descriptor and moves its offset: it gets one of its own.
+        // A directory stream owns its descriptor and moves its offset: the stream gets a descriptor of its own.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else {
             if errno == ENOENT { return }
@@ -182,7 +182,7 @@ package enum VaultFiles {
             }
             if let name, name != ".", name != "..", !body(name) { return }
         }
-        // A directory that was removed since it was opened has no names; its era is not in force any more.
+        // A directory that was removed after it was opened has no names; its era is no longer in force.
         guard errno == 0 || errno == ENOENT else { throw Errno(rawValue: errno).error("cannot list the vault") }
     }
 }

@@ -1,11 +1,14 @@
 import Glibc
 package import TokenKeepCore
 
-/// Where the vault is: one user, one vault, whatever a cron job, sudo or a login puts into the environment.
+/// The location of the vault.
+///
+/// Each user has one vault, whatever a cron job, sudo or a login puts into the environment.
 package enum VaultLocation {
     /// The vault's path.
     ///
-    /// - Throws: ``Status/invalid`` where a variable holds no absolute path in UTF-8; ``Status/io`` where the user has no home.
+    /// - Throws: ``Status/invalid`` if a variable holds no absolute path in UTF-8, ``Status/io`` if the user has no
+    ///   home.
     package static func path() throws(TokenKeepError) -> String {
         if !Privileges.areRaised {
             if let path = try absolutePath(in: "TOKENKEEP_VAULT") { return path }
@@ -14,14 +17,16 @@ package enum VaultLocation {
         return try home() + "/.local/share/tokenkeep"
     }
 
-    /// Inside Flatpak and Snap the home is not the application's own: its data directory is.
+    /// Whether the program runs in Flatpak or Snap. There the application has a data directory of its own, but not its
+    /// own home.
     private static var isSandboxed: Bool {
         isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
-    /// The path in a variable; nil where that is unset or empty.
+    /// The path in a variable; nil if the variable is unset or empty.
     ///
-    /// What is there and cannot be used is refused: another place would hide the items, or keep them where nobody looks.
+    /// An unusable value is refused. A fallback to another path would hide the items, or keep new items where nobody
+    /// looks for them.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
@@ -30,14 +35,15 @@ package enum VaultLocation {
         return withoutTrailingSlashes(path)
     }
 
-    /// A slash at the end would follow a link that stands in the vault's place.
+    /// Removes trailing slashes: with a slash the system would follow a link in the vault's place.
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         return path
     }
 
-    /// Programs that a snap starts inherit its variables: only what lies in the snap itself is inside.
+    /// Whether the program itself lies in the snap. Programs started by a snap inherit its variables without being part
+    /// of it.
     private static var isInSnap: Bool {
         guard let snap = getenv("SNAP"), snap.pointee != 0, let root = String(validatingCString: snap) else {
             return false

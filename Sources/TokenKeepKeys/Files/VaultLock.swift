@@ -3,21 +3,21 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A lock between processes and threads, until it is released.
+/// A lock between processes and threads, held until it is released.
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// What is locked.
+    /// The object of a lock.
     package enum Range {
         case item(id: [UInt8])
-        /// The right to ask the user about an item: for a person's time, while the item itself is not locked.
+        /// The right to ask the user about an item. Held while a person answers; the item itself stays unlocked.
         case asking(id: [UInt8])
         case whole
     }
 
     /// Waits for the lock until the deadline.
     ///
-    /// - Throws: ``Status/busy`` where it passes first, ``Status/cancelled``.
+    /// - Throws: ``Status/busy`` if the deadline passes first, ``Status/cancelled``.
     package init(_ range: Range, of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) {
         let (offset, length) = VaultLock.bytes(of: range)
         var descriptor: Int32 = -1
@@ -34,7 +34,7 @@ package struct VaultLock {
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
         do throws(TokenKeepError) {
-            // Whoever had it may have let go because the same was cancelled.
+            // The same cancellation may have made the previous holder release the lock.
             try call.deadline.checkCancellation()
         } catch {
             tokenkeep_lock_release(descriptor)
@@ -42,7 +42,7 @@ package struct VaultLock {
         }
     }
 
-    /// Takes the lock where nobody else has it; nil where somebody has.
+    /// Acquires the lock without waiting; nil if another process or thread holds it.
     package init?(trying range: Range, of directory: VaultDirectory) throws(TokenKeepError) {
         let (offset, length) = VaultLock.bytes(of: range)
         var descriptor: Int32 = -1
@@ -52,13 +52,15 @@ package struct VaultLock {
         self.descriptor = descriptor
     }
 
-    /// Lets the next one in.
     package func release() { tokenkeep_lock_release(descriptor) }
 
     private static let firstOfAsking: off_t = 1 << 62
 
-    /// One byte at an offset from 62 bits of the item's ID, and for asking about it one as far behind all those; for
-    /// the whole vault every byte of items: nobody waits for a person.
+    /// The bytes of the lock file that a lock covers.
+    ///
+    /// - an item: one byte, at an offset from 62 bits of the item's ID
+    /// - asking about an item: one byte, at that offset beyond all bytes of items
+    /// - the whole vault: every byte of items, but none of asking, so that no process waits for a person
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The content of `header` and `header.2`: the key hierarchy, wrapped (docs/format.md, section 3).
+/// The content of `header` and `header.2`: the wrapped key hierarchy (docs/format.md, section 3).
 package struct Header: Equatable, Sendable {
     package static let maximumLength = 65_536
     static let maximumSlots = 64
@@ -11,12 +11,12 @@ package struct Header: Equatable, Sendable {
     package let era: UInt64
     package let epoch: UInt64
     let createdAt: UnixTime
-    /// The name key and the journal key, which the keyfile opens.
+    /// The wrapped name key. The keyfile opens the name key and the journal key.
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
 
-    /// Reads a header file's bytes. Its MACs are checked once their keys are open.
+    /// Reads a header file's bytes. The caller checks the MACs once their keys are open.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -72,7 +72,7 @@ package struct Header: Equatable, Sendable {
 }
 
 extension Header {
-    /// The slots of the types that this version knows.
+    /// The slots whose types this version knows.
     package var knownSlots: [KnownSlot] {
         slots.compactMap { slot in
             guard case .known(let known) = slot else { return nil }
@@ -80,10 +80,10 @@ extension Header {
         }
     }
 
-    /// The slot of a type; nil if there is none.
+    /// The slot of a type; nil if the header has none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The slots without those of some types.
+    /// The slots except those of the given types.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
@@ -91,7 +91,7 @@ extension Header {
         }
     }
 
-    /// The types of slots that this version does not know.
+    /// The slot types that this version does not know.
     package var unknownTypes: [UInt16] {
         slots.compactMap { slot in
             guard case .other(let type, _) = slot else { return nil }
@@ -102,10 +102,10 @@ extension Header {
     /// Whether a password is set.
     package var hasPassword: Bool { slot(.password) != nil }
 
-    /// Whether a key is kept only for items that other modules hold sealed.
+    /// Whether a slot has a retiring key, which is kept only for sealed items in other modules.
     package var hasRetiringKeys: Bool { knownSlots.contains { $0.keys.contains(where: \.isRetiring) } }
 
-    /// Whether a key of this purpose and id stands in any slot.
+    /// Whether any slot has a key of this purpose and id.
     package func names(_ id: UInt64, _ purpose: KeyPurpose) -> Bool {
         knownSlots.contains { $0.keys.contains { $0.id == id && $0.purpose == purpose } }
     }

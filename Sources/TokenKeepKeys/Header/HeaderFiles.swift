@@ -2,9 +2,9 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The two copies of an era's header, and its keyfile, as files.
+/// An era's files for keys: two copies of the header, and the keyfile.
 package enum HeaderFiles {
-    /// The copies in the order in which they are read.
+    /// The names of the two copies, in reading order.
     package static let names = ["header", "header.2"]
 
     static func write(
@@ -15,7 +15,7 @@ package enum HeaderFiles {
         }
     }
 
-    /// The copies that are missing.
+    /// The names of the missing copies.
     package static func missing(in era: EraDirectory) throws(TokenKeepError) -> [String] {
         var missing: [String] = []
         for name in names where try !VaultFiles.exists(name, in: era.descriptor) { missing.append(name) }
@@ -38,7 +38,7 @@ package enum HeaderFiles {
         }
     }
 
-    /// The copies that fail; a writer sets them aside.
+    /// The names of the damaged copies. A writer sets them aside.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {
@@ -47,7 +47,7 @@ package enum HeaderFiles {
             do throws(TokenKeepError) {
                 _ = try open(name, of: era, with: keyfile, residentKeys)
             } catch {
-                // A later version's header is never replaced.
+                // A header of a later version is never replaced.
                 guard error.status == .corrupt else { throw error }
                 failing.append(name)
             }

@@ -3,14 +3,14 @@ import TokenKeepCore
 
 /// The two MACs at the end of a header file.
 ///
-/// Without the keyfile nobody alters the header unseen (A). Without the password nobody adds or alters a slot, a key, a
-/// cost or the epoch (B): the header key is wrapped by the slot that a password opens.
+/// Without the keyfile nobody can alter the header unnoticed (MAC A). Without the password nobody can add or alter a
+/// slot, a key, a cost or the epoch (MAC B): the header key is wrapped by the slot that a password opens.
 enum HeaderMAC {
     static let length = 32
 
     /// Checks MAC A of a header file.
     ///
-    /// - Parameter key: the name key's subkey for it.
+    /// - Parameter key: the subkey of the name key for MAC A.
     static func checkA(_ file: [UInt8], key: SecretBytes) throws(FormatFault) {
         let expected = digest(Array(file.dropLast(length * 2)), key)
         guard areEqual(Array(file.dropLast(length).suffix(length)), expected) else {
@@ -20,7 +20,7 @@ enum HeaderMAC {
 
     /// Whether MAC B of a header file is right.
     ///
-    /// - Parameter headerKey: the header key itself.
+    /// - Parameter headerKey: the header key itself, not its subkey.
     static func isRightB(_ file: [UInt8], headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
         guard file.count > length * 2 else { return false }
         let expected = digest(Array(file.dropLast(length)), try Subkey.ofHeaderKey(headerKey))

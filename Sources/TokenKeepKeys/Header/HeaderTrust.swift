@@ -1,14 +1,16 @@
 package import TokenKeepCore
 
-/// What an unlock verified about a vault's header, kept in the kernel while the vault is unlocked (docs/format.md, "While
-/// the vault is unlocked"). Every later reader compares the header with it.
+/// The headers of a vault that an unlock verified (docs/format.md, "While the vault is unlocked").
+///
+/// Kept in the kernel while the vault is unlocked. Every later reader compares the header with it.
 package struct HeaderTrust {
-    /// One verified header. During a change of keys the present era and the next one have an entry each.
+    /// One verified header. During a change of keys, the present and the next era have an entry each.
     struct Entry {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// Verifies MAC B of later headers of the era. It opens no item, and stays when the vault is locked.
+        /// The key that verifies MAC B of later headers of the era. It opens no item, and stays when the vault is
+        /// locked.
         let headerKey: SecretBytes
 
         init(_ header: Header, file: [UInt8], headerKey: SecretBytes) {
@@ -27,13 +29,13 @@ package struct HeaderTrust {
     }
 
     var entries: [Entry]
-    /// The vault's path: the keys of a vault that is gone from there are dropped.
+    /// The vault's path. If the vault is gone from this path, its keys are dropped.
     let path: String
 
     static let maximumLength = 1 + 2 * entryLength + 4096
     private static let entryLength = 80
 
-    /// Refuses a header that is older than the verified one, or was altered since without the password.
+    /// Refuses a header that is older than the verified header, or that was altered since without the password.
     ///
     /// - Throws: ``Status/corrupt``.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
@@ -44,7 +46,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Refuses a header that is older than the verified one. It may have been altered since.
+    /// Refuses a header that is older than the verified header. Does not detect alterations.
     ///
     /// - Throws: ``Status/corrupt``.
     func checkAge(_ header: Header) throws(TokenKeepError) {
@@ -58,7 +60,7 @@ package struct HeaderTrust {
         entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
     }
 
-    /// The error of a header that is not the one in force.
+    /// The error for a header that does not belong to the vault.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint:
@@ -92,7 +94,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Reads a payload; another program of the user may have written anything.
+    /// Reads a payload. The payload is untrusted: another program of the user may have written it.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt8.self, "number of entries"))

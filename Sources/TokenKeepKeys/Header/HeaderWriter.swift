@@ -1,23 +1,26 @@
 import SystemPackage
 package import TokenKeepCore
 
-/// Replaces the header of the era in force: a change of the password alone, a recovery code, the dropping of retiring keys.
+/// Replaces the header of the era in force.
+///
+/// Serves changes that keep all keys in use: another password, a recovery code, the removal of retiring keys.
 package struct HeaderWriter {
-    /// How long other processes may hold items before a change is given up, in milliseconds.
+    /// The longest wait for other processes that hold items, in milliseconds.
     private static let patience: UInt32 = 30_000
 
     private let opener: VaultOpener
 
     package init(_ opener: VaultOpener) { self.opener = opener }
 
-    /// Replaces both copies while nobody writes: `header.2` first, so that a reader always finds the old or the new one
-    /// whole.
+    /// Replaces both copies of the header under the lock of the whole vault.
+    ///
+    /// `header.2` is written first, so that a reader always finds an intact old or new copy.
     ///
     /// - Parameters:
-    ///   - vault: what the change was made of; it must still be so.
-    ///   - headerKey: the key with which ``Header`` was verified.
-    ///   - keys: the open keys that are kept for later callers.
-    ///   - check: refuses under the lock of the whole vault.
+    ///   - vault: the vault from which the change was made. If its header has changed since, the change is refused.
+    ///   - headerKey: the key that verified the header.
+    ///   - keys: the open keys to keep for later callers.
+    ///   - check: throws to refuse the change; runs under the lock of the whole vault.
     /// - Throws: ``Status/conflict`` if another process changed the keys meanwhile.
     package func replace(
         of vault: OpenVault, slots: [Slot], headerKey: SecretBytes, keeping keys: [OpenKey], _ call: CallContext,
@@ -48,7 +51,7 @@ package struct HeaderWriter {
         return written
     }
 
-    /// The header's bytes, which a reader would take.
+    /// The header's bytes, after a check that a reader accepts them.
     private func file(
         of header: Header, _ present: OpenVault, _ headerKey: SecretBytes
     ) throws(TokenKeepError) -> [UInt8] {

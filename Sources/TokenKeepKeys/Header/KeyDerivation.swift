@@ -1,4 +1,4 @@
-/// How a slot's key-encryption key is made (docs/format.md, "Slots").
+/// The derivation of a slot's key-encryption key (docs/format.md, "Slots").
 package enum KeyDerivation: Equatable, Sendable {
     /// From a random key.
     case subkey
@@ -8,7 +8,7 @@ package enum KeyDerivation: Equatable, Sendable {
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// Passes times KiB: the bound on the time.
+    /// The limit of passes times KiB, which bounds the time.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

@@ -1,18 +1,18 @@
 package import TokenKeepCore
 
-/// What a key of the hierarchy is for. The numbers are those of the files (docs/format.md, "Keys").
+/// The purpose of a key in the hierarchy. The raw numbers are those of the files (docs/format.md, "Keys").
 package enum KeyPurpose: Hashable, Sendable {
     /// Seals the secrets of one level.
     case level(AccessLevel)
-    /// Names records and seals their states; the keyfile alone opens it.
+    /// Names records and seals their states. Only the keyfile opens the key.
     case name
     /// Seals metadata.
     case metadata
-    /// Part of the key of items that ask at each use.
+    /// Part of the key of items that ask for the password at each use.
     case presence
     /// Authenticates the header (MAC B).
     case header
-    /// Makes fingerprints, versions and IDs, the same in every era; the keyfile alone opens it.
+    /// Makes fingerprints, versions and IDs, which are the same in every era. Only the keyfile opens the key.
     case journal
 
     package init?(number: UInt8) {

@@ -12,7 +12,7 @@ package struct Keyfile {
     let era: UInt64
     private let key: SecretBytes
 
-    /// Makes a random key for an era.
+    /// Makes a keyfile with a random key for an era.
     static func make(vaultID: [UInt8], era: UInt64) throws(TokenKeepError) -> Keyfile {
         Keyfile(vaultID: vaultID, era: era, key: try SecretBytes(randomCount: KeyRing.keyLength))
     }

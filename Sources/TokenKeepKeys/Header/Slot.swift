@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// One way to unwrap keys, as it stands in the header.
+/// One entry of the header that unwraps keys.
 package enum Slot: Equatable, Sendable {
     /// A slot of a type that this version knows.
     case known(KnownSlot)
-    /// A slot of another type: kept as it is.
+    /// A slot of an unknown type, kept unchanged.
     case other(type: UInt16, bytes: [UInt8])
 
     static func parse(_ reader: inout ByteReader) throws(FormatFault) -> Slot {
@@ -92,6 +92,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The current key of a purpose.
+    /// The current key of a purpose; nil if the slot has none.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

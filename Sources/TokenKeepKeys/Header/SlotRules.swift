@@ -1,7 +1,11 @@
-/// Which slots, and which keys in them, may stand together in a header (docs/format.md, "Which slots may stand
-/// together"). With a password set, no keyfile slot gives a class, metadata or presence key, whoever wrote the header.
+/// The rules for the slots of a header, and for the keys in them (docs/format.md, "Which slots may stand together").
+///
+/// If a password is set, no keyfile slot may wrap a class, metadata or presence key. This holds for every header, even
+/// a forged one.
 enum SlotRules {
-    /// - Throws: ``FormatFault/malformed(_:)`` for any other combination.
+    /// Checks a combination of slots.
+    ///
+    /// - Throws: ``FormatFault/malformed(_:)`` if the rules forbid the combination.
     static func check(_ slots: [Slot]) throws(FormatFault) {
         let known = slots.compactMap { slot -> KnownSlot? in
             guard case .known(let known) = slot else { return nil }

@@ -2,11 +2,14 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Makes a new vault, each file durable before the next; the next try completes what a crash left.
+/// Makes a new vault. Each file is durable before the next is written.
+///
+/// After a crash, the next attempt completes the vault.
 package enum VaultMaking {
-    /// Makes the vault, or the copy of its header that is missing.
+    /// Makes the vault, or the missing copy of its header.
     ///
-    /// - Throws: ``Status/invalid`` if the directory holds other files, ``Status/corrupt`` if it was a vault.
+    /// - Throws: ``Status/invalid`` if the directory holds other files, ``Status/corrupt`` if the directory was a
+    ///   vault.
     package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
         let directory = try VaultDirectory.make(try opener.path())
         if try directory.currentEra() == nil { try refuseIfForeign(directory) }
@@ -24,14 +27,14 @@ package enum VaultMaking {
         opener.residentKeys.dropKeysOfLostVaults()
     }
 
-    /// Writes the copy of the header that is missing. The copy that is there was opened: damage must not spread.
+    /// Writes the missing copy of the header. The other copy was opened before, so that damage does not spread.
     private static func complete(_ vault: OpenVault) throws(TokenKeepError) {
         for name in try HeaderFiles.missing(in: vault.era) {
             try HeaderFiles.write(vault.headerFile, to: name, in: vault.era)
         }
     }
 
-    /// Refuses a directory that has records but no `current`: a new vault would make them unreadable for good.
+    /// Refuses a directory with records but without `current`: a new vault would make the records unreadable for good.
     static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
         for number in try directory.eras() {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
@@ -46,7 +49,7 @@ package enum VaultMaking {
         }
     }
 
-    /// A vault is not made among a user's own files.
+    /// Refuses a directory that holds a user's own files.
     private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
         let own = ["lock", "generation", "changed", EraDirectory.link]
         let foreign = try VaultFiles.names(in: directory.descriptor).first { name in

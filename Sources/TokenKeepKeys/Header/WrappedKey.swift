@@ -3,7 +3,7 @@ package import TokenKeepCore
 /// A key of the hierarchy, sealed under a slot's key-encryption key.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
-    /// Whether the key only opens what other modules hold sealed, and seals nothing.
+    /// Whether the key only opens secrets that other modules hold sealed. A retiring key seals nothing.
     package let isRetiring: Bool
     package let id: UInt64
     let box: [UInt8]
@@ -21,7 +21,7 @@ package struct WrappedKey: Equatable, Sendable {
         return try parse(&reader, purpose, isRetiring: state == 1)
     }
 
-    /// Reads the name key or the journal key, of which the header has only id and box.
+    /// Reads the name key or the journal key. The header stores only the id and the box of these keys.
     static func parse(_ reader: inout ByteReader, ofKeyfile purpose: KeyPurpose) throws(FormatFault) -> WrappedKey {
         try parse(&reader, purpose, isRetiring: false)
     }
@@ -43,12 +43,12 @@ package struct WrappedKey: Equatable, Sendable {
         writer.append(box)
     }
 
-    /// The slot that wraps a key, as the key is bound to it.
+    /// The slot that wraps a key. The wrapped key is bound to this slot.
     struct Place {
         let vaultID: [UInt8]
         let era: UInt64
         let slotType: KnownSlot.SlotType
-        /// 0 for the name key and the journal key, which stand outside the slots.
+        /// The slot's id; 0 for the name key and the journal key, which stand outside the slots.
         let slotID: UInt64
     }
 
@@ -61,7 +61,7 @@ package struct WrappedKey: Equatable, Sendable {
 
     /// Unwraps the key.
     ///
-    /// - Throws: ``FormatFault/malformed(_:)`` if the key-encryption key or the place is another one.
+    /// - Throws: ``FormatFault/malformed(_:)`` if the key-encryption key or the place is wrong.
     func open(at place: Place, with wrapping: SecretBytes) throws(FormatFault) -> OpenKey {
         let data = WrappedKey.additionalData(place, purpose, isRetiring: isRetiring, id: id)
         let opened = try box.lent { box throws(FormatFault) in
@@ -87,7 +87,7 @@ package struct WrappedKey: Equatable, Sendable {
     }
 }
 
-/// A key of the hierarchy, open.
+/// An open key of the hierarchy.
 package struct OpenKey: Sendable {
     package let purpose: KeyPurpose
     package let isRetiring: Bool
@@ -101,6 +101,6 @@ package struct OpenKey: Sendable {
             bytes: try SecretBytes(randomCount: KeyRing.keyLength))
     }
 
-    /// The same key, which from now on only opens older sealed secrets.
+    /// A copy of the key that is marked as retiring: it only opens older sealed secrets.
     package var retiring: OpenKey { OpenKey(purpose: purpose, isRetiring: true, id: id, bytes: bytes) }
 }

@@ -8,7 +8,7 @@ package enum PasswordDerivation {
     /// The longest password, in bytes.
     static let maximumLength = 4096
 
-    /// The derivation of a new slot, with a salt of its own.
+    /// The derivation for a new slot, with a new salt.
     package static func new(_ costs: PasswordCosts = .standard) -> KeyDerivation {
         .argon2id(
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
@@ -16,7 +16,7 @@ package enum PasswordDerivation {
 
     /// Derives a slot's key-encryption key and commitment. The costs were checked when the slot was read.
     ///
-    /// - Throws: ``Status/io`` if there is not enough memory, ``Status/timedOut``, ``Status/cancelled``.
+    /// - Throws: ``Status/io`` if memory is insufficient, ``Status/timedOut``, ``Status/cancelled``.
     package static func key(
         of password: SecretBytes, by derivation: KeyDerivation, _ call: CallContext
     ) throws(TokenKeepError) -> DerivedKey {
@@ -53,7 +53,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// The outcome of a derivation: an error number of the shims.
+    /// Throws the error for a derivation's result, an error number of the shims.
     static func check(_ error: Int32, memoryKiB: UInt32, _ call: CallContext) throws(TokenKeepError) {
         switch error {
         case 0: return
@@ -69,7 +69,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// Refuses costs that would take more than half of the machine's memory.
+    /// Refuses costs that need more than half of the machine's memory.
     static func check(
         memoryKiB: UInt32, of machineKiB: UInt64 = PasswordDerivation.machineKiB
     ) throws(TokenKeepError) {
@@ -86,7 +86,7 @@ package enum PasswordDerivation {
             module: "vault")
     }
 
-    /// Refuses an empty password and one that is too long.
+    /// Refuses an empty password, and a password that is too long.
     package static func check(_ password: SecretBytes) throws(TokenKeepError) {
         guard password.count > 0 else { throw TokenKeepError(.invalid, "the password is empty") }
         guard password.count <= maximumLength else {

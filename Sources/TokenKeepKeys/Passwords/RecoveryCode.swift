@@ -1,16 +1,17 @@
 import CSodium
 package import TokenKeepCore
 
-/// A code that opens a vault whose password is forgotten: six groups of five symbols, the last of which checks the others.
+/// A recovery code: six groups of five symbols that open a vault whose password is forgotten.
 ///
-/// 143 random bits. Of 31 symbols, a prime number, each weighs as much as its position: every symbol that was read wrongly,
-/// and every two that were exchanged, is noticed before anything is derived.
+/// The code has 143 random bits. The last symbol is a checksum, in which each symbol is weighted by its position. The
+/// number of symbols, 31, is prime, so that every misread symbol and every exchange of two symbols is found before a
+/// key is derived.
 package enum RecoveryCode {
     private static let symbols = Array("0123456789ABCDEFGHJKMNPQRSTVWXY".utf8)
     private static let count = 30
     private static let group = 5
 
-    /// A new code, as it is printed: with a hyphen between its groups.
+    /// Makes a new code in its printed form: with a hyphen between the groups.
     package static func make() throws(TokenKeepError) -> SecretBytes {
         try Sodium.start()
         return try SecretBytes(count: count + count / group - 1) { text in
@@ -22,7 +23,8 @@ package enum RecoveryCode {
                     value = Int(randombytes_uniform(UInt32(symbols.count)))
                     sum += position * value
                 } else {
-                    // The last weighs 30, which is -1: it is the sum of the others.
+                    // The last weight is 30, which is -1 modulo 31: the last symbol is the weighted sum of the first
+                    // 29.
                     value = sum % symbols.count
                 }
                 text[place] = symbols[value]
@@ -35,9 +37,9 @@ package enum RecoveryCode {
         }
     }
 
-    /// The symbols of a code that was typed, in upper case and without separators: what the key is derived of.
+    /// The symbols of a typed code, in upper case and without separators. The key is derived from this form.
     ///
-    /// - Throws: ``Status/invalid`` where it is no code.
+    /// - Throws: ``Status/invalid`` if the text is not a recovery code.
     package static func normalized(_ typed: SecretBytes, ) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: count) { text throws(TokenKeepError) in
             let (found, sum) = typed.withUnsafeBytes { typed in
@@ -63,7 +65,7 @@ package enum RecoveryCode {
         [UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains(byte)
     }
 
-    /// The symbol that was meant by what is easily taken for it.
+    /// The symbol for a letter that is easily confused with a digit.
     private static func meant(_ byte: UInt8) -> UInt8 {
         let upper = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte - 32 : byte
         switch upper {

@@ -3,22 +3,22 @@ package import TokenKeepCore
 /// A vault that a password or a recovery code opened.
 package struct UnlockedVault: Sendable {
     package let vault: OpenVault
-    /// Every key of the slot, presence and header key included.
+    /// Every key of the slot, including presence and header key.
     package let keys: [OpenKey]
 
-    /// - Parameter keys: the keys that a password opened; none without a password.
+    /// - Parameter keys: the keys that a password opened; empty without a password.
     package init(vault: OpenVault, keys: [OpenKey]) {
         self.vault = vault
         self.keys = keys
     }
 
-    /// The presence keys, the current one first: for the call that asked for the password.
+    /// The presence keys, the current key first. They serve only the call that asked for the password.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
     }
 
-    /// The key with which the header was verified.
+    /// The key that verified the header.
     package func headerKey() throws(TokenKeepError) -> SecretBytes {
         guard let key = keys.first(where: { $0.purpose == .header }) else {
             throw TokenKeepError(.internal, "a slot without a header key", module: "vault")
@@ -27,7 +27,7 @@ package struct UnlockedVault: Sendable {
     }
 }
 
-/// Unlocks a vault, and changes who opens the keys it has. Replacing the keys themselves makes a new era.
+/// Unlocks a vault, and changes its password and its recovery code. The keys stay; new keys need a new era.
 package struct VaultPasswords {
     private let opener: VaultOpener
     private let writer: HeaderWriter
@@ -37,9 +37,9 @@ package struct VaultPasswords {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens the slot of the password, or of the recovery code, after MAC B was checked.
+    /// Opens the slot of the password or of the recovery code, after a check of MAC B.
     ///
-    /// - Throws: ``Status/denied`` if the password is wrong, ``Status/unsupported`` if there is no such slot,
+    /// - Throws: ``Status/denied`` if the password is wrong, ``Status/unsupported`` if the header has no such slot,
     ///   ``Status/corrupt`` if the header was altered without the password.
     package func open(
         _ type: KnownSlot.SlotType, with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
@@ -49,7 +49,8 @@ package struct VaultPasswords {
         }
     }
 
-    /// Opens the password's slot although MAC B may fail: for a change of all keys, which takes nothing else from the header.
+    /// Opens the password's slot even if MAC B fails. Only for a change of all keys, which uses nothing else from the
+    /// header.
     package func openUnchecked(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -79,9 +80,9 @@ package struct VaultPasswords {
         return UnlockedVault(vault: vault.adding(keys), keys: keys)
     }
 
-    /// Keeps the open keys, and what was verified of the header, for every process of the user.
+    /// Keeps the open keys and the verified header for every process of the user.
     ///
-    /// - Returns: why they are in this process's memory alone; nil if every process has them.
+    /// - Returns: the reason why the keys are in this process's memory alone; nil if every process has them.
     @discardableResult
     package func keep(_ unlocked: UnlockedVault) throws(TokenKeepError) -> String? {
         let vault = unlocked.vault
@@ -92,7 +93,7 @@ package struct VaultPasswords {
         return opener.residentKeys.reasonForMemory
     }
 
-    /// Replaces the password; the keys stay.
+    /// Replaces the password. The keys stay the same.
     package func change(
         _ unlocked: UnlockedVault, to password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -100,7 +101,7 @@ package struct VaultPasswords {
         return try replace(unlocked, slots: unlocked.vault.keys.header.slots(without: [.password]) + [slot], call)
     }
 
-    /// Makes a recovery code in place of an earlier one. It opens every key but the presence key.
+    /// Makes a recovery code, which replaces an earlier code. The code opens every key but the presence key.
     package func createRecoveryCode(
         _ unlocked: UnlockedVault, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -115,7 +116,7 @@ package struct VaultPasswords {
         return code
     }
 
-    /// Gives the vault another password by its recovery code, which stays good. Items that ask at each use are lost.
+    /// Sets a new password with the recovery code. The code stays valid. Items that ask at each use are lost.
     package func recover(
         _ vault: OpenVault, code: SecretBytes, newPassword: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -128,9 +129,9 @@ package struct VaultPasswords {
         return try replace(unlocked, slots: kept + [slot], call)
     }
 
-    /// Takes retiring keys out of every slot: no module has an item under them any more.
+    /// Removes retiring keys from every slot. Call this once no module holds an item sealed under them.
     ///
-    /// - Parameter check: refuses under the lock of the whole vault.
+    /// - Parameter check: throws to refuse the change; runs under the lock of the whole vault.
     package func dropRetiringKeys(
         _ unlocked: UnlockedVault, _ call: CallContext, check: () throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) -> UnlockedVault {

@@ -2,10 +2,11 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Where modules lie that a stack calls by their names: `NAME.so`, or the program `NAME`.
+/// The directory of modules that a stack calls by name: `NAME.so`, or the program `NAME`.
 package enum ModuleDirectory {
-    /// The compiled-in directory, unless `TOKENKEEP_MODULES` says another one; that is not heard where the program has
-    /// more rights than its caller.
+    /// The directory's path: `TOKENKEEP_MODULES`, else the compiled-in path.
+    ///
+    /// The variable is ignored if the program has more rights than its caller.
     package static var path: String {
         if !Privileges.areRaised, let value = getenv("TOKENKEEP_MODULES"),
             let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/")
@@ -15,7 +16,7 @@ package enum ModuleDirectory {
         return String(cString: tokenkeep_module_directory())
     }
 
-    /// The file of a module, or nil.
+    /// The file of a module; nil if there is none.
     package static func file(of name: String) -> ModuleFile? {
         guard ModuleName.isValidFileName(name) else { return nil }
         let path = path
@@ -23,7 +24,7 @@ package enum ModuleDirectory {
             .map { ModuleFile(path: $0) }
     }
 
-    /// The modules that lie there, in the order of their names.
+    /// The modules in the directory, sorted by name.
     package static func files() -> [ModuleFile] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }

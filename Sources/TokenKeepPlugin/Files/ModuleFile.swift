@@ -2,28 +2,29 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The file of a module: a shared object, or a program. Nothing of it is run before it was checked.
+/// The file of a module: a shared object or a program. Checked before any of its code runs.
 package struct ModuleFile: Sendable {
-    /// How a module is run.
+    /// The way in which a module runs.
     package enum Kind: String, Sendable {
-        /// In the process, by its functions.
+        /// Runs in this process, through functions.
         case sharedObject = "shared object"
-        /// As a process of its own, by lines.
+        /// Runs as a process of its own, through lines of text.
         case program = "program"
     }
 
-    /// Where it lies.
+    /// The file's path.
     package let path: String
-    /// How it is run: a shared object where its name ends with `.so`, else a program.
+    /// The kind of the file: a shared object if its name ends with `.so`, else a program.
     package let kind: Kind
 
-    /// The file at a path, which need not be there.
+    /// The file at an absolute path, which need not exist.
     package init(path: String) {
         self.path = path
         kind = path.hasSuffix(".so") ? .sharedObject : .program
     }
 
-    /// The file at a path that may be relative: a program is started elsewhere.
+    /// The file at a path that may be relative. The path is made absolute, because a program starts in another
+    /// directory.
     package init(relativePath: String) {
         guard relativePath.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else {
             self.init(path: relativePath)
@@ -33,26 +34,26 @@ package struct ModuleFile: Sendable {
         self.init(path: String(cString: current) + "/" + relativePath)
     }
 
-    /// What a stack calls the module: the file's name, without `.so`.
+    /// The module's name in a stack: the file's name without `.so`.
     package var moduleName: String {
         let name = path.split(separator: "/").last.map(String.init) ?? ""
         return kind == .sharedObject ? String(name.dropLast(3)) : name
     }
 
-    /// Whether the file can be used, without running anything of it.
+    /// Checks that the file can be used, without running its code.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence where there is no such file.
+    /// - Throws: ``Status/unavailable``, as an absence if the file is missing.
     package func check() throws(TokenKeepError) {
         if kind == .program { _ = try program() } else { close(try open()) }
     }
 
-    /// Opens the file for reading and checks what was opened.
+    /// Opens the file for reading and checks the opened file.
     ///
-    /// - Returns: a descriptor, which is the caller's.
+    /// - Returns: a descriptor, owned by the caller.
     func open() throws(TokenKeepError) -> Int32 { try open(path) }
 
     private func open(_ path: String) throws(TokenKeepError) -> Int32 {
-        // O_NONBLOCK: a pipe in the file's place must not hold us up.
+        // O_NONBLOCK: opening a pipe in the file's place must not block.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
@@ -69,10 +70,11 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// The path by which the program is to be run: without links, and nobody else may put another one there. What was
-    /// checked may change: whoever starts the program asks anew.
+    /// The path from which to run the program, without symbolic links. No other user can replace the program.
     ///
-    /// - Throws: ``Status/unavailable``, where it may not be run.
+    /// The file may change after the check: check again at each start.
+    ///
+    /// - Throws: ``Status/unavailable`` if the program must not be run.
     func program() throws(TokenKeepError) -> String {
         guard let real = realpath(path, nil) else {
             throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
@@ -106,12 +108,12 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// Why the module cannot be used: an absence, unless the reason may be gone by the next call.
+    /// The error for an unusable module: an absence, unless the reason may be gone by the next call.
     func refused(_ words: String, hint: String? = nil, isAbsence: Bool = true) -> TokenKeepError {
         TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
     }
 
-    /// Whether an error says something of the file, and not of what the process or the machine lacks right now.
+    /// Whether an error is a property of the file, not a temporary lack of the process or the machine.
     private static func isOfTheFile(_ error: Int32) -> Bool { ![EMFILE, ENFILE, ENOMEM, EINTR, EIO].contains(error) }
 
     static func words(_ error: Int32) -> String { strerror(error).map { String(cString: $0) } ?? "error \(error)" }

@@ -1,11 +1,11 @@
 import CSodium
 import TokenKeepCore
 
-/// What a program answers, line by line. Nothing of it is believed.
+/// Parses a program's answer, line by line. The answer is untrusted.
 final class ProgramAnswer {
-    /// What a line may have at most, its end included.
+    /// The longest line, including its end.
     static let longestLine = 64 * 1024
-    /// What all lines together may have.
+    /// The longest answer, all lines together.
     static let longestAnswer = 64 << 20
 
     private enum Stage { case version, fields, whole }
@@ -15,9 +15,9 @@ final class ProgramAnswer {
     private var status: Status?
     private var item: AnsweredItem?
     private var secret: WipingBuffer?
-    /// Whether the program waits for another request.
+    /// Whether the program stays for another request.
     private(set) var keepsRunning = false
-    /// What the program says that it can do.
+    /// The capabilities that the program reports.
     private(set) var capabilities: PluginCapabilities = []
 
     init(_ call: PluginCall, _ expected: PluginCall.Expected) {
@@ -25,12 +25,12 @@ final class ProgramAnswer {
         self.expected = expected
     }
 
-    /// Whether the empty line at the end came.
+    /// Whether the answer's final empty line has arrived.
     var isWhole: Bool { stage == .whole }
 
-    /// Takes the whole lines that the buffer begins with.
+    /// Parses the complete lines at the start of the buffer.
     ///
-    /// - Throws: ``Status/corrupt`` for what is none.
+    /// - Throws: ``Status/corrupt`` if a line is invalid.
     func take(from buffer: WipingBuffer) throws(TokenKeepError) {
         var taken = 0
         while !isWhole {
@@ -46,7 +46,7 @@ final class ProgramAnswer {
         buffer.removeFirst(taken)
     }
 
-    /// What it came to.
+    /// The items of the answer, or the error it reports.
     func items() throws(TokenKeepError) -> [AnsweredItem] {
         guard let status else { throw .foreign("no status") }
         if let item, expected == .item, status == .ok { call.answer { (_) in item } }
@@ -101,13 +101,13 @@ final class ProgramAnswer {
         guard keys.insert(key).inserted else { throw .foreign("two lines of \(key)") }
     }
 
-    /// What describes an item, but for its attributes.
+    /// The fields of an item, except its attributes.
     private static let fields: Set<String> = [
         "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
     ]
 
     private func take(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
-        // What else there is, is of a later version.
+        // Other fields belong to a later version.
         guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
         try once(key, &described)
         var item = self.item ?? AnsweredItem()
@@ -139,7 +139,7 @@ final class ProgramAnswer {
         item = item ?? AnsweredItem()
     }
 
-    /// Gives the item that the lines described so far.
+    /// Completes the item described by the lines so far.
     private func endItem() throws(TokenKeepError) {
         if let secret { item?.secret = try SecretBytes(copying: secret.bytes, in: call.arena) }
         secret = nil

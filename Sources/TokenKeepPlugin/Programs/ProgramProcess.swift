@@ -2,17 +2,20 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A program that runs for us. It is killed with its process group when it does not answer in time, and when this process
-/// or the thread that started it ends: what it would change after that could replace what was saved since.
+/// A running program of a module.
+///
+/// The program is killed with its process group if it does not answer in time, and when this process or the starting
+/// thread ends: a later change could overwrite a newer save.
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
-    private var hasEnded = true  // until it was started
+    private var hasEnded = true  // until the start
 
-    /// Whether a request can be tried again: the program had ended before anything of it was read.
+    /// Whether the request can be repeated: the program ended before it read any of it.
     private(set) var saidNothing = true
 
-    /// Whether the whole of the last request went to it: what is left of one would be the next one's beginning.
+    /// Whether the program took the whole last request. The rest of a request would become the beginning of the next
+    /// one.
     private(set) var tookRequest = false
 
     /// Starts the program.
@@ -33,7 +36,8 @@ final class ProgramProcess {
 
     /// Sends a request and reads the answer.
     ///
-    /// - Throws: ``Status/timedOut``, ``Status/unavailable`` where it ended without an answer, ``Status/corrupt``.
+    /// - Throws: ``Status/timedOut``, ``Status/unavailable`` if the program ended without an answer,
+    ///   ``Status/corrupt``.
     func exchange(_ request: ProgramRequest, _ answer: ProgramAnswer, until deadline: Deadline) throws(TokenKeepError) {
         (saidNothing, tookRequest) = (true, false)
         let unread = try WipingBuffer(capacity: 4096)
@@ -45,7 +49,7 @@ final class ProgramProcess {
             ]
             var left = deadline.remainingMilliseconds
             guard left > 0 else { throw .late }
-            // A call that is cancelled wakes its caller, not this thread, which then has a program to end.
+            // A cancellation wakes the caller, not this thread, which must then end the program.
             if deadline.cancellation != nil { left = min(left, ProgramProcess.lookMilliseconds) }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
                 throw file.refused(ModuleFile.words(errno), isAbsence: false)
@@ -59,13 +63,13 @@ final class ProgramProcess {
         }
     }
 
-    /// Whether it waits for a request: it has neither ended nor said something that nobody asked for.
+    /// Whether the program waits for a request: it is running and has sent nothing unrequested.
     var isWaiting: Bool {
         var output = pollfd(fd: program.output, events: Int16(POLLIN), revents: 0)
         return !hasEnded && poll(&output, 1, 0) == 0
     }
 
-    /// Where the program reads no further, its answer is what counts.
+    /// Sends the next part of a request. If the program stops reading, its answer still counts.
     private func send(_ request: ProgramRequest, _ unsent: inout Int) throws(TokenKeepError) {
         let bytes = request.buffer.bytes.suffix(unsent)
         // SIGPIPE is blocked on the module's thread.
@@ -90,7 +94,8 @@ final class ProgramProcess {
         throw ended()
     }
 
-    /// Closes its input, which got a whole request, and waits for its end; one that does not come is killed.
+    /// Closes the program's input after a whole request and waits for its end. After `milliseconds` the program is
+    /// killed.
     func end(patience milliseconds: UInt32) {
         guard !hasEnded else { return }
         closeEnds()
@@ -101,10 +106,10 @@ final class ProgramProcess {
         letGo()
     }
 
-    /// Kills it, with its process group.
+    /// Kills the program with its process group.
     func kill() {
         guard !hasEnded else { return }
-        // Before its input ends: half a request could be taken for a whole one.
+        // Kill before closing the input: the program could take half a request for a whole one.
         tokenkeep_program_kill(program.process)
         closeEnds()
         letGo()
@@ -115,7 +120,7 @@ final class ProgramProcess {
         close(program.output)
     }
 
-    /// It has ended.
+    /// Releases a program that has ended.
     private func letGo() {
         tokenkeep_program_let_go(&program)
         hasEnded = true

@@ -1,11 +1,11 @@
 import CSodium
 import TokenKeepCore
 
-/// The lines that ask a program for something. `docs/modules.md` describes them.
+/// The lines of a request to a program; see `docs/modules.md`.
 struct ProgramRequest {
-    /// Bytes of a secret in one line: 60 000 of base64, well below the 64 KiB that a line may have.
+    /// The bytes of a secret per line: 60 000 characters of base64, well below the limit of 64 KiB.
     private static let piece = 45_000
-    /// The whole of it.
+    /// The bytes of the request.
     let buffer: WipingBuffer
 
     init(_ operation: String, _ options: PluginOptions, _ call: PluginCall) throws(TokenKeepError) {
@@ -48,7 +48,7 @@ struct ProgramRequest {
         }
     }
 
-    /// Ends the request: an empty line.
+    /// Appends the empty line that ends the request.
     func end() throws(TokenKeepError) { try buffer.append("\n") }
 
     private func word(_ key: String, _ word: String) throws(TokenKeepError) { try buffer.append("\(key)=\(word)\n") }
@@ -62,7 +62,7 @@ struct ProgramRequest {
     private func line(_ key: String, _ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         try buffer.append("\(key)=")
         let length = (bytes.count + 2) / 3 * 4
-        let room = try buffer.room(for: length + 1)  // a NUL is written behind
+        let room = try buffer.room(for: length + 1)  // base64 adds a NUL
         guard let start = room.bindMemory(to: CChar.self).baseAddress else { return }
         _ = sodium_bin2base64(
             start, length + 1, bytes.bindMemory(to: UInt8.self).baseAddress,

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// A program that is started for each call, or stays where it says so.
+/// Runs a program for each call, or keeps it running if the program asks for that.
 final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private static let patienceMilliseconds: UInt32 = 1000
     private let file: ModuleFile
@@ -12,7 +12,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private var hasReported = false
 
     init(_ file: ModuleFile, _ options: PluginOptions) throws(TokenKeepError) {
-        try file.check()  // and again where it is started
+        try file.check()  // checked again at each start
         let (variables, arguments) = try ProgramEnvironment.divide(options.arguments)
         self.file = file
         self.variables = variables
@@ -63,7 +63,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         return call.notes
     }
 
-    /// A program that stays is a child of this process: whoever waits for all his children waits for it too.
+    /// Ends a resident program. It is a child of this process: a host that waits for all of its children waits for it
+    /// too.
     func rest() {
         kept?.end(patience: 200)
         kept = nil
@@ -81,12 +82,13 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         try request.end()
         let before = kept
         kept = nil
-        // One that is out of step would answer this request with what it has said before.
+        // A program that is out of step would answer this request with earlier output.
         if let process = before, process.isWaiting {
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
             } catch {
-                // It ended since the last call: that is no answer to this one. Every operation may be done twice.
+                // The program ended since the last call, without an answer. Repeating is safe: every operation may run
+                // twice.
                 guard error.status == .unavailable, process.saidNothing else { throw error }
             }
         }
@@ -99,11 +101,11 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     ) throws(TokenKeepError) -> [AnsweredItem] {
         try call.begin(expected)
         let answer = ProgramAnswer(call, expected)
-        // What does not answer, or not well, is killed where this throws: nobody else has it.
+        // If this throws, the process is released and thereby killed: nothing else holds it.
         try process.exchange(request, answer, until: call.deadline)
         capabilities.formUnion(answer.capabilities)
         if !answer.keepsRunning {
-            // The answer is here: the caller must get it in time, however long the program takes to end.
+            // The answer has arrived: the caller must get it in time, however long the program takes to end.
             process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
         do throws(TokenKeepError) {
@@ -111,7 +113,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
             keep(process, answer)
             return items
         } catch {
-            // A failure is an answer too; what answers wrongly is not believed to be in step.
+            // A failure is an answer too. After an invalid answer the program may be out of step.
             if error.status != .corrupt { keep(process, answer) }
             throw error
         }
@@ -121,7 +123,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         if answer.keepsRunning, process.tookRequest { kept = process }
     }
 
-    /// A program can put a secret into its own words: they are shown only while it is checked.
+    /// Whether the program's standard error is shown. Only during a check: a program can put a secret into its
+    /// messages.
     private var showsErrors: Bool {
         guard options.repeatsWords, !Privileges.areRaised, let value = getenv("TOKENKEEP_DEBUG") else { return false }
         return strcmp(value, "1") == 0

@@ -1,13 +1,15 @@
 import CSodium
 import TokenKeepCore
 
-/// Bytes on their way to or from a program, in guarded memory: some of them are a secret.
+/// A buffer for data to or from a program, in guarded memory: the data may contain a secret.
 final class WipingBuffer {
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
     private(set) var count = 0
 
-    /// - Throws: ``Status/io`` where guarded memory is exhausted.
+    /// Makes an empty buffer.
+    ///
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
     init(capacity: Int) throws(TokenKeepError) {
         base = try WipingBuffer.allocate(capacity)
         self.capacity = capacity
@@ -17,7 +19,7 @@ final class WipingBuffer {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Room for `more` bytes behind those that are there; ``grow(by:)`` says how many were written.
+    /// Unused room for `more` bytes behind the content. Call ``grow(by:)`` with the number of bytes written.
     func room(for more: Int) throws(TokenKeepError) -> UnsafeMutableRawBufferPointer {
         if count + more > capacity {
             let larger = max(capacity * 2, count + more)

@@ -2,21 +2,21 @@ internal import CTokenKeep
 import Glibc
 import TokenKeepCore
 
-/// Texts and items as a module's memory has them.
+/// Reads texts and items from a module's memory.
 enum ForeignStrings {
-    /// A line for people; what is not UTF-8 in it is repaired. nil for NULL.
+    /// A line for people, with invalid UTF-8 repaired; nil for NULL.
     static func line(_ text: UnsafePointer<CChar>?) -> String? {
         guard let text else { return nil }
         let bytes = UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// A line in the module's own memory.
+    /// The bytes of a line in the module's own memory. Valid as long as that memory.
     static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
     }
 
-    /// A text that may have `limit` bytes; nil for NULL. One byte further nothing is read.
+    /// A text of at most `limit` bytes; nil for NULL. Reads at most one byte beyond the limit.
     static func text(
         _ text: UnsafePointer<CChar>?, _ field: String, atMost limit: Int
     ) throws(TokenKeepError) -> String? {
@@ -29,9 +29,9 @@ enum ForeignStrings {
         return string
     }
 
-    /// Copies a module's structure as far as both sides know it; the rest is zero.
+    /// Copies a module's structure up to the size known to both sides. The rest stays zero.
     ///
-    /// - Parameter least: the size that the first version had up to what cannot be done without.
+    /// - Parameter least: the least size, up to the last mandatory field of the first version.
     static func copy<Structure>(
         _ source: UnsafeRawPointer, size: Int, least: Int, into structure: inout Structure
     ) -> Bool {
@@ -45,14 +45,14 @@ enum ForeignStrings {
 }
 
 extension AnsweredItem {
-    /// Copies what a module's structure points to.
+    /// Copies the data that a module's structure points to.
     init(
         _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?, withSecret: Bool
     ) throws(TokenKeepError) {
         guard let pointer else { throw .foreign("NULL for an item") }
         var item = tokenkeep_module_item()
         let size = UnsafeRawPointer(pointer).loadUnaligned(as: Int.self)
-        let least = 56  // up to the secret's length
+        let least = 56  // up to `secret_length`
         guard ForeignStrings.copy(pointer, size: size, least: least, into: &item) else {
             throw .foreign("an item with an impossible struct_size")
         }
@@ -73,7 +73,7 @@ extension AnsweredItem {
         of item: tokenkeep_module_item, in arena: SecretArena?
     ) throws(TokenKeepError) -> SecretBytes {
         guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
-        // A size_t comes as an Int: what is too large may be negative.
+        // size_t reaches Swift as Int: a length beyond Int.max is negative here.
         guard (0...Limits.secret).contains(item.secret_length) else {
             throw .foreign("a secret longer than \(Limits.secret) bytes")
         }

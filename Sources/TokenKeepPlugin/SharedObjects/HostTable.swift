@@ -11,7 +11,7 @@ enum HostTable {
         return UnsafePointer(table)
     }()
 
-    /// Lends a call to a module's function.
+    /// Passes a call to a module's function. Valid only during `body`.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
         withExtendedLifetime(call) { body(OpaquePointer(Unmanaged.passUnretained(call).toOpaque())) }
     }
@@ -24,7 +24,7 @@ enum HostTable {
         var table = tokenkeep_host()
         table.struct_size = MemoryLayout<tokenkeep_host>.size
         table.alloc = { size in
-            let granule = 16  // what is handed out ends at a guard page: a size that is no multiple is not aligned
+            let granule = 16  // memory ends at a guard page: only multiples are aligned
             guard (0...1 << 30).contains(size), (try? Sodium.start()) != nil else { return nil }
             let rounded = max(granule, (size + granule - 1) / granule * granule)
             guard let memory = sodium_malloc(rounded) else { return nil }
@@ -58,7 +58,7 @@ enum HostTable {
     }
 }
 
-/// What a module gets as `changed_data`.
+/// The object behind a module's `changed_data`.
 final class ChangeTeller: Sendable {
     let tell: @Sendable () -> Void
     init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }

@@ -2,7 +2,7 @@ internal import CTokenKeep
 import Glibc
 import TokenKeepCore
 
-/// Strings as C has them, with a NULL behind the last.
+/// An array of C strings that ends with NULL.
 enum CStringArray {
     static func lend<Result>(
         _ strings: [String], _ body: (UnsafeBufferPointer<UnsafePointer<CChar>?>) -> Result
@@ -14,7 +14,7 @@ enum CStringArray {
 }
 
 extension ItemName {
-    /// Lends the three parts.
+    /// Passes the three parts as C strings.
     func withCStrings<Result>(
         _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Result
     ) -> Result {
@@ -25,7 +25,7 @@ extension ItemName {
 }
 
 extension TokenItem {
-    /// Lends the item as a module takes it.
+    /// Passes the item in the form for a module's functions.
     func withModuleItem(
         _ body: (UnsafePointer<tokenkeep_module_item>) -> tokenkeep_status
     ) -> tokenkeep_status {

@@ -2,18 +2,18 @@ internal import CTokenKeep
 import Glibc
 import TokenKeepCore
 
-/// A shared object that was loaded and initialised: once in a process, for as long as that lives.
+/// A loaded and initialised shared object. Loaded once per process, and never unloaded.
 final class SharedObject: @unchecked Sendable {
-    /// The module's table, as far as this host knows it; what it lacks is nil.
+    /// The module's table. Functions that the module or this host does not know are nil.
     let table: tokenkeep_module
 
-    /// Loaded objects by what names a file for as long as it is open.
+    /// Identifies a file as long as it is open.
     private struct Identity: Hashable {
         let device: UInt
         let inode: UInt
     }
 
-    /// One file's turn: loading takes as long as the module's own code does.
+    /// The state of loading one file. Loading takes as long as the module's own code.
     private final class Entry: Sendable {
         let state = Guarded<Swift.Result<SharedObject, TokenKeepError>?>(nil)
     }
@@ -24,9 +24,9 @@ final class SharedObject: @unchecked Sendable {
 
     private init(_ table: tokenkeep_module) { self.table = table }
 
-    /// The shared object of a file.
+    /// Loads the shared object of a file.
     ///
-    /// - Throws: ``Status/unavailable``, which says in one line why it is refused.
+    /// - Throws: ``Status/unavailable``, with the reason in one line.
     static func load(_ file: ModuleFile) throws(TokenKeepError) -> SharedObject {
         let descriptor = try file.open()
         var status = stat()
@@ -45,8 +45,8 @@ final class SharedObject: @unchecked Sendable {
                 close(descriptor)
                 return try state.get()
             }
-            // From here on the descriptor stays open if anything was loaded: glibc takes a name that it knows for the
-            // object it knows, and the name is the descriptor's number.
+            // From here on the descriptor stays open if anything was loaded. glibc identifies a loaded object by its
+            // name, which contains the descriptor's number.
             let descriptor = try named(descriptor, file)
             guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE))
             else {
@@ -66,7 +66,9 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// The same file under a number that was not loaded before: a host may have closed all descriptors, ours with them.
+    /// A descriptor for the file with a number that was never loaded before.
+    ///
+    /// A host may have closed all descriptors, including the module's, so that the system reuses their numbers.
     private static func named(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> Int32 {
         try names.withLock { names throws(TokenKeepError) in
             var number = descriptor
@@ -81,7 +83,7 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// dlerror's words without the name of our descriptor.
+    /// dlerror's message without the name of the descriptor.
     private static func plain(_ words: String, _ descriptor: Int32) -> String {
         let prefix = "/proc/self/fd/\(descriptor): "
         return ForeignText.line(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
@@ -106,7 +108,7 @@ final class SharedObject: @unchecked Sendable {
             HostTable.address, UInt32(TOKENKEEP_MODULE_MINOR), room.bindMemory(to: tokenkeep_module.self, capacity: 1))
         var table = tokenkeep_module()
         let size = room.load(as: Int.self)
-        let least = 48  // up to load
+        let least = 48  // up to `load`
         guard ForeignStrings.copy(room, size: size, least: least, into: &table) else {
             throw file.refused("its table has an impossible struct_size: \(size)")
         }

@@ -1,7 +1,7 @@
 internal import CTokenKeep
 import TokenKeepCore
 
-/// A handle of a shared object.
+/// The transport of a shared object: one handle.
 final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     private let object: SharedObject
     private let teller: ChangeTeller
@@ -22,7 +22,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
             _ = try call.items(
                 after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
         } catch {
-            // What it opened and we do not use: its threads may call the teller until it is closed.
+            // The opened handle is not used: until it is closed, its threads may call the teller.
             if status == TOKENKEEP_OK { close() }
             throw error
         }
@@ -84,7 +84,9 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         withExtendedLifetime(teller) {}
     }
 
-    /// Calls a function of the table, where there is one.
+    /// Calls a function of the table.
+    ///
+    /// - Throws: ``Status/unsupported`` if the module lacks the function.
     private func ask<Function>(
         _ function: Function?, _ expected: PluginCall.Expected, _ call: PluginCall,
         _ body: (Function, OpaquePointer) -> tokenkeep_status

@@ -1,18 +1,18 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A file that no key of an earlier era opened, sealed whole (docs/format.md, "Carried over").
+/// A file of an earlier era that no key opened, sealed whole (docs/format.md, "Carried over").
 struct CarriedFile {
-    /// The item whose record it was; nil if its names could not be read.
+    /// The item of the unreadable record; nil if its names could not be read.
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The longest file that is carried over, in bytes: its item's names and their lengths still fit into the box.
+    /// The longest file that can be carried over, in bytes. The item's names and their lengths still fit into the box.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Takes over a file of an era: one that was carried over before is opened first.
+    /// Prepares a file of an era. A file that was carried over before is opened first, so that it is not sealed twice.
     ///
-    /// - Parameter fileName: the NAME in the file's name, in binary; nil if there is none.
+    /// - Parameter fileName: the binary NAME in the file's name; nil if there is none.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
         guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)
@@ -47,9 +47,9 @@ struct CarriedFile {
         }
     }
 
-    /// The file's bytes under the keys of an era.
+    /// The bytes of the file, sealed under the keys of an era.
     ///
-    /// - Parameter fileName: the binary name under which it is kept.
+    /// - Parameter fileName: the binary name of the new file.
     func sealed(as fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         let classKey = try keys.currentKey(for: .level(.afterFirstUnlock))
         let parts = name.map(NameFormat.serialized) ?? []

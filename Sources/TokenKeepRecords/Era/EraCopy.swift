@@ -3,11 +3,12 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Writes the records of an era anew under the keys of the next one, while readers and writers go on in the first.
+/// Copies the records of an era to the next era, under the new keys. Readers and writers go on in the old era
+/// meanwhile.
 ///
-/// Nothing is synced record by record: the switch syncs the file system once, before the new era is in force.
+/// Records are not synced one by one: the switch syncs the file system once, before the new era is in force.
 package struct EraCopy {
-    /// A file of the old era as it was when it was copied.
+    /// A file of the old era, in the state in which it was copied.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -33,12 +34,12 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// How many records no key opens: they were carried over whole.
+    /// The number of records that no key opened and that were carried over whole.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
-    /// Copies every file that is new or has changed since it was copied, and removes copies of those that are gone.
+    /// Copies every new or changed file, and removes the copies of files that are gone.
     ///
-    /// Called once while others write, and once under the lock of the whole vault.
+    /// Called once while other processes write, and once under the lock of the whole vault.
     package mutating func copyChanges(
         _ call: CallContext, progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(TokenKeepError) {
@@ -71,7 +72,7 @@ package struct EraCopy {
 
     private mutating func copy(_ file: String) throws(TokenKeepError) {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
-        // The identity first: a file that is replaced meanwhile is copied again.
+        // The identity first: a file that is replaced during the copy is copied again.
         guard let identity = identity(of: file),
             let bytes = try VaultFiles.readVersioned(
                 file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
@@ -123,14 +124,16 @@ package struct EraCopy {
             name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty)
     }
 
-    /// The names of a record whose secret or state is damaged.
+    /// The item's names in a record whose secret or state is damaged; nil if they are unreadable too.
     private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
         guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
         return (try? file.openMetadata())?.details.name
     }
 
-    /// A file that no key opens, sealed whole: under the new name of its item if that is known, so that the item stays
-    /// damaged, else as a file that was set aside.
+    /// Seals a file that no key opens.
+    ///
+    /// If the item is known, the file gets the item's new name, so that the item stays damaged. Otherwise the file is
+    /// named like one that was set aside.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
@@ -143,7 +146,7 @@ package struct EraCopy {
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            // Beside the record may stand files that were set aside, now or before the switch.
+            // Files that were set aside, before or after the switch, may stand beside the record.
             let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
             let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
@@ -172,8 +175,9 @@ package struct EraCopy {
         }
     }
 
-    /// Writes the hints of the new records, and carries over what stands beside the records. Called last, under the lock of the
-    /// whole vault.
+    /// Writes the hints of the new records, and copies the files that stand beside the records.
+    ///
+    /// Called last, under the lock of the whole vault.
     package func copyCompanions() throws(TokenKeepError) {
         let hints = EraFolder(name: PendingHints.folder, era: after.era)
         for record in copied.values where record.hasPending {
@@ -189,7 +193,7 @@ package struct EraCopy {
         for note in try SealedNotes(before).all() { try notes.write(note) }
     }
 
-    /// Gives the files of a directory a second name in the new era: they are under no key of the old one.
+    /// Links the files of a directory into the new era. The content of these files is under no key of the old era.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

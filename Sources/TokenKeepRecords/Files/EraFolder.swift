@@ -3,13 +3,13 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A directory of an era in which a file may stand for each record, besides the record itself.
+/// A directory of an era with at most one file per record, besides the record itself.
 struct EraFolder {
-    /// Its name in the era.
+    /// The directory's name in the era.
     let name: String
     let era: EraDirectory
 
-    /// The directory; nil if there is none.
+    /// Opens the directory; nil if it is missing.
     func open() throws(TokenKeepError) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(name, in: era.descriptor.number, O_RDONLY | O_DIRECTORY)
@@ -18,9 +18,9 @@ struct EraFolder {
         }
     }
 
-    /// The directory, which is made if it is missing.
+    /// Opens the directory, and makes it if it is missing.
     ///
-    /// - Parameter isDurable: whether the directory that was made survives a loss of power.
+    /// - Parameter isDurable: whether a newly made directory survives a loss of power.
     func openOrMake(isDurable: Bool) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
             let isNew = try SystemCall.makeDirectory(name, in: era.descriptor.number)
@@ -32,7 +32,7 @@ struct EraFolder {
         return opened
     }
 
-    /// Removes a file, there or not. Not durable.
+    /// Removes a file; no error if it is missing. Not durable.
     func remove(file: String) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         do throws(Errno) {

@@ -3,15 +3,15 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The file `generation`: another value before and after every change of a record.
+/// The file `generation`, whose value changes before and after every change of a record.
 ///
-/// An item that moves between modules may be missed by a reader that looks at one before and at the other after. A value
-/// that is no longer the same tells the reader to look again.
+/// If an item moves between modules, a reader may ask each module at a moment when the item is in the other, and miss
+/// it. A changed value means that the reader must ask again.
 package struct Generation {
     fileprivate static let file = "generation"
     private let opened: OwnedDescriptor
 
-    /// Opens the file, which is made if it is missing.
+    /// Opens the file, and makes it if it is missing.
     package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         do throws(Errno) {
             let opened = try SystemCall.openRegular(
@@ -23,8 +23,9 @@ package struct Generation {
         }
     }
 
-    /// Sets another value. It is random: several writers need not wait for each other, and no value returns. A mapped
-    /// counter would do too, but costs a save 30 µs.
+    /// Writes a new random value. With random values, writers need not wait for each other, and no value returns.
+    ///
+    /// A mapped counter would work too, but costs a save 30 µs.
     package func renew() throws(TokenKeepError) {
         var value = UInt64.random(in: .min ... .max)
         do throws(Errno) {
@@ -34,25 +35,25 @@ package struct Generation {
         }
     }
 
-    /// The value now; 0 where there is none.
+    /// The present value; 0 if the file is missing.
     static func read(in directory: VaultDirectory) throws(TokenKeepError) -> UInt64 {
         guard let bytes = try VaultFiles.read(file, in: directory.descriptor, atMost: 8) else { return 0 }
         return bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     }
 }
 
-/// The file `generation`, held open by a reader who looks often.
+/// The file `generation`, kept open by a frequent reader.
 final class HeldGeneration: Sendable {
     private let opened: OwnedDescriptor
 
-    /// nil where there is no such file: a reader makes none.
+    /// Opens the file; nil if it is missing. A reader does not make the file.
     init?(_ directory: VaultDirectory) {
         let found = try? SystemCall.openRegular(Generation.file, in: directory.descriptor.number, O_RDONLY)
         guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 
-    /// The value now; nil where it cannot be read whole.
+    /// The present value; nil if it cannot be read whole.
     var value: UInt64? {
         var value: UInt64 = 0
         let size = MemoryLayout<UInt64>.size

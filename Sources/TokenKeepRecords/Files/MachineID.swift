@@ -2,12 +2,12 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The machine: pending writes are drained on the machine that made them, in homes that several share.
+/// A machine's id. In a home that several machines share, each machine drains only its own pending writes.
 package struct MachineID: Sendable, Equatable {
-    /// 16 bytes: those of `/etc/machine-id` (machine-id(5)), or zeros where there is none.
+    /// 16 bytes: those of `/etc/machine-id` (machine-id(5)), or zeros if that file is missing.
     package let bytes: [UInt8]
 
-    /// A machine with this id, of 16 bytes.
+    /// A machine with the given id of 16 bytes.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// This machine.

@@ -11,6 +11,6 @@ extension KeyRing {
 }
 
 extension JournalKeys {
-    /// An item's ID, the same in every era: its lock, and what names it in other modules.
+    /// An item's ID, the same in every era. It selects the item's lock, and names the item in other modules.
     package func id(of name: ItemName) -> [UInt8] { id(of: NameFormat.serialized(name)) }
 }

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// A field that this version keeps without knowing what it means: it may hold a token.
+/// A field of unknown meaning, which this version keeps unchanged. It may hold a token.
 package struct KeptField: Equatable {
     package let tag: UInt16
     package let value: SecretBytes

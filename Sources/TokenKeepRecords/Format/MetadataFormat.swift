@@ -16,11 +16,12 @@ package struct MetadataFields {
     }
 
     package var details: ItemDetails
-    /// Optional fields: kept as they are.
+    /// Optional fields, kept unchanged.
     package var kept: [KeptField] = []
 
-    /// Reads the fields; level and flags come from the record's prefix.
-    /// - Parameter kept: optional fields, kept as they are.
+    /// The fields of a metadata box, with level and flags from the record's prefix.
+    ///
+    /// - Parameter kept: optional fields, kept unchanged.
     package init(details: ItemDetails, kept: [KeptField] = []) {
         self.details = details
         self.kept = kept

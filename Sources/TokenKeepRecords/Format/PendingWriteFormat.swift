@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A pending write or removal as a field's value.
+/// The encoding of a pending write or removal as a field's value.
 enum PendingWriteFormat {
     static let fingerprintLength = 16
     static let machineLength = 16
@@ -54,7 +54,7 @@ enum PendingWriteFormat {
         64 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
     }
 
-    /// Whether a pending write fits the format.
+    /// Whether a pending write is within the limits of the format.
     static func isValid(_ part: PendingWrite) -> Bool {
         ModuleName.isValid(part.module) && part.machine.count == machineLength
             && (part.base?.count ?? fingerprintLength) == fingerprintLength && part.inFlight.count <= maximumInFlight

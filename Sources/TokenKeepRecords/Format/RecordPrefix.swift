@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// What kind of thing a record seals. The numbers are those of the files.
+/// The kind of a record's content. The raw numbers are those of the files.
 enum RecordKind: UInt8 {
     /// An item of a vault.
     case value = 1
@@ -15,18 +15,18 @@ enum RecordKind: UInt8 {
     case carriedOver = 4
 }
 
-/// The clear part of a record: what a reader must know before it opens a box.
+/// The unencrypted part of a record, which a reader needs before it opens a box.
 package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// The box of a file that was carried over, with its item's names.
+    /// The longest box of a carried-over file, including its item's names.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
     static let maximumFile = length + 2 * maximumSmallBox + maximumSecretBox
     private static let signature = "TKRECORD"
 
     var kind: RecordKind
-    /// nil in a tombstone.
+    /// The item's level; nil in a tombstone.
     package var level: AccessLevel?
     var vaultID: [UInt8]
     package var name: [UInt8]
@@ -73,7 +73,7 @@ package struct RecordPrefix: Equatable {
         return prefix
     }
 
-    /// Whether a file begins as the record of an item.
+    /// Whether a file begins with the prefix of an item's record.
     static func begins(_ bytes: [UInt8]) -> Bool {
         (try? bytes.lent { bytes throws(FormatFault) in
             var reader = ByteReader(bytes)
@@ -139,7 +139,7 @@ package struct RecordPrefix: Equatable {
         return writer.bytes
     }
 
-    // MARK: What binds the boxes to their place
+    // MARK: Binding the boxes to their place
 
     func metadataAdditionalData() -> [UInt8] {
         var writer = ByteWriter(capacity: 68)
@@ -170,7 +170,7 @@ package struct RecordPrefix: Equatable {
 }
 
 extension RecordPrefix {
-    /// The prefix of a record's file; nil if there is no such file or it begins with no prefix.
+    /// The prefix of a record's file; nil if the file is missing or does not begin with a prefix.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

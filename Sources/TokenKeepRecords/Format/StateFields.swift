@@ -17,9 +17,9 @@ struct StateFields: Equatable {
     var state: RecordState
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// The item's name, in a tombstone: what is cleared must be found in other modules.
+    /// The item's name, in a tombstone. It is needed to find the cleared item in other modules.
     var name: ItemName?
-    /// A session's own fields, 16 and 17, and optional ones: kept as they are.
+    /// A session's own fields, 16 and 17, and optional fields, kept unchanged.
     var kept: [KeptField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
@@ -57,7 +57,8 @@ struct StateFields: Equatable {
         return StateFields(state: state, changedAt: changedAt, pending: pending, name: name, kept: kept)
     }
 
-    /// The fields' bytes, in memory that was made once and is the caller's to wipe.
+    /// The fields' bytes. The buffer is never reallocated, so that wiping the result wipes every copy. The caller wipes
+    /// it.
     func serialized() -> [UInt8] {
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
         var writer = ByteWriter(capacity: 640 + pendingLength + kept.reduce(0) { $0 + $1.value.count + 6 })
@@ -69,7 +70,7 @@ struct StateFields: Equatable {
         return writer.bytes
     }
 
-    /// Whether a reader would take these fields.
+    /// Throws if a reader would refuse these fields.
     func check() throws(FormatFault) {
         guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid),
             state != .home || pending.isEmpty

@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the journal that a reader must know before it asks modules.
+/// The state of the journal that a reader needs before it asks modules.
 package struct JournalSnapshot: Sendable {
     /// See ``Records/generation()``.
     package let generation: UInt64
@@ -12,10 +12,11 @@ package struct JournalSnapshot: Sendable {
 }
 
 extension Records {
-    /// The journal's state: ``generation()`` and ``mayHavePending()`` together, for one look at a directory if nothing was
-    /// pending before and nothing has changed since.
+    /// Reads ``generation()`` and ``mayHavePending()`` together.
     ///
-    /// - Parameter name: the item that is asked for; an error names it.
+    /// If nothing was pending and nothing has changed since the last call, a single status of a directory answers both.
+    ///
+    /// - Parameter name: the requested item, for error messages.
     package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
         do throws(TokenKeepError) {
             return try snapshot()
@@ -29,12 +30,12 @@ extension Records {
         if let quiet = quiet.withLock({ $0 }), quiet.place.isSame(vault.era), let generation = quiet.generation.value {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
-        // In this order: a write that becomes pending after the look was taken changes it.
+        // In this order: a write that becomes pending after this status was taken changes the status.
         let place = QuietPlace(vault.era)
         let snapshot = JournalSnapshot(
             generation: try Generation.read(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // A reader makes no files: if there is no generation yet, there is nothing to remember.
+        // A reader makes no files: without a generation there is nothing to remember.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             let generation = HeldGeneration(vault.directory)
         else { return snapshot }
@@ -43,21 +44,22 @@ extension Records {
     }
 }
 
-/// A vault in which nothing was pending when its directory looked so.
+/// A vault in which nothing was pending while its directory had this status.
 struct QuietVault {
     let place: QuietPlace
     let generation: HeldGeneration
 }
 
-/// The look of the directory in which a change shows that something may be pending: `pending`, or the era's own if that is
-/// missing.
+/// The status of the directory that changes when a write becomes pending.
+///
+/// The directory is `pending`; if `pending` is missing, the era's own directory.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity
 
-    /// nil if the directory cannot be looked at.
+    /// nil if the directory's status cannot be read.
     init?(_ era: EraDirectory) {
-        // The era's own first: a directory that is made in it afterwards changes it.
+        // The era's own directory first: making `pending` in it afterwards changes its status.
         guard let own = QuietPlace.look(era.path) else { return nil }
         let pending = QuietPlace.pending(era)
         if let identity = QuietPlace.look(pending) {
@@ -73,12 +75,13 @@ struct QuietPlace {
         ((try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil)?.identity
     }
 
-    /// Whether nothing has changed there, and the era is still this one.
+    /// Whether the directory's status is unchanged, and the era is still the given era.
     func isSame(_ era: EraDirectory) -> Bool {
         (path == QuietPlace.pending(era) || path == era.path) && QuietPlace.look(path) == identity
     }
 
-    /// Whether another change would look different: the clock of files stands still for some milliseconds.
+    /// Whether any further change would change the status. The clock of the file system advances only every few
+    /// milliseconds.
     var isSettled: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -3,18 +3,17 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `pending`: an empty file for each record with pending writes, so that a reader sees without any key that
-/// nothing is pending.
+/// The directory `pending`: an empty file (a hint) for each record with pending writes.
 ///
-/// A hint is durable before its record and is removed after it: one too many costs a look, one too few would lose a pending
-/// write.
+/// Without any key, a reader sees that nothing is pending. A hint becomes durable before its record, and is removed
+/// after it: a superfluous hint costs a read of a record, a missing hint would lose a pending write.
 struct PendingHints {
     static let folder = "pending"
     private let directory: EraFolder
 
     init(_ era: EraDirectory) { directory = EraFolder(name: PendingHints.folder, era: era) }
 
-    /// Whether there is none. Every load asks: the answer takes no longer the more is pending.
+    /// Whether there are no hints. Every load asks this, so the time does not depend on the number of hints.
     func areNone() throws(TokenKeepError) -> Bool {
         guard let folder = try directory.open() else { return true }
         return try !RecordNames.hasAny(in: folder)
@@ -26,8 +25,10 @@ struct PendingHints {
         return try RecordNames.all(in: folder)
     }
 
-    /// - Parameter hadPending: whether the record had pending writes before. The process that wrote a hint may have been killed
-    ///   before it was durable; only if the record has pending writes, it is known to be.
+    /// Adds a hint, durably.
+    ///
+    /// - Parameter hadPending: whether the record had pending writes before. Only then an existing hint is known to be
+    ///   durable: the process that wrote the hint may have been killed before syncing it.
     func add(_ name: [UInt8], hadPending: Bool) throws(TokenKeepError) {
         let file = Hexadecimal.text(name)
         let folder = try directory.openOrMake(isDurable: true)
@@ -41,6 +42,6 @@ struct PendingHints {
         try VaultFiles.sync(folder, after: "writing a hint")
     }
 
-    /// Removes a hint. It need not be durable: a hint that reappears is looked at and removed again.
+    /// Removes a hint. The removal need not be durable: a hint that reappears is checked and removed again.
     func remove(_ name: [UInt8]) throws(TokenKeepError) { try directory.remove(file: Hexadecimal.text(name)) }
 }

@@ -3,15 +3,15 @@ import TokenKeepKeys
 
 /// The records with pending writes.
 package struct PendingRecords: Sendable {
-    /// Records with values, and tombstones, by their file names in binary.
+    /// Records with values, and tombstones, by their binary file names.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The first record that could not be read.
+    /// The error of the first record that could not be read.
     package private(set) var problem: TokenKeepError?
-    /// How many could not be read; those that are locked are among the records.
+    /// The number of records that could not be read. Locked records do not count: they are in ``records``.
     package private(set) var unreadable = 0
     private var keys: KeyRing?
 
-    /// The record of an item, if it has pending writes.
+    /// The record of an item; nil if it has no pending writes.
     package func record(of name: ItemName) -> JournalRecord? {
         keys.flatMap { records[$0.fileName(of: name)] }
     }
@@ -37,33 +37,35 @@ package struct PendingRecords: Sendable {
 }
 
 extension Records {
-    /// Every record with pending writes.
+    /// Reads every record with pending writes.
     package func pendingRecords() throws(TokenKeepError) -> PendingRecords {
         guard var vault = try open() else { return PendingRecords() }
         while true {
             let era = vault.era.number
             let found = try PendingRecords(self, &vault)
-            // The names of records are others in another era.
+            // The file names of records differ in each era.
             guard let present = try open(), present.era.number != era else { return found }
             vault = present
         }
     }
 
-    /// Whether any record may have pending writes. The answer needs no key; a vault that was not made has none.
+    /// Whether any record may have pending writes. Needs no key. False if no vault was made.
     package func mayHavePending() throws(TokenKeepError) -> Bool {
         guard let vault = try open() else { return false }
         return try !PendingHints(vault.era).areNone()
     }
 
-    /// Changes before and after every change of a record: an absence counts only if it stayed the same meanwhile.
+    /// A value that changes before and after every change of a record.
+    ///
+    /// An item counts as absent only if the value stayed the same during the whole search.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try Generation.read(in: vault.directory)
     }
 
-    /// Removes the hints of records without pending writes, which a crash may leave: each costs every reader a look.
+    /// Removes the hints of records without pending writes, left by a crash. Each such hint costs every reader a read.
     ///
-    /// Nothing is removed while another process holds an item.
+    /// Removes nothing while another process holds an item.
     package func removeStaleHints() throws(TokenKeepError) {
         guard var vault = try open() else { return }
         let hints = PendingHints(vault.era)
@@ -71,14 +73,14 @@ extension Records {
         for name in try hints.all() {
             let reader = RecordReader(records: self, fileName: name)
             guard try hasNothingPending(reader, &vault), vault.era.number == era else { continue }
-            // The hint alone does not name its item, whose lock would do.
+            // A hint does not name its item, so the item's own lock cannot be taken.
             guard let lock = try VaultLock(trying: .whole, of: vault.directory) else { return }
             defer { lock.release() }
             if try hasNothingPending(reader, &vault), vault.era.number == era { try hints.remove(name) }
         }
     }
 
-    /// False if the record cannot be read.
+    /// Whether a record has no pending writes. False if the record cannot be read.
     private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
         switch try reader.read(&vault, { _, state throws(FormatFault) in state.pending.isEmpty }) {
         case nil: true

@@ -5,8 +5,8 @@ import TokenKeepKeys
 
 /// The directory `sent`: fingerprints of values on their way to modules (docs/format.md, section 1).
 ///
-/// A value that goes straight to a module has no record. If its sender is killed, the value may still arrive, later than
-/// another that was saved meanwhile. Nothing is synced: the machine's end is the end of every message.
+/// A value that goes straight to a module has no record. If its sender is killed, the value may still arrive, even
+/// after a value that was saved later. Nothing is synced: no message survives the end of the machine.
 struct SentValues {
     static let folder = "sent"
     private static let maximum = 16
@@ -22,7 +22,7 @@ struct SentValues {
         Hexadecimal.text(keys.id(of: name)) + "." + module
     }
 
-    /// Adds a fingerprint. When the file is full, what it has is kept: those values may arrive yet.
+    /// Adds a fingerprint. A full file keeps its fingerprints instead: those values may still arrive.
     func append(_ fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         let known = try fingerprints(name, module: module)
         guard !known.contains(fingerprint), known.count < SentValues.maximum else { return }
@@ -34,7 +34,7 @@ struct SentValues {
         }
     }
 
-    /// Replaces the fingerprints; none removes the file.
+    /// Replaces the fingerprints. An empty list removes the file.
     func replace(with fingerprints: [[UInt8]], _ name: ItemName, module: String) throws(TokenKeepError) {
         guard !fingerprints.isEmpty else { return try remove(name, module: module) }
         guard try self.fingerprints(name, module: module) != fingerprints, let folder = try directory.open() else {
@@ -58,7 +58,7 @@ struct SentValues {
         try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: file) }
     }
 
-    /// The fingerprints that are noted; the rest of a write that was cut short is ignored.
+    /// The noted fingerprints. An incomplete fingerprint at the end, from an interrupted write, is ignored.
     func fingerprints(_ name: ItemName, module: String) throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try directory.open() else { return [] }
         let length = PendingWriteFormat.fingerprintLength
@@ -70,32 +70,32 @@ struct SentValues {
         }
     }
 
-    /// Removes an item's file, there or not. Not durable.
+    /// Removes an item's file; no error if it is missing. Not durable.
     func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
         try directory.remove(file: file(name, module))
     }
 }
 
 extension ItemTransaction {
-    /// Notes that a value is about to be sent to a module. A failure is no reason to keep the item from its module.
+    /// Notes that a value is about to be sent to a module. A failure is ignored: it must not prevent the save.
     package func noteSending(_ fingerprint: [UInt8], to module: String) {
         try? SentValues(vault).append(fingerprint, name, module: module)
     }
 
-    /// Notes that a module has the value now: values that were sent before have arrived before, or never will.
+    /// Notes that a module has the value. Values sent earlier have arrived before, or never will.
     package func noteArrival(_ fingerprint: [UInt8], in module: any Module) {
         replaceSent(with: module.reportsModificationTime ? [] : [fingerprint], module.name)
     }
 
-    /// Forgets the values that were sent: the module has none of them and never will.
+    /// Removes the fingerprints of sent values: the module has none of these values and never will.
     package func forgetSent(to module: String) { replaceSent(with: [], module) }
 
-    /// Takes back ``noteSending(_:to:)``: the value was not sent.
+    /// Undoes ``noteSending(_:to:)`` for a value that was not sent.
     ///
     /// - Parameter before: the fingerprints before the value was noted.
     package func takeBackSending(to module: String, leaving before: [[UInt8]]) { replaceSent(with: before, module) }
 
-    /// The fingerprints of the value that a module last got, and of those whose fate is unknown.
+    /// The fingerprints of the value that a module got last, and of the values that may still arrive.
     package func sent(to module: String) -> [[UInt8]] {
         (try? SentValues(vault).fingerprints(name, module: module)) ?? []
     }

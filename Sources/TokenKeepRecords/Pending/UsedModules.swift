@@ -3,12 +3,13 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `used`: a marker for each module to which items were ever written, per machine. A module that was used and
-/// is absent is unavailable, not empty.
+/// The directory `used`: a marker, per machine, for each module to which items were ever written.
+///
+/// If a used module is absent, it counts as unavailable, not as empty.
 extension Records {
     static let usedFolder = "used"
 
-    /// Notes, durably, that items are about to be written to a module on this machine.
+    /// Notes, durably, that this process is about to write items to a module on this machine.
     package func markUsed(_ module: String, _ call: CallContext) throws(TokenKeepError) {
         guard try !hasUsed(module) else { return }
         let vault = try openOrMake(call)
@@ -27,14 +28,14 @@ extension Records {
         return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
-    /// Removes, durably, the marker of a module on this machine, or on every machine.
+    /// Removes the marker of a module durably, on this machine or on every machine.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether a marker existed.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
         guard let vault = try open(), let folder = try EraFolder(name: Records.usedFolder, era: vault.era).open() else {
             return false
         }
-        // No module's name has an @.
+        // A module's name never contains an @.
         let markers =
             onEveryMachine
             ? try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") } : [marker(module, vault)]

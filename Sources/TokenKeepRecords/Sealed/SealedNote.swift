@@ -3,14 +3,14 @@ import TokenKeepKeys
 
 /// The note about an item that the vault sealed for other modules.
 package struct SealedNote: Equatable, Sendable {
-    /// A module on one machine that may hold the item.
+    /// A module on one machine that may hold the sealed item.
     package struct Holder: Equatable, Sendable {
         package let module: String
         /// The machine's hash.
         package let machine: [UInt8]
-        /// The class keys under which the module may hold it.
+        /// The class keys under which the module may hold the item sealed.
         package var keyIDs: [UInt64]
-        /// The fingerprints of the sealed secrets that the module may hold, the latest last.
+        /// The fingerprints of sealed secrets that the module may hold, the latest last.
         var fingerprints: [[UInt8]]
     }
 
@@ -18,7 +18,7 @@ package struct SealedNote: Equatable, Sendable {
     package var level: AccessLevel
     package var flags: ItemFlags
     package var holders: [Holder]
-    /// Optional fields: kept as they are.
+    /// Optional fields, kept unchanged.
     var kept: [KeptField] = []
 
     static let maximumFingerprints = 16
@@ -34,7 +34,7 @@ package struct SealedNote: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// The holder for a module on a machine.
+    /// The holder for a module on a machine; nil if the note does not name it.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A note's bytes: a prefix, and a box that is readable while the vault is locked.
+/// The encoding of a note: a prefix, and a box that is readable while the vault is locked.
 enum SealedNoteFormat {
     private enum Tag {
         static let name: UInt16 = 1
@@ -15,7 +15,9 @@ enum SealedNoteFormat {
     private static let maximumKeys = 16
     static let maximumFile = 65_536
 
-    /// - Throws: what a reader would not take.
+    /// The bytes of a note.
+    ///
+    /// - Throws: if a reader would refuse the note.
     static func serialized(_ note: SealedNote, keys: KeyRing) throws(FormatFault) -> [UInt8] {
         guard isValid(note.level, note.flags), note.holders.count <= maximumHolders, note.holders.allSatisfy(isValid)
         else { throw .malformed("what is to be noted does not fit the format") }
@@ -35,7 +37,9 @@ enum SealedNoteFormat {
         return prefix + box
     }
 
-    /// - Parameter name: the file's name in binary.
+    /// Reads a note.
+    ///
+    /// - Parameter name: the file's binary name.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, name: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SealedNote {

@@ -3,10 +3,11 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The notes about items that the vault sealed for other modules, one file per item. An item's note is changed under its lock.
+/// The notes about items that the vault sealed for other modules, one file per item.
 ///
-/// A note is durable before a module gets the secret, and is removed after the module lost it: the note says which keys are
-/// still needed, and what the item asks for while the module is unavailable.
+/// A note changes only under its item's lock. A note is durable before a module gets the secret, and is removed after
+/// the module lost the secret. The note says which keys are still needed, and which level and flags the item has while
+/// the module is unavailable.
 package struct SealedNotes {
     static let folder = "sealed"
     private let directory: EraFolder
@@ -17,22 +18,22 @@ package struct SealedNotes {
         keys = vault.keys
     }
 
-    /// Whether there is a note, readable or not.
+    /// Whether an item has a note, readable or not.
     package func has(_ name: ItemName) throws(TokenKeepError) -> Bool {
         try VaultFiles.exists(SealedNotes.folder + "/" + file(of: name), in: directory.era.descriptor)
     }
 
     /// An item's note; nil if there is none.
     ///
-    /// - Throws: if the note cannot be read: its content must not be taken for nothing.
+    /// - Throws: if the note cannot be read. An unreadable note must not count as a missing note.
     package func note(of name: ItemName) throws(TokenKeepError) -> SealedNote? {
         guard let folder = try directory.open() else { return nil }
         return try read(keys.fileName(of: name), in: folder)
     }
 
-    /// Every note.
+    /// Reads every note.
     ///
-    /// - Throws: if one of them cannot be read.
+    /// - Throws: if any note cannot be read.
     package func all() throws(TokenKeepError) -> [SealedNote] {
         guard let folder = try directory.open() else { return [] }
         var found: [SealedNote] = []
@@ -58,7 +59,7 @@ package struct SealedNotes {
 
     /// Replaces an item's note.
     ///
-    /// - Parameter isDurable: false if the earlier note is as good after a loss of power.
+    /// - Parameter isDurable: false if the earlier note is still valid after a loss of power.
     func write(_ note: SealedNote, isDurable: Bool = true) throws(TokenKeepError) {
         let bytes: [UInt8]
         do throws(FormatFault) {
@@ -72,7 +73,8 @@ package struct SealedNotes {
         }
     }
 
-    /// Notes that a module has the secret that was sealed last alone. Not durable: the earlier note knows one secret more.
+    /// Notes that a module has only the secret that was sealed last. Not durable: the earlier note lists one more
+    /// secret.
     func keepLatestFingerprint(
         _ name: ItemName, _ module: String, _ machine: MachineID
     ) throws(TokenKeepError) {
@@ -85,8 +87,8 @@ package struct SealedNotes {
         try write(note, isDurable: false)
     }
 
-    /// Takes modules out of an item's note. A note that names none any more is removed, durably: if it reappeared, it would
-    /// keep old keys.
+    /// Removes modules from an item's note. A note without modules is removed durably: if the note reappeared, it would
+    /// keep old keys in use.
     func removeHolders(
         of name: ItemName, if isRemoved: (SealedNote.Holder) -> Bool
     ) throws(TokenKeepError) {
@@ -101,7 +103,7 @@ package struct SealedNotes {
 }
 
 extension SealedNotes {
-    /// Notes that a module is about to get an item sealed.
+    /// Notes that a module is about to get a sealed item.
     func noteSealed(
         _ details: ItemDetails, in module: String, _ machine: MachineID, _ sealed: SecretBytes
     ) throws(TokenKeepError) {
@@ -118,7 +120,7 @@ extension SealedNotes {
 }
 
 extension ItemTransaction {
-    /// Notes that a module holds the item under the current key alone, whichever machine it was noted for.
+    /// Notes that a module holds the item under the current key only, for the given machine and for this machine.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let notes = SealedNotes(vault)
         guard var note = try notes.note(of: name) else { return }
@@ -132,7 +134,7 @@ extension ItemTransaction {
         try notes.write(note)
     }
 
-    /// Notes that a module does not hold the item sealed any more, on this machine or on any.
+    /// Notes that a module no longer holds the item sealed, on this machine or on every machine.
     package func forgetSealed(in module: String, onEveryMachine: Bool) throws(TokenKeepError) {
         let machine = keys.machine(records.machine.bytes)
         try SealedNotes(vault).removeHolders(of: name) {
@@ -142,9 +144,9 @@ extension ItemTransaction {
 }
 
 extension Records {
-    /// What is noted of an item that other modules may hold sealed: its level and flags; nil if it is not noted.
+    /// Level and flags from an item's note; nil if the item has no note.
     ///
-    /// - Throws: if its note cannot be read.
+    /// - Throws: if the note cannot be read.
     package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
         guard let vault = try open(), let note = try SealedNotes(vault).note(of: name) else { return nil }
         return ItemDetails(

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A secret sealed for another module: the prefix of a record of the kind ``RecordKind/sealed``, and one box.
+/// A secret sealed for another module: a prefix of the kind ``RecordKind/sealed``, and one box.
 enum SealedSecret {
     static func seal(
         _ secret: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
@@ -19,7 +19,7 @@ enum SealedSecret {
         return prefix.serialized() + box
     }
 
-    /// The id of the vault that sealed a secret; nil if it is not a sealed one.
+    /// The id of the vault that sealed a secret; nil if the secret is not sealed.
     static func vaultID(of secret: SecretBytes) -> [UInt8]? {
         secret.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -30,7 +30,9 @@ enum SealedSecret {
         }
     }
 
-    /// - Parameter details: whose secret it must be, of which level, with which flags.
+    /// Opens a sealed secret.
+    ///
+    /// - Parameter details: the name, level and flags that the sealed secret must have.
     static func open(
         _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
     ) throws(FormatFault) -> SecretBytes {
@@ -63,11 +65,11 @@ enum SealedSecret {
 }
 
 extension KeyRing {
-    /// Opens a secret with the key that its prefix asks for.
+    /// Opens a secret with the key that its prefix names.
     ///
     /// - Parameters:
-    ///   - presence: what the user's answer opened, which an item that asks at each use needs.
-    ///   - open: opens it with one key.
+    ///   - presence: the keys that the user's answer opened, for an item that asks at each use.
+    ///   - open: opens the secret with one key.
     func openSecret(
         of prefix: RecordPrefix, _ presence: PresenceGrant?,
         _ open: (SecretBytes) throws(FormatFault) -> SecretBytes

@@ -1,10 +1,10 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Seals under the class keys of a vault.
+/// Seals and opens secrets under the class keys of a vault.
 package struct VaultSealer: SecretSealer {
     private let records: Records
-    /// The item whose lock the caller holds; nil if it holds none.
+    /// The item whose lock the caller holds; nil if the caller holds no lock.
     private let held: HeldItem?
 
     private struct HeldItem {
@@ -12,7 +12,7 @@ package struct VaultSealer: SecretSealer {
         let name: ItemName
     }
 
-    /// Opens sealed secrets, and seals none.
+    /// A sealer that opens secrets but seals none.
     package init(_ records: Records) {
         self.records = records
         held = nil
@@ -39,7 +39,7 @@ package struct VaultSealer: SecretSealer {
     /// See ``SecretSealer``.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// See ``SecretSealer``. Retiring keys seal what other modules have not got anew yet.
+    /// See ``SecretSealer``. Retiring keys count: modules may still hold secrets sealed under them.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -49,7 +49,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// See ``SecretSealer``; false if it cannot be seen.
+    /// See ``SecretSealer``. False if the vault cannot be read.
     package func hasNote(of name: ItemName) -> Bool {
         guard let vault = try? vault() else { return false }
         return (try? SealedNotes(vault).has(name)) ?? false
@@ -102,7 +102,8 @@ package struct VaultSealer: SecretSealer {
         try? SealedNotes(held.vault).keepLatestFingerprint(name, module, records.machine)
     }
 
-    /// See ``SecretSealer``. If the secret names an unknown key, the header is read again, once: the keys may have changed.
+    /// See ``SecretSealer``. If the secret names an unknown key, the header is read once more: the keys may have
+    /// changed.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -143,7 +144,7 @@ package struct VaultSealer: SecretSealer {
     private static let noVault = TokenKeepError(
         .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
 
-    /// A fault of a sealed secret is no damage of the vault's files.
+    /// The error for a fault of a sealed secret. The fault does not mean that the vault's files are damaged.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
         let subject = "the sealed secret of \(details.name) in \(details.module)"
         let hint = "nothing was deleted; save the item anew, or clear it"
@@ -159,6 +160,6 @@ package struct VaultSealer: SecretSealer {
 }
 
 extension ItemTransaction {
-    /// Seals the item's secret for modules, for as long as the transaction lasts.
+    /// A sealer for the item's secret. Valid while the transaction lives.
     package var sealer: VaultSealer { VaultSealer(self) }
 }

@@ -1,31 +1,33 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right to ask the user about an item. It ends with the process.
+/// The right to ask the user about an item. The right ends with the process.
 package struct AskingRight: Sendable {
     fileprivate let lock: VaultLock
 
-    /// Lets others ask, and drain the item.
+    /// Ends the right: other processes may ask about the item, and drain it.
     package func end() { lock.release() }
 }
 
 extension ItemTransaction {
-    /// Takes the right to ask the user about the item after the transaction: until the right ends, nobody drains the item, or
-    /// the user's answer would concern a value that was saved since.
+    /// Acquires the right to ask the user about the item after the transaction.
     ///
-    /// - Returns: nil if somebody else asks.
+    /// Until the right ends, no process drains the item. Otherwise the user's answer could apply to a value that was
+    /// saved later.
+    ///
+    /// - Returns: nil if another process or thread holds the right.
     package func beginAsking() throws(TokenKeepError) -> AskingRight? {
         try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(AskingRight.init)
     }
 
-    /// Whether somebody asks the user about the item now.
+    /// Whether a process is asking the user about the item now.
     package var isAsked: Bool {
         do throws(TokenKeepError) {
             guard let right = try beginAsking() else { return true }
             right.end()
             return false
         } catch {
-            return true  // a drain that is left now happens later
+            return true  // a later drain catches up
         }
     }
 }

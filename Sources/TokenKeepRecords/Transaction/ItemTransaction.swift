@@ -1,12 +1,13 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// An item's lock as a value: while it lives, no other process or thread changes the item.
+/// An item's lock as a value. While it lives, no other process or thread changes the item.
 ///
-/// Whoever needs the lock takes the transaction as a parameter. It ends with its scope, whether it changed anything or not.
+/// Functions that need the lock take the transaction as a parameter. The transaction ends with its scope, even without
+/// a change.
 package struct ItemTransaction: ~Copyable {
     package let name: ItemName
-    /// The record as it was found.
+    /// The record at the beginning of the transaction, or after the last ``reread()``.
     package private(set) var entry: JournalEntry
     let vault: OpenVault
     let records: Records
@@ -15,18 +16,18 @@ package struct ItemTransaction: ~Copyable {
     private let generation: Generation
     private let presence: PresenceGrant?
     private var kept: KeptFields
-    /// The pending writes of the record as it is now.
+    /// The pending writes of the present record.
     private var pending: [PendingWrite]
 
-    /// Makes versions and fingerprints.
+    /// The keys of versions and fingerprints.
     package var keys: JournalKeys { vault.keys.journal }
 
-    /// Locks an item and reads its record. The vault is made if there is none.
+    /// Locks an item and reads its record. Makes the vault if there is none.
     fileprivate init(_ name: ItemName, _ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let before = try records.openOrMake(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
         do throws(TokenKeepError) {
-            // Keys may have been replaced while the lock was waited for.
+            // The keys may have been replaced during the wait for the lock.
             var vault = try records.openOrMake(call)
             let fileName = vault.keys.fileName(of: name)
             let present = try Present(
@@ -50,15 +51,15 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // It cannot fail if the first renewal has not, unless the disk breaks.
+        // Can fail only if the disk breaks: the first renewal succeeded.
         try? generation.renew()
         lock.release()
     }
 
-    /// Changes the record. A record that cannot be read is never lost: it first gets a second name.
+    /// Changes the record. An unreadable record first gets a second name, so that its content is never lost.
     ///
-    /// - Throws: ``Status/locked`` if the class key of the value is not open, ``Status/policy``, ``Status/io``. Then the
-    ///   record is what it was.
+    /// - Throws: ``Status/locked`` if the class key of the value is not open, ``Status/policy``, ``Status/io``. The
+    ///   record is unchanged then.
     package mutating func apply(_ change: JournalChange) throws(TokenKeepError) {
         if case .keep = change { return }
         do throws(TokenKeepError) {
@@ -73,7 +74,7 @@ package struct ItemTransaction: ~Copyable {
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }
-        // A hint stands before its record, and is removed after it: without one nobody looks.
+        // A hint is added before its record, and removed after it: readers ignore a record without a hint.
         let hints = PendingHints(vault.era)
         let before = pending
         if change.hasPending { try hints.add(fileName, hadPending: !before.isEmpty) }
@@ -81,14 +82,14 @@ package struct ItemTransaction: ~Copyable {
         pending = change.pending
         guard !change.hasPending else { return }
         try hints.remove(fileName)
-        // Values that were sent before a drain have arrived by now. The sender of a value notes what is left.
+        // Values sent before a drain have arrived by now. The sender of a value notes the rest.
         let sent = SentValues(vault)
         for part in before where !change.isRemoval || part.kind == .remove {
             try sent.remove(name, module: part.module)
         }
     }
 
-    /// Reads the record again, after changes.
+    /// Reads the record again after changes.
     package mutating func reread() throws(TokenKeepError) {
         var vault = vault
         let present = try Present(of: name, RecordReader(records: records, fileName: fileName), &vault, presence)
@@ -121,7 +122,8 @@ package struct ItemTransaction: ~Copyable {
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
     }
 
-    /// Refuses to lower the protection of the present item. Level and flags that cannot be read cannot be kept.
+    /// Refuses to lower the protection of the present item. If its level and flags are unreadable, the change is
+    /// refused too.
     private func check(_ details: ItemDetails) throws(TokenKeepError) {
         if let locked = entry.record?.locked { throw locked }
         try details.checkLowersNothing(of: entry.record?.details, module: "vault")
@@ -130,25 +132,27 @@ package struct ItemTransaction: ~Copyable {
             .checkRequirements(of: details)
     }
 
-    /// A value that cannot be written is no damage of the present record.
+    /// The error for a value that cannot be written. The present record is not damaged.
     private static func refusal(of file: String, _ fault: FormatFault) -> TokenKeepError {
         guard case .malformed(let reason) = fault else { return fault.error(in: "records/\(file)") }
         return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
     }
 }
 
-/// Fields that this version keeps without knowing them.
+/// Fields of unknown meaning, which this version keeps unchanged.
 private struct KeptFields {
     var state: [KeptField] = []
     var metadata: [KeptField] = []
 }
 
-/// A record's place, with the fields that this version keeps without knowing them.
+/// An item's record with the fields of unknown meaning.
 private struct Present {
     var entry = JournalEntry.none
     var kept = KeptFields()
 
-    /// Only the record's own damage makes it unreadable. A record of a later version is never replaced.
+    /// Reads a record. Only damage of the record itself makes it unreadable; other faults are thrown.
+    ///
+    /// A record of a later version is never replaced.
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
@@ -173,9 +177,10 @@ private struct Present {
 }
 
 extension Records {
-    /// Locks an item: the lock lasts as long as the transaction.
+    /// Locks an item for the life of the returned transaction.
     ///
-    /// - Throws: ``Status/busy`` if another process holds the item past the deadline; why the vault cannot be written.
+    /// - Throws: ``Status/busy`` if another process holds the item past the deadline, or the reason why the vault
+    ///   cannot be written.
     package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
         do throws(TokenKeepError) {
             return try ItemTransaction(name, self, call)
@@ -191,7 +196,7 @@ extension JournalChange {
         return false
     }
 
-    /// The pending writes afterwards.
+    /// The pending writes after the change.
     fileprivate var pending: [PendingWrite] {
         switch self {
         case .value(_, _, _, let pending), .tombstone(let pending): pending
@@ -203,6 +208,6 @@ extension JournalChange {
 }
 
 extension ItemTransaction {
-    /// The hash of this machine, as pending writes hold it.
+    /// The hash of this machine, as stored in pending writes.
     package var machineHash: [UInt8] { keys.machine(records.machine.bytes) }
 }

@@ -5,17 +5,17 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The process's one instance of inotify, shared by everybody in it who watches a vault.
+/// The process's only instance of inotify, shared by all observers of vaults.
 ///
-/// Whoever reads its notices hands them to all: nobody misses what another has read.
+/// Each reader passes the notices on to all observers, so that no observer misses a notice that another has read.
 final class ChangeNotifier: Sendable {
-    /// Who watches a vault, and what he has not been told yet.
+    /// An observer of a vault, and the notice that is not yet delivered to it.
     private struct Observer {
         var path: WatchedPath
         let flag: Int32
         var notice = ChangeNotice()
 
-        /// Notes what happened, and makes the observer's descriptor readable.
+        /// Adds to the observer's notice, and makes the observer's descriptor readable.
         mutating func note(lost: Bool = false, isSignal: Bool = true) {
             notice.hasChanged = true
             notice.isSignalled = notice.isSignalled || isSignal
@@ -29,16 +29,16 @@ final class ChangeNotifier: Sendable {
         var nextNumber = 0
     }
 
-    /// The address of the instance in use. A child made by `fork()` gets one of its own: it would take its parent's notices.
+    /// The address of the instance in use. A child of `fork()` makes its own: it would steal its parent's notices.
     private static let current = Atomic<UInt>(0)
-    /// Enough for a full queue of the usual length; the descriptor stays readable where there is more.
+    /// Enough for a full queue of the usual length. If more notices are queued, the descriptor stays readable.
     private static let readsAtOnce = 256
 
     let descriptor: Int32
     let owner = getpid()
     private let state = Guarded(State())
 
-    /// The instance of this process. It stays until the process ends.
+    /// The instance of this process. Lives until the process ends.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {
         while true {
             let present = current.load(ordering: .acquiring)
@@ -62,7 +62,7 @@ final class ChangeNotifier: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Begins to watch a vault for an observer, whose flag is raised when something happened.
+    /// Adds an observer of a vault. A change raises the observer's flag.
     func add(vault path: String, flag: Int32) throws(TokenKeepError) -> Int {
         try state.withLock { state throws(TokenKeepError) in
             var watched = WatchedPath(vault: path, notifier: descriptor)
@@ -79,7 +79,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Ends watching for an observer; the others go on.
+    /// Removes an observer. Other observers are not affected.
     func remove(_ number: Int) {
         state.withLock { state in
             guard let observer = state.observers.removeValue(forKey: number) else { return }
@@ -88,7 +88,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// What an observer has not been told yet; then he has been, and his flag is lowered.
+    /// Returns an observer's notice, clears it, and lowers the observer's flag.
     func take(_ number: Int) -> ChangeNotice {
         state.withLock { state in
             collect(&state)
@@ -101,10 +101,10 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Tells an observer that something happened elsewhere.
+    /// Notifies an observer of a change outside the vault.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Raises an observer's flag, or lowers it unless there is something he has not been told.
+    /// Raises an observer's flag, or lowers it unless a notice is undelivered.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
             guard let observer = state.observers[number] else { return }
@@ -148,10 +148,10 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches the observer's path as it is now; says whether that is another one than before.
+    /// Watches the observer's path in its present form. Returns whether the watches differ from before.
     private func renew(_ observer: inout Observer, _ state: State, _ number: Int) -> Bool {
         let before = observer.path.watches
-        // What cannot be watched any more is a loss: the observer must read again.
+        // A lost watch counts as lost notices: the observer must list again.
         guard (try? observer.path.renew()) != nil else {
             observer.note(lost: true)
             return true
@@ -165,18 +165,20 @@ final class ChangeNotifier: Sendable {
         return true
     }
 
-    /// Removes the watches that no observer has.
+    /// Removes the watches that no observer uses.
     private func drop(_ watches: [Int32], _ state: State) {
         for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
             tokenkeep_notifier_remove(descriptor, watch)
         }
     }
 
-    /// Else every file that is made in a home directory would wake who began to watch before there was a vault in it.
+    /// Stops watching the entries of directories in which no observer awaits a step.
+    ///
+    /// Otherwise every new file in a home directory would wake an observer that started before the vault existed.
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
         let paths = state.observers.values.map(\.path)
         for entries in passed {
-            // What nobody watches at all must not be watched anew.
+            // A directory without any watch must not get a new one.
             guard paths.contains(where: { $0.watches.contains(entries.watch) }),
                 !paths.contains(where: { $0.awaited == entries.watch })
             else { continue }

@@ -3,13 +3,13 @@ import SystemPackage
 import TokenKeepCore
 package import TokenKeepKeys
 
-/// The file `changed`: written to after each change of an item, so that those who watch it look again.
+/// The file `changed`, written after each change of an item to wake the watchers. Its content has no meaning.
 ///
-/// A mapped counter cannot be watched; a write to a file can. What is written means nothing.
+/// A mapped counter cannot be watched; a write to a file can.
 package enum ChangeSignal {
     static let file = "changed"
 
-    /// Wakes those who watch. A change is no less made where they cannot be woken.
+    /// Wakes the watchers. A failure is ignored: the change itself is already made.
     package static func send(in directory: VaultDirectory) {
         let opened = try? SystemCall.openRegular(
             file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)

@@ -4,30 +4,31 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// What an observer of a vault is told.
+/// A notice for an observer of a vault.
 public struct ChangeNotice: Sendable {
     /// Whether something may have changed.
     public var hasChanged = false
-    /// Whether a process of TokenKeep told of it, or the vault itself was moved; not something else alone.
+    /// Whether a process of TokenKeep signalled the change, or the vault itself was moved. False if only another source
+    /// did.
     public var isSignalled = false
-    /// Whether notices were lost: what changed cannot be told.
+    /// Whether notices were lost, so that the changed items are unknown.
     public var hasLost = false
 }
 
-/// Tells that items of a vault, or of the modules that have pending writes, may have changed, whichever process changed them.
+/// Notifies of possible changes of items in a vault, or in modules with pending writes, by any process.
 ///
-/// The vault need not be there yet, and may be removed and restored meanwhile. Safe from any thread. In a child made by
-/// `fork()` it must not be used; it may be let go there.
+/// The vault need not exist yet, and may be removed and restored meanwhile. Safe from any thread. Do not use it in a
+/// child of `fork()`; releasing it there is safe.
 public final class VaultWatch: Sendable {
-    /// Readable (poll(2)) while there may be something to take. It belongs to this object, and is closed on exec.
+    /// Readable (poll(2)) while ``take()`` may return a notice. Owned by this object; closed on exec.
     public let descriptor: Int32
     private let flag: Int32
     private let notifier: ChangeNotifier
     private let number: Int
 
-    /// Begins to watch: what changes from now on is told.
+    /// Begins to watch. Later changes are reported.
     ///
-    /// - Throws: ``Status/io`` where the system's limits on watches are reached.
+    /// - Throws: ``Status/io`` if the system's limits on watches are reached.
     package init(_ records: Records) throws(TokenKeepError) {
         let path = try records.opener.path()
         let notifier = try ChangeNotifier.shared()
@@ -58,12 +59,12 @@ public final class VaultWatch: Sendable {
         close(flag)
     }
 
-    /// What happened since it was last asked. Does not wait.
+    /// The changes since the last call. Does not wait.
     public func take() -> ChangeNotice { notifier.take(number) }
 
-    /// Notes that something else told of a change.
+    /// Notes a change that another source reported.
     public func note() { notifier.note(number) }
 
-    /// Keeps the descriptor readable, or lets it be what the notices make it.
+    /// Keeps the descriptor readable, or makes it depend on the notices again.
     public func keepReadable(_ isReadable: Bool) { notifier.setFlag(isReadable, of: number) }
 }

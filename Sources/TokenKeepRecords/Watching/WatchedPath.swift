@@ -2,21 +2,24 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// What is watched for one vault: its file `changed`, and every directory on the way to it, so that it is seen when one of
-/// them is made, moved or removed.
+/// The watched path of one vault: its file `changed`, and every directory on the way to it.
+///
+/// The directories are watched so that making, moving or removing any of them is noticed.
 struct WatchedPath {
     private let notifier: Int32
     /// The directories from the root to the vault, then the file.
     private let steps: [String]
-    /// The watches of the steps that are there.
+    /// The watches of the existing steps.
     private(set) var watches: [Int32] = []
-    /// The directories that are watched for what is made in them: the last one, in which the next step is to be made, and
-    /// those above it that were the last.
+    /// The directories whose new entries are watched.
+    ///
+    /// The last one is the directory in which the next step is awaited. The others are its parents that were last
+    /// before.
     private(set) var entries: [Entries] = []
-    /// Whether a step is still to be made.
+    /// Whether a step is still missing.
     private var isWaiting = false
 
-    /// A directory that is watched for what is made in it.
+    /// A directory whose new entries are watched.
     struct Entries {
         fileprivate let step: Int
         let watch: Int32
@@ -32,9 +35,9 @@ struct WatchedPath {
         self.steps = steps
     }
 
-    /// Watches what is there now; of the last directory that is there, what is made in it.
+    /// Watches the existing steps, and the new entries of the last existing directory.
     mutating func renew() throws(Errno) {
-        // What is made between looking for it and watching its directory is found by looking again.
+        // A step may be made after it was looked for and before its directory is watched: look again.
         var previous: Int?
         while true {
             let (found, next) = try watchSteps()
@@ -50,7 +53,7 @@ struct WatchedPath {
         }
     }
 
-    /// Watches the steps down to the first that is missing, whose index is `next`.
+    /// Watches the steps down to the first missing step, whose index is `next`.
     private func watchSteps() throws(Errno) -> (found: [(step: Int, watch: Int32)], next: Int) {
         var found: [(step: Int, watch: Int32)] = []
         for step in steps.indices {
@@ -60,7 +63,7 @@ struct WatchedPath {
             } catch {
                 switch error {
                 case .noSuchFileOrDirectory, .notDirectory: return (found, step)
-                case .permissionDenied: continue  // a directory may be passed that may not be read
+                case .permissionDenied: continue  // passing needs no read permission
                 default: throw error
                 }
             }
@@ -68,17 +71,17 @@ struct WatchedPath {
         return (found, steps.count)
     }
 
-    /// The watch of the directory in which the next step is to be made; nil where all are there.
+    /// The watch of the directory in which the next step is awaited; nil if all steps exist.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
-    /// Forgets the directories in which nothing is waited for any more, and names them.
+    /// Removes and returns the directories in which no step is awaited any more.
     mutating func takePassed() -> [Entries] {
         let passed = entries.filter { $0.watch != awaited }
         entries = isWaiting ? entries.suffix(1) : []
         return passed
     }
 
-    /// Is not told any more what is made in a directory.
+    /// Stops watching the new entries of a directory.
     func narrow(_ entries: Entries) { _ = try? add(entries.step, TOKENKEEP_WATCH_NO_ENTRIES) }
 
     private func add(_ step: Int, _ what: Int32) throws(Errno) -> Int32 {

@@ -1,10 +1,13 @@
 import TokenKeepCore
 
-/// Keeps callers from waiting for a service that is known not to answer.
+/// Rejects calls early while the service is known not to answer.
 ///
-/// It opens when a deadline passes without an answer. It closes when the late answer comes, when the bus says that the
-/// service changed, or when the service answers a Ping and has been left alone for a while: libraries answer a Ping
-/// for a program whose main loop hangs.
+/// The breaker opens when a deadline passes without an answer. Three events close it:
+///
+/// - the late answer arrives
+/// - the bus reports that the service changed
+/// - the service has answered a Ping and the rest period has passed; the Ping alone is not enough, because libraries
+///   answer it for a program whose main loop hangs
 final class Breaker: Sendable {
     private struct Silence {
         var unanswered: Set<UInt32>
@@ -17,7 +20,9 @@ final class Breaker: Sendable {
 
     init(restMilliseconds: UInt32 = 5000) { self.restMilliseconds = restMilliseconds }
 
-    /// - Throws: ``Status/unavailable`` while the breaker is open.
+    /// Throws while the breaker is open.
+    ///
+    /// - Throws: ``Status/unavailable``.
     func check() throws(TokenKeepError) {
         let isOpen = silence.withLock { silence in
             guard let present = silence else { return false }
@@ -31,21 +36,21 @@ final class Breaker: Sendable {
             hint: "restart the keyring daemon, or use the vault alone")
     }
 
-    /// Opens, unless it is open already.
+    /// Opens the breaker, unless it is open already.
     ///
     /// - Parameters:
-    ///   - unanswered: the serials of the messages that were not answered.
-    ///   - ping: sends a Ping and returns its serial; nil where there is nowhere to send it.
+    ///   - unanswered: the serials of the unanswered messages.
+    ///   - ping: sends a Ping and returns its serial; nil if the Ping cannot be sent.
     func open(unanswered: some Sequence<UInt32>, ping: () -> UInt32?) {
         silence.withLock { silence in
             guard silence == nil else { return }
-            // Sent under the lock: its answer may be here before this returns.
+            // Sent under the lock: the Ping's answer may arrive before `ping` returns.
             silence = Silence(
                 unanswered: Set(unanswered), ping: ping(), rest: Deadline(milliseconds: restMilliseconds))
         }
     }
 
-    /// Notes the answer to a message; called on the connection's own thread.
+    /// Notes the answer to a message. Called on the connection's own thread.
     func heard(_ serial: UInt32) {
         silence.withLock { silence in
             guard let present = silence else { return }
@@ -57,6 +62,6 @@ final class Breaker: Sendable {
         }
     }
 
-    /// Closes: what did not answer is gone.
+    /// Closes the breaker: the silent service is gone.
     func close() { silence.withLock { $0 = nil } }
 }

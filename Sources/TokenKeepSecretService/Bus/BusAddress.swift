@@ -1,11 +1,11 @@
 import Glibc
 import TokenKeepCore
 
-/// Where the user's session bus is. Nothing here needs GLib: where there is no bus, it is never loaded.
+/// Finds the user's session bus. Does not use GLib, which is never loaded if there is no bus.
 enum BusAddress {
-    /// The address by the environment: `DBUS_SESSION_BUS_ADDRESS`, else the socket `bus` in `XDG_RUNTIME_DIR`.
+    /// The address from the environment: `DBUS_SESSION_BUS_ADDRESS`, else the socket `bus` in `XDG_RUNTIME_DIR`.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence, where there is none or the environment cannot be trusted.
+    /// - Throws: ``Status/unavailable``, as an absence, if there is no address or the environment cannot be trusted.
     static func find() throws(TokenKeepError) -> String {
         guard !Privileges.areRaised else {
             throw absent("a program with raised privileges does not follow its environment to a message bus")
@@ -27,13 +27,13 @@ enum BusAddress {
         return "unix:path=" + escaped(socket)
     }
 
-    /// The entries of an address that name a socket; nil where there is none. All others may start programs.
+    /// The entries of an address that name a socket; nil if there is none. Other entries may start programs.
     static func sockets(of address: String) -> String? {
         let entries = address.split(separator: ";").filter { $0.hasPrefix("unix:") || $0.hasPrefix("tcp:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
-    /// A value as an address carries it: every byte but those that the D-Bus specification lets stand as %xx.
+    /// A value escaped for an address: every byte as %xx, except those that the D-Bus specification allows unescaped.
     static func escaped(_ value: String) -> String {
         var escaped = ""
         for byte in value.utf8 {

@@ -3,10 +3,10 @@ import Glibc
 import TokenKeepCore
 
 extension BusConnection {
-    /// Connects to the first bus of an address that can be reached and is this user's or root's.
+    /// Connects to the first reachable bus of an address that belongs to this user or root.
     ///
-    /// - Parameter address: entries that are divided by `;`.
-    /// - Throws: ``Status/unavailable`` if no bus lets this process in or is to be trusted; as an absence if nothing
+    /// - Parameter address: entries separated by `;`.
+    /// - Throws: ``Status/unavailable`` if no bus accepts this process or can be trusted; as an absence if nothing
     ///   listens at any entry. ``Status/timedOut`` if a bus does not answer; ``Status/cancelled``.
     static func connect(
         to address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
@@ -20,7 +20,7 @@ extension BusConnection {
                 return connection
             } catch {
                 guard error.status == .unavailable else { throw error }
-                // A bus that was refused may hold items: an entry without one does not make it an absence.
+                // A bus that was refused may hold items: a following entry without a bus does not make an absence.
                 if failure.isAbsence { failure = error }
             }
         }
@@ -40,7 +40,7 @@ extension BusConnection {
         try BusPeer.check(glib.pointee.g_socket_get_fd(socket))
     }
 
-    /// Connects, with every signal blocked for the threads that this starts.
+    /// Connects to one entry. Every signal is blocked in the threads that this starts.
     private static func connect(
         toEntry address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -60,7 +60,7 @@ extension BusConnection {
             if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
             _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
             if case .connected(let late)? = pending.take() {
-                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // closes it
+                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // deinit closes it
             }
             throw deadline.failure("the message bus did not answer in time")
         }
@@ -77,8 +77,9 @@ extension BusConnection {
         case failed(TokenKeepError)
     }
 
-    /// The error for a connection that was not made: an absence only if nothing listens. GLib's own words are repeated for
-    /// an absence alone: others may quote the bus.
+    /// The error for a failed connection: an absence only if nothing listens.
+    ///
+    /// GLib's message is repeated only for an absence: other messages may quote the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
         defer { GLibrary.drop(error) }
         let (notFound, invalidAddress, connectionRefused): (Int32, Int32, Int32) = (1, 13, 39)

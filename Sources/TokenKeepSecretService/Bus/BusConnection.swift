@@ -3,17 +3,17 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// A connection to the message bus that belongs to this module alone, so that neither its end nor its settings touch
-/// the connection that the program itself may have.
+/// A connection to the message bus for this module alone.
 ///
-/// Callers send from their own threads and wait on them: a caller that has gone can send nothing more.
+/// Closing it or changing its settings does not affect a connection of the program itself. Callers send from their own
+/// threads and wait on them, so that a caller that has returned sends nothing more.
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
     private let breaker: Breaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
-    /// Where GLib tells of the connection's end: until it could, both hold each other.
+    /// The context in which GLib reports the connection's end. Connection and context hold each other until then.
     private let construction: OpaquePointer?
     private let end = ConnectionEnd()
 
@@ -34,12 +34,12 @@ final class BusConnection: @unchecked Sendable {
     }
 
     deinit {
-        guard ForkGuard.allows else { return }  // the locks of GLib may be held by threads that are not here
+        guard ForkGuard.allows else { return }  // the parent's threads may hold GLib's locks
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-            // What GLib has still to tell here holds the connection, and that holds the context. Where the bus ended, its
-            // end may be told before closing is.
+            // GLib's undelivered events hold the connection, which holds the context. If the bus closed the
+            // connection, this end may be reported before the closing completes.
             let closing = Pending<Bool> { _, _ in true }
             glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
             _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {
@@ -50,7 +50,7 @@ final class BusConnection: @unchecked Sendable {
         glib.pointee.g_main_context_unref(construction)
     }
 
-    /// How long closing may take, in milliseconds: it waits for a thread of GLib, not for the bus.
+    /// The longest wait for closing, in milliseconds. Closing waits for a thread of GLib, not for the bus.
     private static let longestEnd: UInt32 = 200
 
     /// Whether the connection, or the service at its other end, is known to be gone.
@@ -59,24 +59,26 @@ final class BusConnection: @unchecked Sendable {
             || glib.pointee.g_dbus_connection_is_closed(pointer) != 0
     }
 
-    /// Notes that libsecret's question for a session was not answered.
+    /// Opens the breaker because libsecret's request for a session was not answered.
     func noteSilence(of destination: String) {
         breaker.open(unanswered: watch.openSessionSerial.map { [$0] } ?? []) { ping(destination) }
     }
 
     func noteLoss() { lost.store(true, ordering: .relaxed) }
 
-    /// Puts one question.
+    /// Sends one call and waits for the reply.
     ///
     /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
     func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
         try exchange([call], until: deadline).first ?? .disconnected
     }
 
-    /// Puts questions one behind the other without waiting in between, and collects the answers in the same order.
+    /// Sends calls without waiting in between, and returns the replies in the same order.
     ///
-    /// - Throws: ``Status/timedOut`` where the deadline passes first: then the breaker is open. ``Status/cancelled``: that
-    ///   says nothing of the service. Nothing is sent once the deadline has passed or the call was cancelled.
+    /// Sends nothing if the deadline has passed or the call was cancelled.
+    ///
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker. ``Status/cancelled``, which
+    ///   leaves the breaker as it is.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
         let context = try MainContext()
@@ -118,7 +120,7 @@ final class BusConnection: @unchecked Sendable {
         return Sent(destination: call.destination, serial: serial, pending: pending)
     }
 
-    /// Sends a message whose answer nobody waits for; returns its serial, or nil where it could not be sent.
+    /// Sends a message without waiting for an answer. Returns its serial; nil if it could not be sent.
     @discardableResult
     func post(_ call: MethodCall) -> UInt32? {
         let message = BusConnection.message(call)

@@ -2,12 +2,13 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The process at the other end of a bus's socket. Whoever runs the bus reads all that is sent over it.
+/// The process at the other end of a bus's socket. The owner of the bus can read every message.
 enum BusPeer {
-    /// Refuses a socket whose other end is neither this user's nor root's.
+    /// Refuses a socket whose other end belongs neither to `user` nor to root.
     ///
-    /// - Parameter user: the user whose bus it must be, if not root's.
-    /// - Throws: ``Status/unavailable``, naming the other user, or for a socket that tells none, as of TCP.
+    /// - Parameter user: the expected user, if the bus is not root's.
+    /// - Throws: ``Status/unavailable``, naming the other user. A socket without a known user, such as a TCP socket, is
+    ///   refused too.
     static func check(_ socket: Int32, user: uid_t = geteuid()) throws(TokenKeepError) {
         var peer = uid_t.max
         guard tokenkeep_socket_peer(socket, &peer) == 0 else {

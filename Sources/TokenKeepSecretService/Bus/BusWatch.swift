@@ -1,21 +1,22 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// Sees every message that comes in, on the connection's own thread: late answers, and changes of the service's owner.
+/// Watches every incoming message, on the connection's own thread: late answers, and changes of the service's owner.
 final class BusWatch: Sendable {
-    /// The name that the service has on the bus.
+    /// The service's name on the bus.
     static let serviceName = "org.freedesktop.secrets"
 
-    /// The rule that makes the bus tell of changes of the owner.
+    /// The match rule for changes of the service's owner.
     static let ownerRule =
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
         + "member='NameOwnerChanged',arg0='\(serviceName)'"
 
-    /// The rule that makes the bus tell what the service says of its items. It need not say everything: gnome-keyring says
-    /// nothing of a secret that is set, nor of what is deleted.
+    /// The match rule for the service's signals about items.
+    ///
+    /// Services need not signal every change: gnome-keyring signals neither a new secret nor a deletion.
     static let itemsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
-    /// The rule that makes the bus tell what the service says of its collections: one that is opened shows other items.
+    /// The match rule for the service's signals about collections. An opened collection shows other items.
     static let collectionsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Service'"
     static let rules: Set<String> = [ownerRule, itemsRule, collectionsRule]
@@ -23,17 +24,17 @@ final class BusWatch: Sendable {
     private static let changes: Set<String> = [
         "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
     ]
-    /// Who says these says whatever concerns a known item.
+    /// A service that has sent both signals is known to signal every change of a known item.
     private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {
         var used: String?
         var announced: String?
-        /// Whether the one in use is known to say when an item is made or changed.
+        /// Whether the owner in use is known to signal that an item was made or changed.
         var tells = false
-        /// What it was heard to say.
+        /// The signals received from the owner in use.
         var heard: Set<String> = []
-        /// How often any of them said that something changed: it never goes back.
+        /// The number of change signals from any owner. Never decreases.
         var itemChanges: UInt64 = 0
     }
 
@@ -42,7 +43,7 @@ final class BusWatch: Sendable {
     private let openSession = Guarded<UInt32?>(nil)
     private let standing = Guarded<Set<String>>([])
 
-    /// The serial of the last message that asked for a session.
+    /// The serial of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
     private let observers: ChangeObservers
@@ -52,15 +53,15 @@ final class BusWatch: Sendable {
         self.observers = observers
     }
 
-    /// The rules that the bus has not accepted yet.
+    /// The match rules that the bus has not accepted yet.
     var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0 }) }
 
-    /// Notes that the bus has accepted a rule: each time it is given it again it keeps it once more.
+    /// Notes that the bus has accepted a rule. A rule sent twice would be stored twice.
     func noteStanding(_ rule: String) { standing.withLock { _ = $0.insert(rule) } }
 
     /// Notes the owner that the connection talks to from now on.
     ///
-    /// - Parameter tells: whether it is known to say when an item is made or changed.
+    /// - Parameter tells: whether the owner is known to signal that an item was made or changed.
     func use(owner name: String, tells: Bool) {
         owner.withLock {
             if $0.used != name { $0.heard = [] }
@@ -69,15 +70,15 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// How often the service said that something was made or changed; nil as long as it is not known to say so: it may be
-    /// one that says nothing, or not everything. What it said before it answered a question is counted when the answer is
-    /// here.
+    /// The number of the service's change signals; nil if the service is not known to signal every change.
+    ///
+    /// Signals sent before a reply are counted by the time the reply has arrived.
     var itemChanges: UInt64? {
         guard missingRules.isEmpty else { return nil }
         return owner.withLock { $0.tells || $0.heard.isSuperset(of: BusWatch.proof) ? $0.itemChanges : nil }
     }
 
-    /// Whether the bus has announced another owner than the one in use.
+    /// Whether the bus has announced another owner than the owner in use.
     var ownerHasChanged: Bool {
         owner.withLock { owner in
             guard let used = owner.used, let announced = owner.announced else { return false }
@@ -93,7 +94,7 @@ final class BusWatch: Sendable {
         return message
     }
 
-    /// libsecret does not tell the serial of the message that opens a session.
+    /// Notes the serial of the message that opens a session: libsecret does not report it.
     private func seeOutgoing(_ message: OpaquePointer) {
         guard let member = glib.pointee.g_dbus_message_get_member(message), String(cString: member) == "OpenSession"
         else { return }

@@ -1,10 +1,10 @@
 internal import CLibsecret
 
-/// Hears that a connection was closed.
+/// Notes that a connection was closed.
 final class ConnectionEnd {
     private(set) var hasCome = false
 
-    /// Called in the context in which the connection was made: by whoever lets go of it.
+    /// The signal handler. Called in the context in which the connection was made, on the thread that releases it.
     static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
 
     private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =

@@ -1,9 +1,9 @@
-/// The names of D-Bus errors that may stand in a message.
+/// The names of D-Bus errors that a message may contain.
 enum ErrorNames {
-    /// Stands for every name that is not ``known``.
+    /// Replaces every name that is not ``known``.
     static let other = "an error of its own"
 
-    /// The names that D-Bus and the Secret Service specify, and those of GLib.
+    /// The names specified by D-Bus and the Secret Service, and GLib's own.
     static let known = Set(
         bus.map { "org.freedesktop.DBus.Error." + $0 } + service.map { "org.freedesktop.Secret.Error." + $0 }
             + ["org.gtk.GDBus.Failed"])

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Keeps a child of `fork()` from a library whose threads stayed behind in its parent.
+/// Keeps a child of `fork()` from using a library whose threads exist only in the parent.
 enum ForkGuard {
     private static let user = Atomic<Int32>(0)
 
@@ -12,7 +12,9 @@ enum ForkGuard {
         return user == 0 || user == getpid()
     }
 
-    /// - Throws: ``Status/unavailable`` in a child of a process that was noted before.
+    /// Throws in a child of the process that used the bus first.
+    ///
+    /// - Throws: ``Status/unavailable``.
     static func check() throws(TokenKeepError) {
         guard allows else {
             throw TokenKeepError(
@@ -21,7 +23,7 @@ enum ForkGuard {
         }
     }
 
-    /// Notes this process as the user, before it connects.
+    /// Notes this process as the user of the bus, before it connects.
     static func enter() throws(TokenKeepError) {
         _ = user.compareExchange(expected: 0, desired: getpid(), ordering: .acquiringAndReleasing)
         try check()

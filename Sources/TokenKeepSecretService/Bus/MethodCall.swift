@@ -1,19 +1,19 @@
-/// A question to an object on the bus.
+/// A method call to an object on the bus.
 struct MethodCall {
     let destination: String
     let path: ObjectPath
     let interface: String
     let member: String
     var body = Variant.tuple([])
-    /// The type of a well-formed answer, as D-Bus writes it: `(ao)`.
+    /// The D-Bus type of a well-formed answer, as in `(ao)`.
     let answerType: String
 }
 
-/// What came back for one question.
+/// The reply to a method call.
 enum Reply {
-    /// The answer, of the type that was asked for.
+    /// An answer of the requested type.
     case answer(Variant)
-    /// An error of this name; its text is not kept: it is foreign.
+    /// An error with this name. The text is foreign and is dropped.
     case error(String)
     /// An answer of another type.
     case malformed
@@ -25,11 +25,11 @@ enum Reply {
         return true
     }
 
-    /// The error with this name, as far as the name is one that specifications know: a service can put a secret into
-    /// any other.
+    /// The error with this name. Unspecified names are replaced by ``ErrorNames/other``: a service can put a secret
+    /// into them.
     static func error(named name: String) -> Reply { .error(ErrorNames.known.contains(name) ? name : ErrorNames.other) }
 
-    /// Whether the other end, or the bus, went away: another connection may find its successor.
+    /// Whether the service or the bus went away. A new connection may find its successor.
     var isLoss: Bool {
         switch self {
         case .disconnected: true
@@ -44,7 +44,7 @@ enum Reply {
         "org.freedesktop.Secret.Error.NoSession",
     ]
 
-    /// Whether there is no such object, or no longer.
+    /// Whether the reply says that the object does not exist.
     var isMissingObject: Bool {
         guard case .error(let name) = self else { return false }
         return Reply.missing.contains(name)
@@ -54,8 +54,8 @@ enum Reply {
         "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject",
     ]
 
-    /// Whether there may be no such object: GLib's services answer so for one that is gone, and also where it is there
-    /// and the method is not.
+    /// Whether the object may be missing. GLib's services give this reply for a missing object and for a missing
+    /// method.
     var mayMeanMissing: Bool {
         guard case .error(let name) = self else { return false }
         return Reply.perhapsMissing.contains(name)
@@ -65,7 +65,7 @@ enum Reply {
         "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownInterface",
     ]
 
-    /// Whether the object is locked.
+    /// Whether the reply says that the object is locked.
     var isLocked: Bool {
         guard case .error(let name) = self else { return false }
         return name == "org.freedesktop.Secret.Error.IsLocked"

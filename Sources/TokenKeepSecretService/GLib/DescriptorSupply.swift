@@ -1,14 +1,17 @@
 import Glibc
 import TokenKeepCore
 
-/// Asks for free file descriptors before GLib does: where it gets none for the wake-up of a thread, it ends the program.
+/// Checks for free file descriptors before GLib needs them: GLib ends the program if it gets none for a thread's
+/// wake-up.
 enum DescriptorSupply {
-    /// What an exchange of messages takes at most.
+    /// The most descriptors that an exchange of messages needs.
     static let forExchange = 4
-    /// What loading the libraries and connecting take at most.
+    /// The most descriptors that loading the libraries and connecting need.
     static let forConnection = 16
 
-    /// - Throws: ``Status/unavailable`` where fewer than `count` descriptors are free.
+    /// Checks that `count` descriptors are free.
+    ///
+    /// - Throws: ``Status/unavailable`` if fewer are free.
     static func check(_ count: Int) throws(TokenKeepError) {
         var taken: [Int32] = []
         taken.reserveCapacity(count)

@@ -1,20 +1,22 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A main context of one call on the calling thread: what was begun in it ends here, or not at all.
+/// A main context for one call, on the calling thread. Operations begun in it are completed in it or not at all.
 ///
-/// GLib delivers every answer to the context that was the thread's default when the question was put. A context of
-/// its own keeps the program's own main loop out of it, and needs no thread that could outlive the caller.
+/// GLib delivers each answer to the thread's default context at the time of the call. A separate context keeps the
+/// program's own main loop out of the call, and needs no thread that could outlive the caller.
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
 
-    /// - Throws: ``Status/unavailable`` where the process has too few descriptors left: GLib would end it.
+    /// Makes a context.
+    ///
+    /// - Throws: ``Status/unavailable`` if the process has too few free descriptors: GLib would end the process.
     init(leaving count: Int = DescriptorSupply.forExchange) throws(TokenKeepError) {
         try DescriptorSupply.check(count)
         self.init(taking: glib.pointee.g_main_context_new())
     }
 
-    /// Enters a context that was left before.
+    /// Enters an existing context again.
     init(entering other: OpaquePointer?) { self.init(taking: glib.pointee.g_main_context_ref(other)) }
 
     private init(taking context: OpaquePointer?) {
@@ -22,7 +24,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_push_thread_default(context)
     }
 
-    /// The context for ``init(entering:)``, to be released with `g_main_context_unref`.
+    /// A reference to the context for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
     borrowing func retained() -> OpaquePointer? { glib.pointee.g_main_context_ref(context) }
 
     deinit {
@@ -30,7 +32,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_unref(context)
     }
 
-    /// Delivers answers until `isDone`, the deadline or what cancels it; returns whether it is done.
+    /// Delivers answers until `isDone`, the deadline or its cancellation. Returns the result of `isDone`.
     borrowing func run(until deadline: Deadline, _ isDone: () -> Bool) -> Bool {
         if isDone() { return true }
         let context = context
@@ -56,7 +58,7 @@ struct MainContext: ~Copyable {
         return true
     }
 
-    /// Delivers what is there without waiting, at most `limit` times.
+    /// Delivers available answers without waiting, at most `limit` times.
     borrowing func deliver(atMost limit: Int, until isDone: () -> Bool) {
         for _ in 0..<limit where !isDone() {
             _ = glib.pointee.g_main_context_iteration(context, 0)
@@ -64,15 +66,15 @@ struct MainContext: ~Copyable {
     }
 }
 
-/// Something begun in GLib that ends with a call back on this thread.
+/// An operation of GLib that ends with a callback on this thread.
 ///
-/// It holds itself until then, so that a call back that comes late finds it alive.
+/// The object holds itself until the callback, so that a late callback finds it alive.
 final class Pending<Result> {
     private var result: Result?
     private var finish: ((OpaquePointer?, OpaquePointer?) -> Result)?
     let cancellable = glib.pointee.g_cancellable_new()
 
-    /// - Parameter finish: gets the source object and the result object.
+    /// - Parameter finish: computes the result from the source object and the result object.
     init(finish: @escaping (OpaquePointer?, OpaquePointer?) -> Result) { self.finish = finish }
 
     deinit { glib.pointee.g_object_unref(UnsafeMutableRawPointer(cancellable)) }
@@ -85,7 +87,7 @@ final class Pending<Result> {
         finish = nil
     }
 
-    /// The data for ``pendingCallback``, which must be called exactly once.
+    /// The data for ``pendingCallback``. The callback must run exactly once.
     var callbackData: UnsafeMutableRawPointer {
         Unmanaged<AnyObject>.passRetained(Callback { [self] in complete($0, $1) }).toOpaque()
     }
@@ -96,7 +98,7 @@ private final class Callback {
     init(_ body: @escaping (OpaquePointer?, OpaquePointer?) -> Void) { self.body = body }
 }
 
-/// The function for GLib that completes a ``Pending``.
+/// The callback for GLib that completes a ``Pending``.
 let pendingCallback: GAsyncReadyCallback = { source, result, data in
     guard let data else { return }
     let callback = Unmanaged<AnyObject>.fromOpaque(data).takeRetainedValue()

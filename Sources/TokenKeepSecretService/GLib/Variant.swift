@@ -1,18 +1,18 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A value of D-Bus, owned. Values never change, so any thread may read one.
+/// A D-Bus value, owned by this object. Values never change, so any thread may read them.
 final class Variant: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over a reference, full or floating; nothing else may be given.
+    /// Takes over a full or floating reference. Other references are not allowed.
     init?(taking pointer: OpaquePointer?) {
         guard let pointer else { return nil }
         self.pointer = glib.pointee.g_variant_take_ref(pointer) ?? pointer
     }
 
     private init(new pointer: OpaquePointer?) {
-        // The constructors of GLib end the process where memory ends: they answer no NULL.
+        // GLib's constructors never return NULL: without memory they end the process.
         self.pointer = glib.pointee.g_variant_take_ref(pointer).unsafelyUnwrapped
     }
 
@@ -62,7 +62,7 @@ final class Variant: @unchecked Sendable {
         }
     }
 
-    /// Whether the value has this type: to be asked before anything is read of a foreign value.
+    /// Whether the value has this type. Check the type before reading a foreign value.
     func isOf(type: String) -> Bool {
         type.withCString { glib.pointee.g_variant_is_of_type(pointer, OpaquePointer($0)) != 0 }
     }
@@ -76,7 +76,7 @@ final class Variant: @unchecked Sendable {
 
     var children: [Variant] { (0..<count).map { self[$0] } }
 
-    /// The text of a string or an object path; nil of anything else.
+    /// The text of a string or an object path; nil for any other value.
     var text: String? {
         guard isOf(type: "s") || isOf(type: "o") else { return nil }
         var length = 0
@@ -87,17 +87,17 @@ final class Variant: @unchecked Sendable {
     var boolean: Bool? { isOf(type: "b") ? glib.pointee.g_variant_get_boolean(pointer) != 0 : nil }
     var number: UInt64? { isOf(type: "t") ? glib.pointee.g_variant_get_uint64(pointer) : nil }
 
-    /// What a variant holds.
+    /// The content of a variant; nil for any other value.
     var content: Variant? {
         isOf(type: "v") ? Variant(new: glib.pointee.g_variant_get_variant(pointer)) : nil
     }
 }
 
-/// The path of an object on the bus, checked.
+/// A checked object path on the bus.
 struct ObjectPath: Hashable, Sendable, Comparable {
     let text: String
 
-    /// Checks a path; nil for what is none.
+    /// Checks a path; nil if it is invalid.
     init?(_ text: String) {
         guard glib.pointee.g_variant_is_object_path(text) != 0 else { return nil }
         self.text = text
@@ -109,7 +109,7 @@ struct ObjectPath: Hashable, Sendable, Comparable {
     static let service = ObjectPath(unchecked: "/org/freedesktop/secrets")
     static let defaultCollection = ObjectPath(unchecked: "/org/freedesktop/secrets/aliases/default")
 
-    /// What stands for "no object" in answers.
+    /// Whether the path means "no object" in an answer.
     var isNone: Bool { text == "/" }
 
     static func < (left: ObjectPath, right: ObjectPath) -> Bool { left.text < right.text }

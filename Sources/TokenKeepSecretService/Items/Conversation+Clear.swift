@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// Removes every copy of an item that can be seen.
+    /// Removes every visible copy of an item.
     ///
-    /// - Parameter sparesOthers: whether what other programs keep under the name stays.
-    /// - Throws: ``Status/locked`` where there may be copies behind a lock; what could be seen is gone all the same.
+    /// - Parameter sparesOthers: whether foreign items under the name stay.
+    /// - Throws: ``Status/locked`` if copies may be locked; the visible copies are removed all the same.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, sparesOthers: Bool = false, _ key: ItemVersionKey,
         _ mark: WriteMark
@@ -29,9 +29,9 @@ extension Conversation {
         return findings.best != nil
     }
 
-    /// Deletes items; one that is gone already is no failure.
+    /// Deletes items. An item that is already gone is not an error.
     ///
-    /// - Parameter mark: is taken back where the service asks its user first, whatever it is to delete.
+    /// - Parameter mark: reset if the service only asks its user, because nothing is deleted yet.
     func remove(_ items: [StoredItem], _ name: ItemName, _ mark: WriteMark? = nil) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
@@ -45,7 +45,7 @@ extension Conversation {
         }
     }
 
-    /// Whether an answer leaves what it was asked for to a prompt.
+    /// Whether a reply leaves the request to a prompt.
     private static func asks(_ reply: Reply) -> Bool {
         guard case .answer(let body) = reply, let prompt = body[0].text.flatMap(ObjectPath.init) else { return false }
         return !prompt.isNone

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// Makes an item; its path is nil where a prompt does not tell it.
+    /// Makes an item. Returns its path; nil if a prompt made the item and its result lacks the path.
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
         let subject = details.name.description
@@ -28,13 +28,14 @@ extension Conversation {
         return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
     }
 
-    /// Whether the service makes a new item a prompt that shows nothing: KeePassXC does, while its database is open.
+    /// Whether the service makes a new item through a prompt that shows nothing. KeePassXC does while its database is
+    /// open.
     private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
         guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
         return try !isDefaultCollectionLocked(for: subject)
     }
 
-    /// Makes a collection where the service has none: it asks the user for a password.
+    /// Makes the default collection if the service has none. The service asks the user for a password.
     private func createDefaultCollection() throws(TokenKeepError) {
         guard call.promptsAllowed else { throw Conversation.noDefaultCollection }
         let properties = Variant.properties([("\(Conversation.collectionInterface).Label", .string("Default keyring"))])

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// How many questions travel together.
+    /// The number of calls sent together.
     private static let batch = 128
 
-    /// Our items of a namespace; what is locked or cannot be read is the listing's problem.
+    /// Lists TokenKeep's items of a namespace. The listing's problem names locked or unreadable items.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
@@ -14,7 +14,7 @@ extension Conversation {
         }
     }
 
-    /// The items of all namespaces that a vault sealed, as far as they can be told.
+    /// The names of all items that a vault sealed, in every namespace, as far as readable.
     func names(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemName] {
         let searches = [ItemCoding.search(sealedBy: vaultID)]
         return try list(searches, "the sealed items") { item throws(TokenKeepError) in
@@ -24,9 +24,9 @@ extension Conversation {
         }.items.map(\.name)
     }
 
-    /// The items that any of these searches finds; what is locked or cannot be read is the listing's problem.
+    /// Lists the items found by any of these searches. The listing's problem names locked or unreadable items.
     ///
-    /// - Parameter details: reads one; nil where it is none of those that are looked for.
+    /// - Parameter details: reads one item; returns nil if the item does not belong to the list.
     private func list(
         _ searches: [[String: String]], _ what: String,
         _ details: (StoredItem) throws(TokenKeepError) -> ItemDetails?
@@ -44,7 +44,7 @@ extension Conversation {
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))
             } catch {
-                // Some services take a second for a few hundred items: what was read until then is told.
+                // Some services take a second for a few hundred items: the items read so far are returned.
                 guard error.status == .timedOut, !newest.isEmpty else { throw error }
                 listing.problem = TokenKeepError(
                     .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")
@@ -67,7 +67,7 @@ extension Conversation {
     private func details(
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
-        // Some services match more than they were asked for.
+        // Some services return more items than requested.
         guard item.isOurs(namespace: namespace), try !sealing.isAnothers(item) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// The item with its secret.
+    /// Loads the item with its secret.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
         if let unchanged = try loadUnchanged(name, key), unchanged.details.isSealed || !sealing.isNoted(name) {
             return unchanged
@@ -23,8 +23,10 @@ extension Conversation {
         return loaded
     }
 
-    /// The item that a load answers. An item that the service was given sealed is the sealed one alone: a plain one beside it is
-    /// passed over, and in its place it is damage.
+    /// The item that a load returns; nil if there is none.
+    ///
+    /// If the service got the item sealed, only the sealed item counts: a plain item beside it is ignored, and a plain
+    /// item in its place counts as damage.
     func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
@@ -34,7 +36,7 @@ extension Conversation {
             hint: "nothing was deleted; save the item anew, or clear it")
     }
 
-    /// What other programs keep under the name, whether a load finds it or ours.
+    /// The foreign items under the name, whether or not a load would return them.
     func foreignItems(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> [TokenItem] {
         guard name.namespace.isEmpty else { return [] }
         let findings = try searchEverywhere(name, secret: true)
@@ -44,13 +46,16 @@ extension Conversation {
         return items
     }
 
-    /// How long a label and dates are taken as they were while secret and attributes have not changed.
+    /// The life of a cached label and cached dates while secret and attributes are unchanged, in milliseconds.
     private static let unchangedMilliseconds: UInt32 = 2000
-    /// The same, and the attributes, while the service tells of no change: one may tell of some and not of others.
+    /// The life of cached label, dates and attributes while the service signals no change, in milliseconds.
+    ///
+    /// The time is limited because a service may signal some changes but not others.
     static let untouchedMilliseconds: UInt32 = 10000
 
-    /// The item, where it was read a moment ago and is the same still; nil where it must be read anew. Reading all
-    /// properties of an item, or searching for it, takes the service longer the more items it has.
+    /// The item from the cache, if secret and attributes are unchanged; nil if the item must be read anew.
+    ///
+    /// Reading all properties of an item, or searching for it, takes longer the more items the service has.
     private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         guard entry.changes == nil else { return try loadUntouched(name, entry, item, key) }
@@ -66,22 +71,24 @@ extension Conversation {
         return try isOurs(same, name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
     }
 
-    /// Asks for an item's attributes alone.
+    /// The call for an item's attributes.
     func attributes(_ path: ObjectPath) -> MethodCall {
         properties(path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
     }
 
-    /// The same where the service tells of items that are made or changed: only the secret may be another.
+    /// The item from the cache if the service signals changes of items; nil if the item must be read anew.
+    ///
+    /// Reads only the secret: a service need not signal its change.
     private func loadUntouched(
         _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem? {
         guard link.isUntouched(entry) else { return nil }
         let reply = try exchange(getSecrets([entry.path]))
-        // What it told meanwhile was told before it answered.
+        // Signals sent before the reply have arrived by now.
         return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply, key) : nil
     }
 
-    /// Joins an item and its secret, where both are what they were when the item was read.
+    /// Joins a cached item and its secret; nil if the item's version has changed.
     private func loaded(
         _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem? {
@@ -89,7 +96,7 @@ extension Conversation {
         return loaded.details.version == entry.version ? loaded : nil
     }
 
-    /// Joins a stored item and its secret, which is fetched unless it is in `fetched`.
+    /// Joins a stored item and its secret, which is fetched unless `fetched` contains it.
     func read(
         _ item: StoredItem, as name: ItemName, _ fetched: Reply?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
@@ -103,7 +110,8 @@ extension Conversation {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens a sealed secret. Where it cannot, it is fetched once more: the keys may have been replaced on the way.
+    /// Opens a sealed secret. After a failure the secret is fetched once more: its keys may have been replaced
+    /// meanwhile.
     private func opened(
         _ sealed: SecretBytes, _ item: StoredItem, _ details: ItemDetails
     ) throws(TokenKeepError) -> SecretBytes {
@@ -121,7 +129,9 @@ extension Conversation {
         try plain(try link.decode(try encodedSecret(of: item, as: name, fetched), in: arena), of: item)
     }
 
-    /// - Parameter fetched: the answer to ``getSecrets(_:)``; where the secret is not in it, it is asked for alone.
+    /// The encoded secret of an item.
+    ///
+    /// - Parameter fetched: the reply to ``getSecrets(_:)``. If it lacks the secret, the secret is fetched alone.
     private func encodedSecret(
         of item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> Variant {
@@ -143,7 +153,7 @@ extension Conversation {
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
-            // A save that was cut short before the attribute.
+            // A save was interrupted before it set the attribute.
             return (try? StoredValue.decode(stored, in: arena)) ?? stored
         case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored, in: arena)
         case nil, StoredValue.base64: return stored

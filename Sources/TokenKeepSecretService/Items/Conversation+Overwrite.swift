@@ -1,17 +1,20 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// Writes over ours, else over the newest of the other programs'. Their twins of ours get the same value, and get it
-    /// first: what is written later counts. So a twin that takes no value keeps no save from ours: it stays the older one.
+    /// Overwrites TokenKeep's item, or the newest foreign item if there is none. Foreign twins of TokenKeep's item get
+    /// the same value.
     ///
-    /// - Returns: in one step, the answer to ``modified(_:)``.
+    /// The twins are written first, because the item written last counts. If a twin refuses the value, the save still
+    /// succeeds, and the twin stays the older item.
+    ///
+    /// - Returns: the reply to ``modified(_:)`` if the save takes one step.
     func replace(
         _ target: StoredItem, _ attributes: [String: String], among findings: Findings, by writing: Writing,
         _ secret: Variant, isOneStep: Bool
     ) throws(TokenKeepError) -> Reply? {
         let details = writing.details
         let name = details.name
-        // What is sealed is nobody else's.
+        // Other programs have no use for a sealed secret.
         let twins = findings.ours.isEmpty || writing.form.sealedBy != nil ? [] : findings.foreign
         for twin in twins {
             let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin)
@@ -30,7 +33,7 @@ extension Conversation {
         return dated
     }
 
-    /// The secret first: a new expiry must never stand beside an old token.
+    /// Overwrites one item. The secret is written first: a new expiry must never stand beside an old token.
     private func overwrite(
         _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
         mayBeGone: Bool, isDated: Bool = false

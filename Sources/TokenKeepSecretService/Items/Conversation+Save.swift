@@ -1,29 +1,29 @@
 import TokenKeepCore
 
-/// Counts what was sent that changes something: what may have been done must not blindly be done again.
+/// Whether the call has sent a change. A change that may have happened must not be repeated blindly.
 final class WriteMark {
     var hasWritten = false
 }
 
-/// How many steps a save may take.
+/// The number of steps that a save may take.
 enum SaveSteps {
     case any
-    /// One: a crash finds the old item or the new one. Whether the user may be asked in the steps of a later save.
+    /// One step: after a crash the old or the new item is left. `mayAskLater` says whether a later save may prompt.
     case one(mayAskLater: Bool)
 }
 
-/// What a save writes.
+/// The content of a save.
 struct Writing {
     var details: ItemDetails
     let form: StoredForm
-    /// The item in whose place it comes.
+    /// The item to be replaced; nil for a new item.
     let target: StoredItem?
-    /// The attributes that this one is to have; nil where there is none, or it must be made anew.
+    /// The new attributes of the target; nil if there is no target, or if it must be made anew.
     let attributes: [String: String]?
 }
 
 extension Conversation {
-    /// Saves an item in place of the one that is there; returns its version, or nil where it takes more steps.
+    /// Saves an item, replacing the present one. Returns its version; nil if the save needs more steps.
     func save(
         _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
@@ -64,8 +64,9 @@ extension Conversation {
         return version
     }
 
-    /// Sets the secret of an item that was read a moment ago, where the service told of no change since and nothing else
-    /// is to be changed; nil where the item must be looked for.
+    /// Sets only the secret of a recently read item; nil if the item must be searched for.
+    ///
+    /// Requires that the service has signalled no change since, and that the save changes nothing else.
     private func saveOverUntouched(
         _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
@@ -81,19 +82,20 @@ extension Conversation {
         let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
         guard replies[0].isAnswer else {
             guard !replies[0].isLoss else { throw ServiceFailure.error(replies[0], "save", name.description) }
-            mark.hasWritten = false  // it is gone, or locked by now
+            mark.hasWritten = false  // the item is gone or locked by now
             return nil
         }
-        // Something changed on the way: whatever the message met there, a search finds what the save must write.
+        // Something changed meanwhile: wherever the message arrived, a search finds the item that the save must write.
         guard link.isUntouched(entry) else { return nil }
         let version = key.version(of: writing.details, secret: request.secret)
         remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
         return version
     }
 
-    /// Whether an item is what it was. The service tells of a new item at the path of one that is gone, but this process may
-    /// have stood still and not have read that yet: only what it heard of just now needs no question, whose answer comes
-    /// behind everything told before.
+    /// Whether an item is unchanged.
+    ///
+    /// The service signals a new item at the path of a deleted one, but this process may not have read the signal yet.
+    /// Unless the item was read very recently, a call is sent: signals sent before its reply have arrived by then.
     private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
         guard entry.heardUntil.hasPassed else { return true }
         let reply = try exchange(attributes(item.path))
@@ -103,12 +105,12 @@ extension Conversation {
         return present == item.attributes && link.isUntouched(entry)
     }
 
-    /// Asks for the date that an item has since its secret was set.
+    /// The call for the time at which an item was last modified.
     func modified(_ path: ObjectPath) -> MethodCall {
         properties(path, "Get", [.string(Conversation.itemInterface), .string("Modified")], answerType: "(v)")
     }
 
-    /// Keeps what is known of an item whose secret was set and nothing else.
+    /// Caches an item after its secret, and nothing else, was set.
     private func remember(
         _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
         until end: Deadline = Deadline(milliseconds: Conversation.untouchedMilliseconds)
@@ -122,7 +124,9 @@ extension Conversation {
             path: target.path, item: item, version: version, freshUntil: end, changes: changes)
     }
 
-    /// - Throws: ``Status/policy`` where the item would be kept otherwise than it, or the present one, demands.
+    /// Prepares the content of a save.
+    ///
+    /// - Throws: ``Status/policy`` if the item's or the present item's protection requirements would not be met.
     private func writing(
         _ request: SaveRequest, over present: StoredItem?, isOurs: Bool
     ) throws(TokenKeepError) -> Writing {
@@ -130,7 +134,7 @@ extension Conversation {
         var details = request.details(replacing: known, module: module)
         if isOurs, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
-        // Another program's item gets no sealed secret, and stays as it is.
+        // A foreign item gets no sealed secret, and stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present
         if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }
         let form = StoredForm(
@@ -146,7 +150,7 @@ extension Conversation {
         return try link.encode(writing.form.isEncoded ? try StoredValue.encode(stored, in: arena) : stored)
     }
 
-    /// Where the old item will not go without a question, a new one must not stand beside it.
+    /// Refuses a new item beside an old item that cannot be deleted without a prompt.
     private func checkLeaveToReplace(
         _ target: StoredItem, _ name: ItemName, _ steps: SaveSteps
     ) throws(TokenKeepError) {
@@ -160,7 +164,7 @@ extension Conversation {
         }
     }
 
-    /// Whether one message does it: a new item, or a secret set where everything else is as it must be.
+    /// Whether one message is enough: for a new item, or if only the secret changes.
     private func isOneStep(_ writing: Writing, _ findings: Findings) -> Bool {
         guard let target = writing.target else { return true }
         let hasTwins = !findings.ours.isEmpty && !findings.foreign.isEmpty && writing.form.sealedBy == nil
@@ -168,7 +172,8 @@ extension Conversation {
         return target.hasExactly(attributes) && writing.details.label.utf8.elementsEqual(target.label.utf8)
     }
 
-    /// The details whose level, flags and date a save may keep; an item that cannot be read is replaced all the same.
+    /// The details from which a save may keep level, flags and date; nil if unreadable. An unreadable item is replaced
+    /// too.
     private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
     }

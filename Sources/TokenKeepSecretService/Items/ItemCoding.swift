@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// Between the attributes of a stored item and an item's details.
+/// Converts between the attributes of a stored item and an item's details.
 enum ItemCoding {
-    /// What together finds an item, and in the common namespace its foreign twins.
+    /// The searches that together find an item and, in the common namespace, its foreign twins.
     static func searches(for name: ItemName, maybeSealed: Bool) -> [[String: String]] {
-        // Outside the common namespace sealed items are named like the others.
+        // Outside the common namespace, sealed and plain items have the same names.
         let forms = name.namespace.isEmpty && maybeSealed ? [false, true] : [false]
         return forms.map { areSealed in
             let names = AttributeNames.names(in: name.namespace, areSealed: areSealed)
@@ -14,8 +14,9 @@ enum ItemCoding {
         }
     }
 
-    /// What together finds our items of a namespace. In the common one either mark may have been lost when another
-    /// program wrote over an item.
+    /// The searches that together find TokenKeep's items of a namespace.
+    ///
+    /// In the common namespace there are two marks: either may be lost if another program overwrites an item.
     static func searches(namespace: String, service: String?, maybeSealed: Bool) -> [[String: String]] {
         let byNamespace = [AttributeNames.namespace: namespace]
         guard namespace.isEmpty else {
@@ -27,10 +28,10 @@ enum ItemCoding {
         return maybeSealed ? searches + [byNamespace.merging([AttributeNames.ownService: service]) { $1 }] : searches
     }
 
-    /// What finds every item that a vault sealed.
+    /// The search for all items that a vault sealed.
     static func search(sealedBy vaultID: String) -> [String: String] { [AttributeNames.sealed: vaultID] }
 
-    /// The attributes that an item of ours gets.
+    /// The attributes of an item of TokenKeep's.
     static func attributes(of details: ItemDetails, as form: StoredForm) -> [String: String] {
         var attributes = metadata(of: details, as: form)
         attributes[AttributeNames.schema] = AttributeNames.ourSchema
@@ -43,7 +44,9 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The attributes that another program's item gets: its own, and ours only for what would be lost without them.
+    /// The new attributes of a foreign item.
+    ///
+    /// The item keeps its own attributes. TokenKeep's are added only if information would be lost without them.
     static func attributes(
         of details: ItemDetails, as form: StoredForm, over foreign: StoredItem
     ) -> [String: String] {
@@ -62,14 +65,14 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The attributes of a stored item after a save over it: what others added to ours stays.
+    /// The attributes of a stored item after a save. Attributes added by other programs stay.
     static func merged(_ wanted: [String: String], over stored: StoredItem) -> [String: String] {
         stored.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }.merging(wanted) { _, new in new }
     }
 
-    /// The details of a stored item; its version is left 0.
+    /// The details of a stored item. The version is 0.
     ///
-    /// - Throws: ``Status/corrupt`` where an attribute is outside its limits or cannot be read.
+    /// - Throws: ``Status/corrupt`` if an attribute is unreadable or outside its limits.
     static func details(of item: StoredItem, name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
             try Limits.check(item.label, field: "label", atMost: Limits.label)
@@ -86,15 +89,15 @@ enum ItemCoding {
             details.isForeign = !item.isOurs(name)
             return details
         } catch {
-            // The error's own words may quote the service, which can echo a secret.
+            // The error's message may quote the service, which can echo a secret.
             throw TokenKeepError(
                 .corrupt, "the Secret Service holds \(name) with a label or an attribute that cannot be read")
         }
     }
 
-    /// The name of an item of ours that a list found.
+    /// The name of a listed item of TokenKeep's.
     ///
-    /// - Throws: ``Status/corrupt`` where it has none within the limits.
+    /// - Throws: ``Status/corrupt`` if the item has no name within the limits.
     static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {
         let names = AttributeNames.names(in: namespace, areSealed: item.sealedBy != nil)
         guard let service = item.attributes[names.service], let account = item.attributes[names.account],

@@ -1,11 +1,12 @@
 import TokenKeepCore
 
-/// Which secrets are sealed by a vault before the service gets them, and by which.
+/// Decides which secrets are sealed for the service, and by which vault.
 struct ItemSealing: Sendable {
-    /// nil where nothing is sealed.
+    /// The sealer of the call; nil if nothing is sealed.
     let sealer: (any SecretSealer)?
 
-    /// What can be said of any service: which of them answers, and whether its collection has a password, is not seen.
+    /// The protection of any service. The module sees neither which service answers nor whether its collection has a
+    /// password.
     static let ofService = Protection { axis in
         switch axis {
         case .otherUser: Protection.Axis(.advisory, "the Secret Service answers on the user's own bus")
@@ -16,21 +17,21 @@ struct ItemSealing: Sendable {
         }
     }
 
-    /// Whether it is noted that the service may hold an item sealed.
+    /// Whether a note says that any module may hold the item sealed.
     func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
 
-    /// Whether the service may hold sealed items, noted or not; also where the vault cannot be read.
+    /// Whether the service may hold sealed items, noted or not. True if the vault cannot be read.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
-    /// Whether the service's item must be a sealed one: it was given sealed.
+    /// Whether the service got the item sealed, so that only a sealed item counts.
     func isHeldSealed(_ name: ItemName, in module: String) throws(TokenKeepError) -> Bool {
         try sealer?.isHeldSealed(name, by: module) ?? false
     }
 
-    /// The vault that seals an item that is saved now; nil where it is not sealed.
+    /// The id of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: ``Status/policy`` where an item's demands are met neither way, unless it was acknowledged elsewhere; and why
-    ///   the vault cannot be read.
+    /// - Throws: ``Status/policy`` if the protection requirements cannot be met with or without sealing, unless the
+    ///   item was acknowledged elsewhere. Also throws if the vault is unreadable.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
@@ -43,17 +44,17 @@ struct ItemSealing: Sendable {
         return vaultID
     }
 
-    /// Whether what another vault sealed does not concern this store: nothing here opens or replaces it.
+    /// Whether another vault sealed the item. This store neither opens nor replaces such an item.
     ///
-    /// - Throws: why the vault cannot be read: then it may be ours.
+    /// - Throws: if the vault is unreadable: the item may be this vault's.
     func isAnothers(_ item: StoredItem) throws(TokenKeepError) -> Bool {
         guard let sealedBy = item.sealedBy else { return false }
         return try sealer?.vaultID() != sealedBy
     }
 
-    /// Notes that the service does not hold an item sealed any more.
+    /// Notes that the service no longer holds an item sealed.
     ///
-    /// A note that stays keeps old keys in the header until it goes: no reason to call what was done not done.
+    /// A failure is ignored: the note that stays only keeps old keys in the header.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) {
         try? sealer?.forget(name, in: module, everywhere: everywhere)
     }

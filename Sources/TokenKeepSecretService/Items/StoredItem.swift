@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// An item as the service describes it, checked for type, not yet for sense.
+/// An item as described by the service. Types are checked, values are not.
 struct StoredItem {
     let path: ObjectPath
     var attributes: [String: String]
@@ -9,7 +9,7 @@ struct StoredItem {
     var modified: UInt64
     let isLocked: Bool
 
-    /// Reads the properties of an item, of type `(a{sv})`; nil where one that is needed is missing or of another type.
+    /// Reads the properties of an item, of type `(a{sv})`; nil if a needed property is missing or has a wrong type.
     init?(path: ObjectPath, properties: Variant) {
         guard properties.isOf(type: "(a{sv})") else { return nil }
         var values: [String: Variant] = [:]
@@ -38,16 +38,18 @@ struct StoredItem {
         return strings
     }
 
-    /// The vault whose key seals its secret; nil where it is not sealed.
+    /// The id of the vault whose key seals the secret; nil if the secret is not sealed.
     var sealedBy: String? { attributes[AttributeNames.sealed] }
 
-    /// Whether the item is one of ours with this name.
+    /// Whether the item is TokenKeep's and has this name.
     func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
 
-    /// Whether the item is one of ours in a namespace: by its namespace's attribute, which nobody else writes, whatever
-    /// became of the schema. A program that replaces one of the common namespace by service and username takes away the
-    /// attributes it does not know; where gnome-keyring keeps the schema, which is left to chance, it is ours all the same,
-    /// else it counts as that program's.
+    /// Whether the item is TokenKeep's and in a namespace.
+    ///
+    /// The attribute for the namespace decides, because no other program writes it; the schema may have changed. A
+    /// program that replaces an item of the common namespace by service and username removes the attributes it does not
+    /// know. If gnome-keyring keeps the schema then, which depends on chance, the item still counts as TokenKeep's,
+    /// otherwise as foreign.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {
@@ -57,8 +59,9 @@ struct StoredItem {
             && (schema == AttributeNames.ourSchema || schema == AttributeNames.genericSchema)
     }
 
-    /// Whether another program keeps what the name means in this item: named by service and username, with nothing else
-    /// that could make it something else. Only the common namespace has such items.
+    /// Whether the item is a foreign item with this name: service and username match, and no attribute contradicts.
+    ///
+    /// Only the common namespace has foreign items.
     func isForeign(_ name: ItemName) -> Bool {
         name.namespace.isEmpty && names(name) && attributes[AttributeNames.namespace] == nil
             && (attributes[AttributeNames.schema] ?? AttributeNames.genericSchema) == AttributeNames.genericSchema
@@ -68,18 +71,19 @@ struct StoredItem {
             }
     }
 
-    /// Whether the item's attributes are these, byte by byte: Swift's `==` takes different spellings of a letter as one.
+    /// Whether the attributes equal `wanted`, byte by byte. Swift's `==` would ignore different spellings of a letter.
     func hasExactly(_ wanted: [String: String]) -> Bool {
         attributes.count == wanted.count
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
-    /// Whether it is an entry of KeePassXC's, which never removes an attribute and asks before it deletes an entry.
+    /// Whether the item is an entry of KeePassXC, which never removes an attribute and asks before it deletes an entry.
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
-    /// The attributes that it should have to hold these details; nil where it can only be made anew.
+    /// The attributes that the item needs for these details; nil if the item must be made anew.
     func attributes(for details: ItemDetails, as form: StoredForm, isOurs: Bool) -> [String: String]? {
-        // What it is found by changes with the seal; and no secret may stand beside the attributes of the other form.
+        // Sealed and plain items have different attributes for the search. A secret must never stand beside the
+        // attributes of the other form.
         guard sealedBy == form.sealedBy else { return nil }
         let wanted =
             isOurs
@@ -88,7 +92,7 @@ struct StoredItem {
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 
-    /// What of these attributes can be set: KeePassXC refuses to have set some of those that it adds itself.
+    /// The attributes that can be set. KeePassXC refuses some of those that it adds itself.
     func settable(_ wanted: [String: String]) -> [String: String] {
         isKeePassXCs ? wanted.filter { !AttributeNames.ofKeePassXC.contains($0.key) } : wanted
     }

@@ -1,30 +1,32 @@
 import CSodium
 import TokenKeepCore
 
-/// What becomes of a secret before the service gets it.
+/// The form in which the service gets a secret.
 struct StoredForm {
     let isEncoded: Bool
-    /// The vault whose key seals it; nil where it is not sealed.
+    /// The id of the vault whose key seals the secret; nil if the secret is not sealed.
     let sealedBy: String?
 }
 
-/// How a secret's bytes stand in the service: as they are where every program can print them, else in base64.
+/// The encoding of secrets in the service: plain if every program can print the secret, else base64 with a prefix.
 ///
-/// gnome-keyring writes a keyring without a password as lines of text: it loses all of it to a value that breaks a
-/// line, and reads backslashes and outer spaces as something else. A prefix tells the base64 from the plain text that
+/// gnome-keyring writes a keyring without a password as lines of text. A value with a line break would destroy the
+/// whole keyring; backslashes and outer spaces would be changed. The prefix distinguishes base64 from plain text that
 /// another program may write over it.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"
-    /// Before every secret that stands in base64.
+    /// The prefix of every secret in base64.
     private static let prefix = Array("tokenkeep-base64:".utf8)
-    /// The longest secret with its seal.
+    /// The longest sealed secret.
     static let largestSealed = Limits.secret + 256
-    /// The largest stored form of a secret.
+    /// The longest stored form of a secret.
     static let largest = prefix.count + (largestSealed + 2) / 3 * 4
 
-    /// Whether a secret must be stored in base64: it has control characters or backslashes, is no UTF-8, begins or ends
-    /// with a space, or looks as if it were encoded.
+    /// Whether a secret must be stored in base64.
+    ///
+    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, or begins like an
+    /// encoded secret.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
         guard !isEncoded(secret) else { return true }
         return secret.withUnsafeBytes { bytes in
@@ -43,17 +45,17 @@ enum StoredValue {
         }
     }
 
-    /// Whether a stored text says of itself that it is encoded.
+    /// Whether a stored text begins with the prefix of encoded secrets.
     static func isEncoded(_ stored: SecretBytes) -> Bool { stored.withUnsafeBytes { $0.starts(with: prefix) } }
 
-    /// A secret in base64, behind the prefix.
+    /// The prefix followed by a secret in base64.
     static func encode(_ secret: SecretBytes, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
         let count = (secret.count + 2) / 3 * 4
         return try SecretBytes(count: prefix.count + count, in: arena) { text in
             text.copyBytes(from: prefix)
             guard let text = text.bindMemory(to: CChar.self).baseAddress?.advanced(by: prefix.count) else { return }
             secret.withUnsafeBytes { bytes in
-                // A NUL follows the bytes of every secret: there is room for the one that is written here.
+                // Every secret has room for a NUL behind its bytes, which sodium_bin2base64 writes.
                 _ = sodium_bin2base64(
                     text, count + 1,
                     bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, sodium_base64_VARIANT_ORIGINAL)
@@ -61,9 +63,9 @@ enum StoredValue {
         }
     }
 
-    /// The secret that stands in base64 behind the prefix.
+    /// Decodes the base64 behind the prefix.
     ///
-    /// - Throws: ``Status/corrupt`` where it is none.
+    /// - Throws: ``Status/corrupt`` if the text is not valid base64.
     static func decode(_ text: SecretBytes, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
         let padding = text.withUnsafeBytes { $0.suffix(2).count { $0 == UInt8(ascii: "=") } }
         let length = text.count - prefix.count

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// The time that the service may take for one call, all answers together. A person's time is not counted.
+/// The service's total time for one call. Time spent waiting for a person does not count.
 final class Budget {
     private(set) var deadline: Deadline
 
-    /// At most `milliseconds` of a call that must be over by `end`.
+    /// At most `milliseconds`, within a call that must end at `end`.
     init(milliseconds: UInt32, until end: Deadline) { deadline = end.within(milliseconds: milliseconds) }
 
-    /// Gives back, after a person was waited for, what was left before; at most until `end`.
+    /// Restores the time left before a wait for a person, limited by `end`.
     func resume(with milliseconds: UInt32, until end: Deadline) {
         deadline = end.within(milliseconds: milliseconds)
     }

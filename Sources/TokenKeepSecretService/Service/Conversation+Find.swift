@@ -1,38 +1,38 @@
 import TokenKeepCore
 
-/// What stands on the service under one name.
+/// The items on the service under one name.
 struct Findings {
-    /// Ours, newest first.
+    /// TokenKeep's items, newest first.
     var ours: [StoredItem] = []
-    /// Other programs', newest first.
+    /// Foreign items, newest first.
     var foreign: [StoredItem] = []
-    /// What might be one of them and cannot be looked at.
+    /// Locked items that may have this name.
     var locked: [ObjectPath] = []
-    /// Whether there are other items with its attributes.
+    /// Whether other items with the same attributes exist.
     var hasCopies = false
-    /// The answer to ``Conversation/getSecrets(_:)``, where that was asked together with what the items are.
+    /// The reply to ``Conversation/getSecrets(_:)``; nil if it was not sent together with the other calls.
     var secrets: Reply?
 
-    /// The item that a load answers: ours, unless another program wrote its own later.
+    /// The item that a load returns: TokenKeep's, unless a foreign item is newer.
     var best: StoredItem? {
         guard let ours = ours.first, let theirs = foreign.first else { return ours.first ?? foreign.first }
-        // Nobody else's item hides a sealed one, which it cannot know.
+        // A foreign item never hides a sealed item: the other program cannot know the sealed item.
         guard ours.sealedBy == nil else { return ours }
         return theirs.modified > ours.modified ? theirs : ours
     }
 }
 
 extension Conversation {
-    /// Looks for an item where it was last, and else by its attributes.
+    /// Looks for an item at its last path, then by its attributes.
     ///
     /// - Parameters:
-    ///   - secret: whether its secret is wanted, too.
-    ///   - copies: whether copies of it elsewhere count, too.
-    /// - Throws: ``Status/locked`` where it may be behind a lock that was not opened; ``Status/unavailable`` as an
-    ///   absence where there is nothing and no default collection.
+    ///   - secret: whether to fetch the secret too.
+    ///   - copies: whether to search for copies at other paths too.
+    /// - Throws: ``Status/locked`` if the item may be behind a lock that was not opened. ``Status/unavailable``, as an
+    ///   absence, if no item was found and there is no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
-            // Beside ours another program may write a newer one.
+            // Another program may write a newer item beside TokenKeep's.
             let isBeside = copies || name.namespace.isEmpty
             let finding = searches(for: name)
             let findings = try describe(
@@ -51,9 +51,9 @@ extension Conversation {
         return findings
     }
 
-    /// Looks for an item by its attributes alone, so that every copy is found.
+    /// Searches for an item by its attributes alone, which finds every copy.
     ///
-    /// A sealed one that is not noted is looked for where there is none of ours that is not.
+    /// If no plain item of TokenKeep's is found, the search includes sealed items without a note.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let searches = searches(for: name)
         let findings = try search(name, by: searches, secret: secret)
@@ -66,7 +66,7 @@ extension Conversation {
         return try search(name, by: both, secret: secret)
     }
 
-    /// The same, also for a sealed one beside one that is not.
+    /// Searches for an item by its attributes alone, and always includes sealed items.
     func searchEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let maybeSealed = name.namespace.isEmpty && (sealing.isNoted(name) || sealing.mayBeThere)
         return try search(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
@@ -87,23 +87,23 @@ extension Conversation {
         return findings
     }
 
-    /// More items than this under one service and username are a fault of the service.
+    /// The most items under one service and username. More are an error of the service.
     private static let mostCopies = 1000
-    /// The secrets of so many items travel together, though one alone is wanted: most have one, or one and a twin.
+    /// The most items whose secrets are fetched together. Most names have one item, or one item and a twin.
     private static let mostSecrets = 4
 
-    /// What together finds an item.
+    /// The searches that together find an item.
     func searches(for name: ItemName) -> [[String: String]] {
         ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && sealing.isNoted(name))
     }
 
-    /// Whether a stored item is this one: ours, and sealed by nobody else.
+    /// Whether a stored item is TokenKeep's, has this name and is not sealed by another vault.
     func isOurs(_ item: StoredItem, _ name: ItemName) throws(TokenKeepError) -> Bool {
         guard item.isOurs(name) else { return false }
         return try !sealing.isAnothers(item)
     }
 
-    /// The paths of items with any of these sets of attributes, each once: those that can be read, and those that are locked.
+    /// The distinct paths of the items that match any of these searches, unlocked and locked.
     func search(
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
@@ -124,9 +124,9 @@ extension Conversation {
         value.children.compactMap { $0.text.flatMap(ObjectPath.init) }
     }
 
-    /// What the items at these paths are; what is gone meanwhile, or is something else, is left out.
+    /// Reads the items at these paths. An item that is gone, or does not match the name, is left out.
     ///
-    /// - Parameter searches: travel along, and tell whether there are copies elsewhere.
+    /// - Parameter searches: sent together with the reads, to find copies at other paths.
     private func describe(
         _ paths: [ObjectPath], as name: ItemName, secret: Bool, foundBy finding: [[String: String]],
         beside searches: [MethodCall] = []
@@ -149,14 +149,14 @@ extension Conversation {
         if !searches.isEmpty, let path = paths.first {
             findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
-        // One item's failure is not another's: the one that is wanted is asked for alone then.
+        // One unreadable item must not hide another: after an error the wanted secret is fetched alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: Conversation.isNewer)
         findings.foreign.sort(by: Conversation.isNewer)
         return findings
     }
 
-    /// Whether searches found other items than the one at a path.
+    /// Whether the searches found other items than the item at a path.
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
@@ -166,7 +166,7 @@ extension Conversation {
         return found != [path]
     }
 
-    /// Whether a reply says that an item is gone. Where it may say something else, a search decides.
+    /// Whether a reply says that an item is gone. If the reply is ambiguous, a search decides.
     func isGone(
         _ reply: Reply, _ path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> Bool {
@@ -175,9 +175,9 @@ extension Conversation {
         return !unlocked.contains(path) && !locked.contains(path)
     }
 
-    /// Reads the answer to a question for an item's properties; nil where there is no such item.
+    /// Reads the reply to a call for an item's properties; nil if the item does not exist.
     ///
-    /// - Parameter searches: what found the item.
+    /// - Parameter searches: the searches that found the item.
     func storedItem(
         _ reply: Reply, at path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> StoredItem? {
@@ -192,8 +192,7 @@ extension Conversation {
         properties(path, "GetAll", [.string(Conversation.itemInterface)], answerType: "(a{sv})")
     }
 
-    /// Asks for secrets the way that takes the service less time than ``getSecret(_:)``; it does not say why there is
-    /// none.
+    /// The call for several secrets. It is faster than ``getSecret(_:)``, but does not say why a secret is missing.
     func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
         service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
     }
@@ -202,7 +201,7 @@ extension Conversation {
         item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
     }
 
-    /// Later is first. Times are whole seconds: of two in the same one, the path with the higher number is later.
+    /// Whether an item is newer. Times are whole seconds: within one second, the path with the higher number is newer.
     private static func isNewer(_ left: StoredItem, _ right: StoredItem) -> Bool {
         if left.modified != right.modified { return left.modified > right.modified }
         if left.created != right.created { return left.created > right.created }
@@ -210,7 +209,7 @@ extension Conversation {
         return left.path > right.path
     }
 
-    /// The numbers at the ends of two paths that are the same before them.
+    /// The numbers at the ends of two paths with the same parent; nil for other paths.
     private static func numbers(_ left: ObjectPath, _ right: ObjectPath) -> (UInt64, UInt64)? {
         guard let left = split(left), let right = split(right), left.parent == right.parent else { return nil }
         return (left.number, right.number)

@@ -1,11 +1,11 @@
 import TokenKeepCore
 
 extension Conversation {
-    /// Opens what hides an item: locked items that may be it, else the default collection where that is locked.
+    /// Unlocks the objects that hide an item: matching locked items, else the default collection.
     ///
-    /// - Returns: whether anything was opened, so that it is worth looking again.
-    /// - Throws: ``Status/locked`` where that takes a prompt and none is allowed, ``Status/cancelled``;
-    ///   ``Status/unavailable``, as an absence, where there is no default collection.
+    /// - Returns: whether anything was unlocked, so that another search makes sense.
+    /// - Throws: ``Status/locked`` if a prompt is needed but not allowed, ``Status/cancelled``. ``Status/unavailable``,
+    ///   as an absence, if there is no default collection.
     func unlock(_ findings: Findings, for name: ItemName) throws(TokenKeepError) -> Bool {
         if !findings.locked.isEmpty {
             try unlock(findings.locked, subject: name.description)
@@ -16,19 +16,21 @@ extension Conversation {
         return true
     }
 
-    /// Opens items or collections. Asking for it prompts nobody yet, and a collection without a password just opens.
+    /// Unlocks items or collections. The request alone shows no prompt: a collection without a password opens at once.
     func unlock(_ paths: [ObjectPath], subject: String) throws(TokenKeepError) {
         let body = try answer(service("Unlock", [.paths(paths)], answerType: "(aoo)"), to: "unlock", subject)
         guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw ServiceFailure.locked(subject) }
         _ = try complete(prompt, for: subject)
     }
 
-    /// Opens what may hide some items of a search, as far as that goes.
+    /// Unlocks the objects that may hide items of a search, as far as possible.
     ///
     /// - Parameters:
-    ///   - asksCollection: whether the default collection counts, too: some services show nothing of a locked one.
-    ///   - found: whether the search found anything, so that a missing default collection is no failure.
-    /// - Returns: whether anything was opened, so that it is worth looking again; and what stays hidden.
+    ///   - asksCollection: whether to unlock the default collection too: some services show no items of a locked
+    ///     collection.
+    ///   - found: whether the search found anything. If it did, a missing default collection is not an error.
+    /// - Returns: whether anything was unlocked, so that another search makes sense, and the error for objects that
+    ///   stay locked.
     func unlockHidden(
         _ locked: [ObjectPath], asksCollection: Bool, found: Bool, subject: String
     ) throws(TokenKeepError) -> (opened: Bool, problem: TokenKeepError?) {
@@ -47,7 +49,7 @@ extension Conversation {
         }
     }
 
-    /// Whether the collection where new items go is locked; where it is missing, and something was found elsewhere, no.
+    /// Whether the default collection is locked. False if it is missing but items were found elsewhere.
     private func isDefaultCollectionLocked(for subject: String, found: Bool) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             return try isDefaultCollectionLocked(for: subject)
@@ -57,7 +59,7 @@ extension Conversation {
         }
     }
 
-    /// Whether an answer says that there is no default collection. A method that is not known is not enough to say so.
+    /// Whether a reply means that there is no default collection. An unknown method alone does not mean that.
     func lacksDefaultCollection(_ reply: Reply) throws(TokenKeepError) -> Bool {
         guard reply.mayMeanMissing else { return reply.isMissingObject }
         let alias = try exchange(service("ReadAlias", [.string("default")], answerType: "(o)"))
@@ -65,7 +67,7 @@ extension Conversation {
         return body[0].text == "/"
     }
 
-    /// Whether the collection where new items go is locked.
+    /// Whether the collection for new items is locked.
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
         let reply = try exchange(
             properties(

@@ -1,19 +1,21 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// What a service wants a prompt for.
+/// The reason of a prompt.
 enum PromptReason {
     case unlocking, deleting
-    /// It makes every call of this kind a prompt, and shows nothing.
+    /// No reason: the service makes every call of this kind a prompt, and shows nothing.
     case nothing
 }
 
 extension Conversation {
-    /// Completes what an answer left to a prompt; "/" is none.
+    /// Completes a request that the service left to a prompt; the path "/" means no prompt.
     ///
-    /// - Returns: the prompt's result; nil where none was needed.
-    /// - Throws: ``Status/locked`` where prompts are not allowed or nobody answered in time, ``Status/cancelled`` where
-    ///   the user dismissed it or the call was cancelled: then it is dismissed.
+    /// If the user does not answer in time, or the call is cancelled, the prompt is dismissed.
+    ///
+    /// - Returns: the prompt's result; nil if there was no prompt.
+    /// - Throws: ``Status/locked`` if prompts are not allowed or the user did not answer in time. ``Status/cancelled``
+    ///   if the user dismissed the prompt or the call was cancelled.
     func complete(
         _ prompt: ObjectPath, for subject: String, reason: PromptReason = .unlocking
     ) throws(TokenKeepError) -> Variant? {
@@ -42,7 +44,7 @@ extension Conversation {
         link.connection.post(ask(prompt, "org.freedesktop.Secret.Prompt", "Dismiss", [], "()"))
     }
 
-    /// Shows a prompt and waits for its end, a person's time long; nil where the deadline came first.
+    /// Shows a prompt and waits for its result until the call's deadline; nil if the deadline passes first.
     private func show(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
         let listener = PromptListener()
         let context = try MainContext()
@@ -59,7 +61,7 @@ extension Conversation {
         let left = budget.deadline.remainingMilliseconds
         defer { budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
-            // A service that ends while its prompt is open sends nothing: look at it now and then.
+            // A service that ends while its prompt is open sends nothing: check for its end regularly.
             let glance = call.deadline.within(milliseconds: 250)
             if context.run(until: glance, { listener.outcome != nil }) { break }
             guard !link.isLost else {
@@ -70,7 +72,7 @@ extension Conversation {
     }
 }
 
-/// Keeps what a prompt's end said.
+/// Keeps the result of a prompt.
 private final class PromptListener {
     var outcome: Variant?
 

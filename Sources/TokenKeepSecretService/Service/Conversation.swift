@@ -1,19 +1,19 @@
 import TokenKeepCore
 
-/// One call's dealings with the service.
+/// One call's exchange with the service.
 struct Conversation {
     let link: ServiceLink
     let call: CallContext
-    /// What the service may take of the call's time.
+    /// The service's share of the call's time.
     let budget: Budget
     let arena: SecretArena
-    /// The module's name, for details.
+    /// The module's name, for an item's details.
     let module: String
 
-    /// Seals and opens secrets with the keys that the call brings along.
+    /// Seals and opens secrets with the call's sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }
 
-    /// When the next answer must be here.
+    /// The deadline for the service's next answer.
     var deadline: Deadline { budget.deadline }
 
     func exchange(_ calls: [MethodCall]) throws(TokenKeepError) -> [Reply] {
@@ -24,7 +24,7 @@ struct Conversation {
         try exchange([call]).first ?? .disconnected
     }
 
-    /// The answer, or the error that stands for what came instead of one.
+    /// Sends a call and returns the answer. Any other reply is thrown as an error.
     func answer(_ call: MethodCall, to action: String, _ subject: String) throws(TokenKeepError) -> Variant {
         let reply = try exchange(call)
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, action, subject) }

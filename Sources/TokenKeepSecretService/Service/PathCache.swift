@@ -1,19 +1,18 @@
 import TokenKeepCore
 
-/// Where items were found and what was read there, for as long as one service runs: hints that are verified whenever
-/// they are used.
+/// The last known paths and properties of items, for the life of one service. Every use verifies them.
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath
-        /// The item as it was read there; nil where only its path is known.
+        /// The item as last read at the path; nil if only the path is known.
         var item: StoredItem?
-        /// Its version then.
+        /// The item's version when it was read.
         var version: UInt64 = 0
-        /// Until when what the service need not tell counts as fresh.
+        /// The time until which properties count as fresh without a signal.
         var freshUntil = Deadline(milliseconds: 0)
-        /// What ``BusWatch/itemChanges`` was before it was read.
+        /// The value of ``BusWatch/itemChanges`` before the item was read.
         var changes: UInt64?
-        /// Until when it need not be asked whether it is there still, before it is written to.
+        /// The time until which a write needs no check that the item still exists.
         let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)
 
         private static let heardMilliseconds: UInt32 = 100

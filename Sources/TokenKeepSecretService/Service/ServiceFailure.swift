@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// What an answer that is none means for the caller.
+/// Errors for replies other than answers.
 enum ServiceFailure {
-    /// The error for a reply that is not an answer to `action`, which reads "load" or "save".
+    /// The error for a failed request; `action` is a verb such as "load" or "save".
     static func error(_ reply: Reply, _ action: String, _ subject: String) -> TokenKeepError {
         switch reply {
         case .error(let name): named(name, action, subject)

@@ -1,22 +1,25 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A session with one running Secret Service, found by its unique bus name: secrets travel encrypted by libsecret.
+/// A session with one running Secret Service, identified by its unique bus name.
 ///
-/// When the service ends, the link is lost; its successor needs another.
+/// libsecret encrypts the secrets in transit.
+///
+/// When the service ends, the link is lost; a new service needs a new link.
 final class ServiceLink: @unchecked Sendable {
     let connection: BusConnection
     /// The service's unique name on the bus.
     let owner: String
-    /// The session's path, which every secret names.
+    /// The session's path, which is part of every secret.
     let session: ObjectPath
     private let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = Guarded<Void>(())
-    /// Where GLib tells the service object that its owner is gone: until it could, both hold each other.
+    /// The context in which GLib reports the owner's end to the service object. Object and context hold each other
+    /// until then.
     private let construction: OpaquePointer?
 
-    /// Where items were found.
+    /// The paths of items.
     let paths = PathCache()
 
     var isLost: Bool { connection.isLost }
@@ -24,15 +27,16 @@ final class ServiceLink: @unchecked Sendable {
     /// See ``BusWatch/itemChanges``.
     var itemChanges: UInt64? { connection.watch.itemChanges }
 
-    /// Whether the service, which tells of such things, told of no item that was made or changed since this one was read:
-    /// then it is still the one it was, or gone, and has no twin.
+    /// Whether no item was made or changed since this entry was read, according to the service's signals.
+    ///
+    /// The item is then unchanged or deleted, and has no new twin. False if the service does not signal changes.
     func isUntouched(_ entry: PathCache.Entry) -> Bool {
         entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
     }
 
-    /// Finds the service, starting it where the bus can, and opens a session.
+    /// Finds the service, starts it if the bus can, and opens a session.
     ///
-    /// - Throws: ``Status/unavailable`` where it cannot be had, as an absence where there is none;
+    /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is none;
     ///   ``Status/timedOut``, ``Status/cancelled``.
     init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
         self.connection = connection
@@ -111,7 +115,7 @@ final class ServiceLink: @unchecked Sendable {
         throw TokenKeepError(.unavailable, "the Secret Service opened no session")
     }
 
-    /// A secret as the service takes it. Copies in libsecret's memory are wiped.
+    /// Encodes a secret for the service. Copies in libsecret's memory are wiped.
     func encode(_ secret: SecretBytes) throws(TokenKeepError) -> Variant {
         let encoded = coding.withLock { _ -> Variant? in
             secret.withUnsafeBytes { bytes in
@@ -125,9 +129,9 @@ final class ServiceLink: @unchecked Sendable {
         return encoded
     }
 
-    /// A secret as the service gave it, of type `(oayays)`. Copies in libsecret's memory are wiped.
+    /// Decodes a secret from the service, of type `(oayays)`. Copies in libsecret's memory are wiped.
     ///
-    /// - Throws: ``Status/corrupt`` where it is not of this session, cut off or larger than any that can be saved.
+    /// - Throws: ``Status/corrupt`` if the secret belongs to another session, is cut off or exceeds the limit.
     func decode(_ encoded: Variant, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
         guard encoded.isOf(type: "(oayays)"), encoded[0].text == session.text else {
             throw TokenKeepError(.corrupt, "the Secret Service sent a secret of another session")
@@ -156,7 +160,7 @@ final class ServiceLink: @unchecked Sendable {
             "org.keepassxc.KeePassXC.MainWindow", owner: owner, over: connection, until: deadline)
     }
 
-    /// Puts questions to the service.
+    /// Sends calls to the service.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         try connection.exchange(calls, until: deadline)
     }

@@ -1,17 +1,18 @@
 import TokenKeepCore
 
-/// Finds who owns the service's name on the bus.
+/// Finds the owner of the service's name on the bus.
 enum ServiceOwner {
-    /// The bus itself, as a destination.
+    /// The destination for calls to the bus itself.
     static let bus = "org.freedesktop.DBus"
 
-    /// The services that say when an item is made or changed, by another name that they have.
+    /// Another bus name of the services that signal that an item was made or changed.
     private static let telling = "org.gnome.keyring"
 
-    /// The unique name of the running service, and whether it is one that says when an item is made or changed; it is
-    /// started where the bus knows how.
+    /// The unique name of the service, and whether it signals that an item was made or changed.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence where nothing owns the name and nothing can be started;
+    /// The bus starts the service if it can.
+    ///
+    /// - Throws: ``Status/unavailable``, as an absence, if nothing owns the name and nothing can be started;
     ///   ``Status/timedOut``.
     static func find(
         over connection: BusConnection, until deadline: Deadline
@@ -38,12 +39,12 @@ enum ServiceOwner {
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
     }
 
-    /// Reads the last two answers: who has the other name, and who has the service's.
+    /// Reads the last two replies: the owners of ``telling`` and of the service's name.
     private static func owner(_ replies: [Reply]) -> (name: String, tells: Bool)? {
         replies.last.flatMap(text).map { ($0, replies.dropLast().last.flatMap(text) == $0) }
     }
 
-    /// Whether the owner of the service has this name, too.
+    /// Whether the owner of the service also owns this name.
     static func isNamed(
         _ name: String, owner: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Lets the threads of this process change one item one after the other: two that find nothing would both create it.
+/// Serialises changes of an item within this process: two threads that find no item would both create it.
 final class WriteGate: @unchecked Sendable {
     private static let count = 16
     private let mutexes = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: WriteGate.count)
@@ -16,8 +16,10 @@ final class WriteGate: @unchecked Sendable {
         mutexes.deallocate()
     }
 
-    /// - Throws: ``Status/busy`` where another thread holds the item past the deadline, ``Status/cancelled``, and what
-    ///   `body` throws.
+    /// Runs `body` while no other thread changes the item.
+    ///
+    /// - Throws: ``Status/busy`` if another thread holds the item past the deadline, ``Status/cancelled``, and the
+    ///   errors of `body`.
     func withLock<Result>(
         _ name: ItemName, until deadline: Deadline, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
