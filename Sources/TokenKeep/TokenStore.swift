@@ -65,7 +65,7 @@ public final class TokenStore: Sendable {
 
     /// The options of a save.
     public struct SaveOptions: Sendable {
-        /// The level; nil keeps the level of an existing item and gives a new one ``AccessLevel/afterFirstUnlock``.
+        /// The level; nil keeps an existing item's level. A new item then gets ``AccessLevel/afterFirstUnlock``.
         public var accessLevel: AccessLevel?
         /// The flags that are kept with the item.
         public var flags: ItemFlags
@@ -75,7 +75,7 @@ public final class TokenStore: Sendable {
         public var attributes: [String: String]
         /// The time when the secret expires; nil for never.
         public var expiresAt: UnixTime?
-        /// The condition on the existing item without which the save fails.
+        /// The condition that the existing item must meet; otherwise the save fails.
         public var precondition: SaveRequest.Precondition
 
         /// Makes options for a save; an option that is left out has its default.

@@ -15,7 +15,7 @@ final class WorkerThreads: Sendable {
     /// Runs a job on a thread; false if the pool has no thread and cannot start one.
     func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
 
-    /// The state that the pool and its threads share. It lives until the last thread ends.
+    /// The state that the pool and its threads share, alive until the last thread ends.
     private final class Shared: @unchecked Sendable {
         private static let idleSeconds = 10
         private let limit: Int
