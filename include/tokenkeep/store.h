@@ -7,23 +7,23 @@
  *
  * - Inputs come before outputs. Outputs are written only when the call returns TOKENKEEP_OK; `error` only when it
  *   does not.
- * - Every pointer is checked. NULL is allowed for `error` and for options. A NULL account is TOKENKEEP_INVALID; a NULL
- *   secret is valid with length 0. Getters return NULL or 0 for NULL; the message of a NULL error is "". Every ..._free
- *   function and tokenkeep_close accept NULL.
+ * - Every pointer is checked. NULL is allowed for `error` and for options. A NULL account is TOKENKEEP_INVALID; a
+ *   NULL secret is valid with length 0. Getters return NULL or 0 for NULL; the message of a NULL error is "". Every
+ *   ..._free function and tokenkeep_close accept NULL.
  * - Text is UTF-8 without control characters, ends with a NUL and is copied by the call. A getter's result lives as
  *   long as the getter's object. Items outlive their store.
  * - An object returned through a `**` pointer belongs to the caller, who passes the object to the matching ..._free
  *   function or to tokenkeep_close. The results of tokenkeep_items_at and tokenkeep_items_problem belong to the list.
- * - Any thread may use a handle, several threads at once. No thread may close or free a handle that another thread still
- *   uses. A store made before fork() returns TOKENKEEP_FORKED in the child; the child may close the store.
+ * - Any thread may use a handle, several threads at once. No thread may close or free a handle that another thread
+ *   still uses. A store made before fork() returns TOKENKEEP_FORKED in the child; the child may close the store.
  * - The vault's prompts need TOKENKEEP_INTERACTIVE and a prompt function. If a load or save finds the vault locked,
- *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like tokenkeep_unlock.
- *   An item saved with TOKENKEEP_USER_PRESENCE asks at each use. Other calls never ask. The prompt function runs on the
- *   thread of the call, with no lock held; several threads may call the function at once.
- * - A call returns by the store's timeout_ms. A call may wait until then for another process that holds the same item.
- *   tokenkeep_cancel on another thread ends a call earlier.
- * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads only struct_size bytes. A
- *   field that the library does not know must be 0, else the call returns TOKENKEEP_UNSUPPORTED.
+ *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like
+ *   tokenkeep_unlock. An item saved with TOKENKEEP_USER_PRESENCE asks at each use. Other calls never ask. The prompt
+ *   function runs on the thread of the call, with no lock held; several threads may call the function at once.
+ * - A call returns by the store's timeout_ms. A call may wait until then for another process that holds the same
+ *   item. tokenkeep_cancel on another thread ends a call earlier.
+ * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads only struct_size bytes.
+ *   A field that the library does not know must be 0, else the call returns TOKENKEEP_UNSUPPORTED.
  * - Messages never hold a secret. Nothing here may be called from a signal handler.
  */
 /* clang-format on */
