@@ -1,5 +1,5 @@
-/* Asserts the layout of every public structure on LP64: a change that is not an addition at the end breaks
- * programs. */
+/* Asserts the layout of every public structure on LP64. Only a field added at the end of a structure keeps
+ * compiled programs working. */
 #include <tokenkeep.h>
 #include <tokenkeep/module.h>
 
@@ -41,7 +41,7 @@ FIELD(tokenkeep_save_options, attributes, 40);
 FIELD(tokenkeep_save_options, attribute_count, 48);
 FIELD(tokenkeep_save_options, saved_version, 56);
 
-/* What modules that were compiled with earlier headers rely on. */
+/* Modules that were compiled with earlier headers rely on the layouts below. */
 _Static_assert(sizeof(tokenkeep_module_item) == 104, "size of tokenkeep_module_item");
 FIELD(tokenkeep_module_item, struct_size, 0);
 FIELD(tokenkeep_module_item, name_space, 8);

@@ -1,6 +1,8 @@
 import TokenKeepCore
 
-/// A task's call that waits for a thread: who is cancelled until one takes it need not wait for that.
+/// A task's call that waits for a thread.
+///
+/// If the task is cancelled before a thread takes the call, the task resumes at once.
 final class QueuedCall<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, TokenKeepError>
     typealias Continuation = CheckedContinuation<Outcome, Never>
@@ -8,13 +10,13 @@ final class QueuedCall<Value: Sendable>: Sendable {
     private enum State {
         case new
         case waiting(Continuation)
-        /// A thread works at it, or it was ended.
+        /// A thread has taken the call, or the call ended without a thread.
         case taken
     }
 
     private let state = Guarded(State.new)
 
-    /// Keeps what is to be resumed; false where the call was ended already.
+    /// Keeps the continuation until `take()`; false if the call has already ended.
     func wait(_ continuation: Continuation) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
@@ -23,7 +25,9 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whom the caller, a thread that begins now or whoever ends the call, is to resume; nil where another does.
+    /// Takes the call and returns its continuation, which the caller must resume; nil if no continuation waits.
+    ///
+    /// A thread takes the call before it begins the work. A cancellation takes the call to end it.
     func take() -> Continuation? {
         state.withLock { state in
             defer { state = .taken }

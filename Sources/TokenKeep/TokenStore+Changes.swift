@@ -2,13 +2,13 @@ import Glibc
 import TokenKeepEngine
 
 extension TokenStore {
-    /// What changes in the store from the first element on: items saved and cleared, by whichever process.
+    /// The saves and clears of the store's items by any process, from the first element on.
     ///
     /// ```swift
     /// for try await change in store.changes {
     ///     switch change {
     ///     case .saved(let name), .cleared(let name): …
-    ///     case .readAgain: …
+    ///     case .listAgain: …
     ///     }
     /// }
     /// ```
@@ -16,33 +16,39 @@ extension TokenStore {
     /// See ``Changes``.
     public var changes: Changes { changes(of: nil) }
 
-    /// What changes among the items of a service, or of all services for nil.
+    /// The changes of the items of one service, or of all services for nil.
     public func changes(of service: String?) -> Changes { Changes(engine: engine, service: service) }
 
-    /// The changes of a store, without values.
+    /// An asynchronous sequence of a store's changes, without values.
     ///
-    /// The first element is always ``ItemChange/listAgain``: from then on nothing is missed, so that what is read after it
-    /// is the present. Then an element comes for each difference to what was there before: an item that only moves to
-    /// another module, or is saved as it was, has not changed, and several changes of one item may be one element. What
-    /// other programs do in the Secret Service is seen when the service signals it, else within half a minute. Memory-only
-    /// items are not watched.
+    /// The first element is always ``ItemChange/listAgain``. The sequence misses no later change, so a list after the
+    /// first element is up to date. Each further element reports one difference from the previous list:
     ///
-    /// Each iterator watches for itself, on a thread of its own while it is waited for. It ends soon when its task is cancelled, also
-    /// while a module does not answer.
+    /// - An item that only moves to another module, or is saved unchanged, produces no element.
+    /// - Several changes of one item may produce one element.
+    /// - A change by another program in the Secret Service is reported when the service signals the change, else within
+    ///   30 seconds.
+    /// - Memory-only items are not watched.
+    ///
+    /// Each iterator has its own watch and waits on its own thread. An iterator ends soon after its task is cancelled,
+    /// even while a module does not answer.
     public struct Changes: AsyncSequence, Sendable {
-        /// A change.
+        /// One change of an item.
         public typealias Element = ItemChange
-        /// Why the store cannot be watched: ``Status/io`` where the system allows no more watches, ``Status/forked`` in a
-        /// child made by `fork()`, ``Status/unsupported`` where the stack lists nothing.
+        /// The reason why the store cannot be watched.
+        ///
+        /// - ``Status/io``: the system allows no more watches.
+        /// - ``Status/forked``: the process is a child made by `fork()`.
+        /// - ``Status/unsupported``: the stack lists nothing.
         public typealias Failure = TokenKeepError
 
         fileprivate let engine: Store
         fileprivate let service: String?
 
-        /// Watches from its first element on.
+        /// Makes an iterator; its watch begins with the first element.
         public func makeAsyncIterator() -> Iterator { Iterator(engine: engine, service: service) }
 
-        /// Waits for changes.
+        /// The iterator of ``Changes``, which waits for each change.
         public struct Iterator: AsyncIteratorProtocol {
             private let engine: Store
             private let service: String?
@@ -68,7 +74,7 @@ extension TokenStore {
                 if let waiting {
                     thread = waiting
                 } else {
-                    // In a child made by fork() there is no thread to ask; the engine says so.
+                    // A child made by fork() has no threads: list() throws the error.
                     if !engine.isUsable { _ = try engine.list() }
                     thread = try WatchThread(engine, service: service)
                     waiting = thread

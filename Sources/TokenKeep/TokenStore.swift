@@ -1,7 +1,7 @@
 @_exported public import TokenKeepCore
 import TokenKeepEngine
 
-/// Keeps session tokens: saves, loads and clears them, in the words of the C API.
+/// Saves, loads and clears session tokens, with the names of the C API.
 ///
 /// ```swift
 /// let store = try TokenStore()
@@ -9,31 +9,35 @@ import TokenKeepEngine
 /// let item = try await store.load(service: "example.com", account: "ann")
 /// ```
 ///
-/// A store may be used from any task, by several at once. Its work runs on threads of its own, so it never blocks Swift's
-/// cooperative pool. Every call returns by the timeout. Memory-only items go with the store.
+/// Any task may use a store, several at once. A store has its own threads and never blocks Swift's cooperative pool.
+/// Every call returns by the timeout. Memory-only items live as long as the store.
 ///
-/// When the task of a call is cancelled, the call throws ``Status/cancelled`` soon, or ends as it would have where it was
-/// done all the same. A save or a clear that was cancelled has happened as a whole or not at all.
+/// If the task of a call is cancelled, the call soon throws ``Status/cancelled``, or returns its result if the work was
+/// already done. A cancelled save or clear happens as a whole or not at all.
 public final class TokenStore: Sendable {
     let engine: Store
     private let threads = WorkerThreads(limit: 64)
 
-    /// How to open a store.
+    /// The options for opening a store.
     public struct Options: Sendable {
-        /// The name of a configured stack; nil for the default. Not together with ``stackText``.
+        /// The name of a configured stack; nil for the default. Excludes ``stackText``.
         public var stack: String?
-        /// A stack given in place, a line each module.
+        /// The text of a stack, with one line for each module. Excludes ``stack``.
         public var stackText: String?
-        /// The namespace that the store sees.
+        /// The namespace of the store's items.
         public var namespace: String
-        /// How long a call may take; nil for 5 seconds, or 2 minutes where prompts are allowed.
+        /// The time limit of each call; nil for 5 seconds, or for 2 minutes if prompts are allowed.
         public var timeout: Duration?
-        /// Whether modules may ask the user for something.
+        /// Whether modules may prompt the user.
         public var isInteractive: Bool
-        /// Answers what the vault asks, where prompts are allowed; called on a thread of the store's. nil: nobody does.
+        /// Answers the vault's prompts if ``isInteractive`` is true; nil leaves the prompts unanswered.
+        ///
+        /// The store calls the handler on one of its own threads.
         public var prompt: PromptHandler?
 
-        /// The default stack, the common namespace, five seconds a call, no prompts, unless said otherwise.
+        /// Makes options for a store.
+        ///
+        /// The defaults are the default stack, the common namespace, 5 seconds for each call and no prompts.
         public init(
             stack: String? = nil, stackText: String? = nil, namespace: String = "", timeout: Duration? = nil,
             isInteractive: Bool = false, prompt: PromptHandler? = nil
@@ -46,7 +50,7 @@ public final class TokenStore: Sendable {
             self.prompt = prompt
         }
 
-        /// At least 1 where a timeout is given: 0 means the default below.
+        /// The timeout for the engine; 0 for the engine's default. A given timeout is at least 1.
         fileprivate var timeoutMilliseconds: UInt32 {
             guard let timeout else { return 0 }
             let (seconds, attoseconds) = timeout.components
@@ -59,22 +63,22 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// How to save an item.
+    /// The options of a save.
     public struct SaveOptions: Sendable {
-        /// The level; nil keeps that of an existing item, else ``AccessLevel/afterFirstUnlock``.
+        /// The level; nil keeps an existing item's level. A new item then gets ``AccessLevel/afterFirstUnlock``.
         public var accessLevel: AccessLevel?
-        /// Flags to keep with the item.
+        /// The flags that are kept with the item.
         public var flags: ItemFlags
         /// The label; nil for `SERVICE (ACCOUNT)`.
         public var label: String?
-        /// Attributes by name. They replace those the item has.
+        /// The attributes by name, which replace all attributes of an existing item.
         public var attributes: [String: String]
-        /// When the secret ends.
+        /// The time when the secret expires; nil for never.
         public var expiresAt: UnixTime?
-        /// What must be true of the present item.
+        /// The condition that the existing item must meet; otherwise the save fails.
         public var precondition: SaveRequest.Precondition
 
-        /// Everything by default unless said otherwise.
+        /// Makes options for a save; an option that is left out has its default.
         public init(
             accessLevel: AccessLevel? = nil, flags: ItemFlags = [], label: String? = nil,
             attributes: [String: String] = [:], expiresAt: UnixTime? = nil,
@@ -89,15 +93,20 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// Opens a store. Reads configuration only: no module is opened, neither bus nor network nor vault touched.
+    /// Opens a store.
     ///
-    /// - Throws: ``Status/invalid`` where an option or the stack is malformed.
+    /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
+    ///
+    /// - Throws: ``Status/invalid`` if an option or the stack is malformed.
     public convenience init(_ options: Options = Options()) throws(TokenKeepError) {
         try self.init(options, vaultPath: nil)
     }
 
-    /// Opens a store whose vault is in `vaultPath`, whose bus is at `busAddress` (nil: the session's), and that no file
-    /// of a stack decides about: for tests.
+    /// Opens a store with its own vault and bus, for tests.
+    ///
+    /// - Parameters:
+    ///   - vaultPath: the path of the vault. If the path is not nil, the store reads no stack files.
+    ///   - busAddress: the address of the bus; nil for the session bus.
     package init(_ options: Options, vaultPath: String?, busAddress: String? = nil) throws(TokenKeepError) {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
@@ -109,12 +118,13 @@ public final class TokenStore: Sendable {
         engine = try Store(configuration)
     }
 
-    /// Saves a secret, replacing what is there, and returns the item's version. What returns survives a crash and a loss
-    /// of power, a memory-only item excepted.
+    /// Saves a secret, replacing an existing item, and returns the item's version.
+    ///
+    /// When the call returns, the item survives a crash and a loss of power, unless the item is memory-only.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the precondition, ``Status/policy`` or
-    ///   ``Status/unsupported`` by the level, ``Status/invalid`` where something is outside its limits (``Limits``), and
-    ///   what a module cannot do.
+    ///   ``Status/unsupported`` by the level, ``Status/invalid`` if an argument is outside its limits (``Limits``), or
+    ///   the failure of a module.
     @discardableResult
     public func save(
         _ secret: SecretBytes, service: String, account: String, options: SaveOptions = SaveOptions()
@@ -129,7 +139,9 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// Saves a text's UTF-8. The String itself is not wiped: prefer ``SecretBytes`` for what was never a String.
+    /// Saves the UTF-8 bytes of a text.
+    ///
+    /// The String itself is not wiped: prefer ``SecretBytes`` for a secret that was never a String.
     @discardableResult
     public func save(
         _ secret: String, service: String, account: String, options: SaveOptions = SaveOptions()
@@ -137,19 +149,19 @@ public final class TokenStore: Sendable {
         try await save(SecretBytes(secret), service: service, account: account, options: options)
     }
 
-    /// Loads an item. An expired one is loaded like any other.
+    /// Loads an item, expired or not.
     ///
-    /// - Throws: ``Status/notFound`` where every place that could hold it answered that it has none; otherwise the worst
-    ///   failure met.
+    /// - Throws: ``Status/notFound`` if every module that could hold the item answered that the item is missing;
+    ///   otherwise the worst failure of a module.
     public func load(service: String, account: String) async throws(TokenKeepError) -> TokenItem {
         try await run { engine, deadline throws(TokenKeepError) in
             try engine.load(service: service, account: account, until: deadline)
         }
     }
 
-    /// Clears an item, wherever it is. Clearing what is not there is no error.
+    /// Clears an item from every module. Clearing a missing item is no error.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether the item existed.
     @discardableResult
     public func clear(service: String, account: String) async throws(TokenKeepError) -> Bool {
         try await run { engine, deadline throws(TokenKeepError) in
@@ -157,18 +169,18 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// Clears an item if it still has `version`.
+    /// Clears an item if its version is still `version`.
     ///
-    /// - Throws: ``Status/conflict`` where it changed or is gone, ``Status/invalid`` for version 0.
+    /// - Throws: ``Status/conflict`` if the item changed or is gone, ``Status/invalid`` for version 0.
     public func clear(service: String, account: String, ifVersion version: UInt64) async throws(TokenKeepError) {
         try await run { engine, deadline throws(TokenKeepError) in
             try engine.clear(service: service, account: account, ifVersion: version, until: deadline)
         }
     }
 
-    /// Clears every item of a service and returns how many there were.
+    /// Clears every item of a service and returns the number of these items.
     ///
-    /// - Throws: what kept an item from being cleared or read; whatever could be cleared is.
+    /// - Throws: the failure that kept an item from being read or cleared. All other items are cleared even then.
     @discardableResult
     public func clear(service: String) async throws(TokenKeepError) -> Int {
         try await run { engine, deadline throws(TokenKeepError) in try engine.clear(service: service, until: deadline) }
@@ -176,17 +188,19 @@ public final class TokenStore: Sendable {
 
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
-    /// - Throws: where no module answered. What could not be asked or read is the listing's problem.
+    /// - Throws: the failure if no module answered. If only a part of the store cannot be read, the listing's `problem`
+    ///   names that part.
     public func list(service: String? = nil) async throws(TokenKeepError) -> ItemListing {
         try await run { engine, deadline throws(TokenKeepError) in try engine.list(service: service, until: deadline) }
     }
 
-    /// Settles what the store still owes to modules of its stack on this machine, for items of every namespace.
+    /// Drains the pending writes and removals of the stack's modules on this machine, for items of every namespace.
     ///
-    /// A save or clear that could not reach a module is recorded and made good when the module answers again: by a load
-    /// or save of the item, or by this call for all. What cannot be settled within the store's timeout is left.
+    /// The store records every save or clear that a module missed. A load, save or clear of an item drains the pending
+    /// changes of this item; `sync()` drains all items. An item that cannot be drained within the store's timeout stays
+    /// pending.
     ///
-    /// - Throws: why the records cannot be read.
+    /// - Throws: the failure if the records cannot be read.
     @discardableResult
     public func sync() async throws(TokenKeepError) -> SyncOutcome {
         try await run { engine, deadline throws(TokenKeepError) in try engine.sync(until: deadline) }
@@ -195,7 +209,7 @@ public final class TokenStore: Sendable {
     func run<Value: Sendable>(
         _ body: @escaping @Sendable (Store, Deadline) throws(TokenKeepError) -> Value
     ) async throws(TokenKeepError) -> Value {
-        // In a child made by fork() the threads are gone: the engine says so without them.
+        // A child made by fork() has no threads: the engine throws the error on the caller's thread.
         guard engine.isUsable else { return try body(engine, Deadline(milliseconds: 0)) }
         let cancellation = Cancellation(under: engine.cancellation)
         let deadline = engine.deadline.cancelled(by: cancellation)

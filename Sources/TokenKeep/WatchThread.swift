@@ -3,16 +3,16 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Waits for the changes of a store on a thread of its own: the cooperative pool never waits.
+/// Waits for the changes of a store on its own thread, so that the cooperative pool never blocks.
 final class WatchThread: Sendable {
     private let engine: Store
     private let service: String?
     private let threads = WorkerThreads(limit: 1)
-    /// Readable once the wait is to end.
+    /// A descriptor that becomes readable when the wait must end.
     private let end: Int32
-    /// Made by the first wait, on the thread.
+    /// The watch, which the first wait makes on the thread.
     private let watch = Guarded<StoreWatch?>(nil)
-    /// Ends a reading that waits for a module.
+    /// Cancels a list that waits for a module.
     private let cancellation = Cancellation()
 
     init(_ engine: Store, service: String?) throws(TokenKeepError) {
@@ -24,7 +24,7 @@ final class WatchThread: Sendable {
 
     deinit { close(end) }
 
-    /// The next change, after ``ItemChange/listAgain`` at first; nil once the task is cancelled.
+    /// Waits for the next change, first ``ItemChange/listAgain``; nil once the task is cancelled.
     func next() async throws(TokenKeepError) -> ItemChange? {
         let result: Result<ItemChange?, TokenKeepError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -53,7 +53,7 @@ final class WatchThread: Sendable {
                     pollfd(fd: end, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
                 ]
-                // Without waiting at first: a cancelled task gets no more changes.
+                // The first poll does not wait: a cancelled task gets no more changes.
                 poll(&pollers, 1, 0)
                 if pollers[0].revents != 0 { return .success(nil) }
                 if let change = try watch.next() { return .success(cancellation.isCancelled ? nil : change) }

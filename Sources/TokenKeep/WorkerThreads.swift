@@ -1,20 +1,21 @@
 import Glibc
 
-/// Threads for work that blocks, started when there is work and ended when there is none for a while.
+/// A pool of threads for blocking work, which starts threads on demand and ends idle threads.
 ///
-/// Swift's cooperative pool has one thread a core: a call that waits for a disk or another process must not hold one.
+/// Swift's cooperative pool has one thread for each core. A call that waits for a disk or another process must not
+/// block such a thread.
 final class WorkerThreads: Sendable {
     typealias Job = @Sendable () -> Void
 
     private let shared: Shared
 
-    /// - Parameter limit: how many threads there may be at once.
+    /// - Parameter limit: the largest number of threads at once.
     init(limit: Int) { shared = Shared(limit: limit) }
 
-    /// Runs a job on a thread; false where there is no thread and none can be started.
+    /// Runs a job on a thread; false if the pool has no thread and cannot start one.
     func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
 
-    /// What the owner and its threads share: it lives until the last thread ends.
+    /// The state that the pool and its threads share, alive until the last thread ends.
     private final class Shared: @unchecked Sendable {
         private static let idleSeconds = 10
         private let limit: Int
@@ -52,7 +53,9 @@ final class WorkerThreads: Sendable {
             while let job = next() { job() }
         }
 
-        /// Waits for a job; nil when none came for a while, and the thread is no longer counted.
+        /// Waits for a job; nil if no job arrived within `idleSeconds`.
+        ///
+        /// After nil the thread must end: it is no longer counted.
         private func next() -> Job? {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

@@ -3,22 +3,24 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-// How every entry point of the C API behaves, in the order in which it does so:
+// The rules of every entry point of the C API, in the order of execution:
 //
-// 1. It runs on the caller's thread, to its end: no task, no queue, no other thread.
-// 2. Whatever C hands over may be NULL, too long, no UTF-8 or out of range. Inputs are checked first, lengths before
-//    contents; what is wrong is INVALID and the message names the argument.
-// 3. A handle is borrowed for the length of the call; only close and free consume one.
-// 4. Texts and secrets are copied before the store sees them: nothing of the caller's is kept.
+// 1. The entry point runs on the caller's thread to its end: no task, no queue, no other thread.
+// 2. An argument may be NULL, too long, not UTF-8 or out of range. Inputs are checked first, lengths before contents.
+//    A wrong argument is INVALID, and the message names the argument.
+// 3. The call borrows its handle. Only close and free functions consume a handle.
+// 4. Texts and secrets are copied before the store sees them. The store keeps no memory of the caller.
 // 5. Failures are typed errors, and `Boundary.run` is the one place where they become a status and a tokenkeep_error.
-//    Nothing else can be thrown, and nothing traps on what a caller passed.
-// 6. Outputs are written last, and only on success; `error` is written only on failure.
-// 7. What is returned by `**` is retained for the caller. What a getter returns lives as long as its object.
+//    No other error can be thrown, and no argument of a caller makes the code trap.
+// 6. Outputs are written last and only on success; `error` is written only on failure.
+// 7. An object returned by `**` is retained for the caller. A getter's result lives as long as the getter's object.
 //
 // size_t reaches Swift as Int: a length beyond Int.max is negative here, and is refused as too long.
 
 enum Boundary {
-    /// Runs the body of an entry point: OK, or the status of what it throws with the error object for the caller.
+    /// Runs the body of an entry point and returns OK, or the status of the thrown error.
+    ///
+    /// On failure `error` receives an error object, owned by the caller.
     static func run(
         _ error: UnsafeMutablePointer<OpaquePointer?>?, _ body: () throws(TokenKeepError) -> Void
     ) -> tokenkeep_status {
@@ -31,18 +33,18 @@ enum Boundary {
         }
     }
 
-    /// What must not be NULL.
+    /// Returns the value; throws ``Status/invalid`` for NULL.
     static func required<Value>(_ value: Value?, _ argument: String) throws(TokenKeepError) -> Value {
         guard let value else { throw TokenKeepError(.invalid, "the \(argument) is NULL") }
         return value
     }
 
-    /// A text that must not be NULL, of at most `limit` bytes.
+    /// Copies a text of at most `limit` bytes, which must not be NULL.
     static func text(
         _ pointer: UnsafePointer<CChar>?, _ argument: String, atMost limit: Int
     ) throws(TokenKeepError) -> String {
         let pointer = try required(pointer, argument)
-        // No further than one byte past the limit: the caller's text may lack its NUL.
+        // At most one byte past the limit is read: the caller's text may lack its NUL.
         let length = strnlen(pointer, limit + 1)
         guard length <= limit else {
             throw TokenKeepError(.invalid, "the \(argument) is longer than \(limit) bytes")
@@ -54,7 +56,7 @@ enum Boundary {
         return text
     }
 
-    /// A text, or nil for NULL.
+    /// Copies a text of at most `limit` bytes; nil for NULL.
     static func optionalText(
         _ pointer: UnsafePointer<CChar>?, _ argument: String, atMost limit: Int
     ) throws(TokenKeepError) -> String? {
@@ -62,7 +64,7 @@ enum Boundary {
         return try text(pointer, argument, atMost: limit)
     }
 
-    /// A secret, copied into the store's guarded memory. NULL is the empty secret where the length is 0.
+    /// Copies a secret into the store's guarded memory. NULL with length 0 is the empty secret.
     static func secret(
         _ pointer: UnsafeRawPointer?, length: Int, for store: Store
     ) throws(TokenKeepError) -> SecretBytes {

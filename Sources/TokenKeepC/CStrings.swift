@@ -1,11 +1,13 @@
 import Glibc
 
-/// Texts as C strings, in one allocation that lives as long as this object. It never changes, so any thread may read it.
+/// Texts as C strings, in one allocation that lives as long as this object.
+///
+/// The texts never change, so any thread may read them.
 final class CStrings: @unchecked Sendable {
     private let base: UnsafeMutablePointer<CChar>
     private let offsets: [Int]
 
-    /// Copies texts, none of which holds a NUL.
+    /// Copies texts, which must not contain a NUL.
     init(_ texts: [String]) {
         var offsets: [Int] = []
         var size = 0

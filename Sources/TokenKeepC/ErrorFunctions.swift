@@ -1,46 +1,46 @@
 public import CTokenKeep
 import TokenKeepCore
 
-// Errors and statuses: tokenkeep/store.h says what each function does.
+// Errors and statuses. tokenkeep/store.h documents each function.
 
-/// The status of an error; OK for NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_error_status")
 public func tokenkeep_error_status(_ error: OpaquePointer?) -> tokenkeep_status {
     borrow(error, as: ErrorHandle.self)?.status.rawValue ?? Status.ok.rawValue
 }
 
-/// The message, with the hint behind it; "" for NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_error_message")
 public func tokenkeep_error_message(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(error, as: ErrorHandle.self)?.message ?? Constants.noMessage[0]
 }
 
-/// The module of an error, or NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_error_module")
 public func tokenkeep_error_module(_ error: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(error, as: ErrorHandle.self)?.module
 }
 
-/// Frees an error.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_error_free")
 public func tokenkeep_error_free(_ error: OpaquePointer?) {
     consume(error, as: ErrorHandle.self)
 }
 
-/// A status in letters, a constant of the process.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_status_name")
 public func tokenkeep_status_name(_ status: tokenkeep_status) -> UnsafePointer<CChar>? {
     let index = Status.allCases.firstIndex { $0.rawValue == status }
     return Constants.statusNames[index ?? Status.allCases.count]
 }
 
-/// The version of the library in digits, a constant of the process.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_version")
 public func tokenkeep_version() -> UnsafePointer<CChar>? {
     Constants.version[0]
 }
 
-/// The version of the library as one number.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_version_number")
 public func tokenkeep_version_number() -> UInt32 {
     UInt32(TOKENKEEP_VERSION_NUMBER)

@@ -1,36 +1,36 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-// What C holds by an opaque pointer is one of these objects, retained once for the caller.
+// C holds each of these objects by an opaque pointer. Each object is retained once for the caller.
 
-/// Gives an object to C, which gives it back to `consume`.
+/// Retains an object for C and returns its pointer. `consume` releases the object.
 func retainForC(_ object: some AnyObject) -> OpaquePointer {
     OpaquePointer(Unmanaged.passRetained(object).toOpaque())
 }
 
-/// An object that is still C's; nil for NULL.
+/// Returns the object of a pointer, still owned by C; nil for NULL.
 func borrow<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) -> Object? {
     pointer.map { Unmanaged<Object>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
 }
 
-/// Takes an object back from C and lets it go; nothing for NULL.
+/// Releases an object that C owned; does nothing for NULL.
 func consume<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) {
     guard let pointer else { return }
     Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release()
 }
 
-/// The store that a call needs.
+/// Returns the store of a call; throws ``Status/invalid`` for NULL.
 func store(_ pointer: OpaquePointer?) throws(TokenKeepError) -> Store {
     try Boundary.required(borrow(pointer, as: Store.self), "store")
 }
 
-/// A `tokenkeep_item`: one that was loaded, or one of a list, which has no secret.
+/// A `tokenkeep_item`: a loaded item, or a listed item without its secret.
 final class ItemHandle: Sendable {
     let details: ItemDetails
     let secret: SecretBytes?
     private let texts: CStrings
 
-    /// The texts that every item has, in the order in which `texts` holds them; the attributes' follow.
+    /// The texts of every item, in their order in `texts`. The names and values of the attributes follow these texts.
     enum Text: Int, CaseIterable {
         case namespace, service, account, label, module
     }
@@ -46,14 +46,14 @@ final class ItemHandle: Sendable {
 
     func text(_ text: Text) -> UnsafePointer<CChar> { texts[text.rawValue] }
 
-    /// The attribute at `index`, which must be one of `details`.
+    /// The attribute at `index`, which must be a valid index of the attributes in `details`.
     func attribute(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>) {
         let first = Text.allCases.count + 2 * index
         return (texts[first], texts[first + 1])
     }
 }
 
-/// A `tokenkeep_items`: a list, its items and its problem.
+/// A `tokenkeep_items`: the items of a list and the error that left the list incomplete.
 final class ListHandle: Sendable {
     let items: [ItemHandle]
     let problem: ErrorHandle?

@@ -2,9 +2,9 @@ import CTokenKeep
 import Glibc
 import TokenKeepCore
 
-// Items: tokenkeep/store.h says what each function does.
+// Items. tokenkeep/store.h documents each function.
 
-/// The secret where it lies in guarded memory, and its length; NULL and 0 where there is none.
+/// See store.h. The returned pointer leads into guarded memory.
 @implementation @_cdecl("tokenkeep_item_secret")
 public func tokenkeep_item_secret(_ item: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafeRawPointer? {
     let secret = borrow(item, as: ItemHandle.self)?.secret
@@ -12,43 +12,43 @@ public func tokenkeep_item_secret(_ item: OpaquePointer?, _ length: UnsafeMutabl
     return secret?.unsafeAddress
 }
 
-/// The namespace of an item, as long as the item lives.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_namespace")
 public func tokenkeep_item_namespace(_ item: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(item, as: ItemHandle.self)?.text(.namespace)
 }
 
-/// The service of an item, as long as the item lives.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_service")
 public func tokenkeep_item_service(_ item: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(item, as: ItemHandle.self)?.text(.service)
 }
 
-/// The account of an item, as long as the item lives.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_account")
 public func tokenkeep_item_account(_ item: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(item, as: ItemHandle.self)?.text(.account)
 }
 
-/// The label of an item, as long as the item lives.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_label")
 public func tokenkeep_item_label(_ item: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(item, as: ItemHandle.self)?.text(.label)
 }
 
-/// The module that held an item, as long as the item lives.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_module")
 public func tokenkeep_item_module(_ item: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(item, as: ItemHandle.self)?.text(.module)
 }
 
-/// How many attributes an item has.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_attribute_count")
 public func tokenkeep_item_attribute_count(_ item: OpaquePointer?) -> Int {
     borrow(item, as: ItemHandle.self)?.details.attributes.pairs.count ?? 0
 }
 
-/// The attribute at an index; 0, and no output, past the end.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_attribute_at")
 public func tokenkeep_item_attribute_at(
     _ item: OpaquePointer?, _ index: Int, _ name: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
@@ -63,7 +63,7 @@ public func tokenkeep_item_attribute_at(
     return 1
 }
 
-/// The value of an attribute, or NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_attribute")
 public func tokenkeep_item_attribute(
     _ item: OpaquePointer?, _ name: UnsafePointer<CChar>?
@@ -76,43 +76,43 @@ public func tokenkeep_item_attribute(
     return nil
 }
 
-/// The level of an item; 0 for NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_accessibility")
 public func tokenkeep_item_accessibility(_ item: OpaquePointer?) -> UInt32 {
     borrow(item, as: ItemHandle.self)?.details.accessLevel.rawValue ?? 0
 }
 
-/// The flags kept with an item.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_flags")
 public func tokenkeep_item_flags(_ item: OpaquePointer?) -> UInt32 {
     borrow(item, as: ItemHandle.self)?.details.flags.rawValue ?? 0
 }
 
-/// When an item was first saved, in Unix seconds; 0 where not known.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_created_at")
 public func tokenkeep_item_created_at(_ item: OpaquePointer?) -> Int64 {
     borrow(item, as: ItemHandle.self)?.details.createdAt?.rawValue ?? 0
 }
 
-/// When an item was last saved, in Unix seconds; 0 where not known.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_modified_at")
 public func tokenkeep_item_modified_at(_ item: OpaquePointer?) -> Int64 {
     borrow(item, as: ItemHandle.self)?.details.modifiedAt?.rawValue ?? 0
 }
 
-/// When the secret ends, in Unix seconds; 0 for never.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_expires_at")
 public func tokenkeep_item_expires_at(_ item: OpaquePointer?) -> Int64 {
     borrow(item, as: ItemHandle.self)?.details.expiresAt?.rawValue ?? 0
 }
 
-/// The version of an item; 0 where a list does not know it.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_version")
 public func tokenkeep_item_version(_ item: OpaquePointer?) -> UInt64 {
     borrow(item, as: ItemHandle.self)?.details.version ?? 0
 }
 
-/// Frees an item; its secret is wiped.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_item_free")
 public func tokenkeep_item_free(_ item: OpaquePointer?) {
     consume(item, as: ItemHandle.self)

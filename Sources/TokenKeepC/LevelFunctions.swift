@@ -2,7 +2,7 @@ public import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
 
-// Unlocking, locking and what is achieved: tokenkeep/store.h says what each function does.
+// Unlocking, locking and protection. tokenkeep/store.h documents each function.
 
 /// A `tokenkeep_protection`.
 final class ProtectionHandle: Sendable {
@@ -15,7 +15,7 @@ final class ProtectionHandle: Sendable {
         texts = CStrings(axes.map(\.mechanism))
     }
 
-    /// Where an axis stands; nil for a number that is none.
+    /// The position of an axis in the arrays; nil for an unknown number.
     private static func index(_ axis: UInt32) -> Int? {
         ProtectionAxis.allCases.firstIndex { $0.rawValue == axis }
     }
@@ -27,7 +27,7 @@ final class ProtectionHandle: Sendable {
     func mechanism(_ axis: UInt32) -> UnsafePointer<CChar>? { ProtectionHandle.index(axis).map { texts[$0] } }
 }
 
-/// Unlocks the vault.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_unlock")
 public func tokenkeep_unlock(
     _ handle: OpaquePointer?, _ password: UnsafeRawPointer?, _ length: Int,
@@ -39,7 +39,7 @@ public func tokenkeep_unlock(
     }
 }
 
-/// Locks the vault.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_lock")
 public func tokenkeep_lock(
     _ handle: OpaquePointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
@@ -47,7 +47,7 @@ public func tokenkeep_lock(
     Boundary.run(error) { () throws(TokenKeepError) in _ = try store(handle).lock() }
 }
 
-/// What is achieved for a level with flags.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_protection_for")
 public func tokenkeep_protection_for(
     _ handle: OpaquePointer?, _ accessibility: UInt32, _ flags: UInt32,
@@ -62,19 +62,19 @@ public func tokenkeep_protection_for(
     }
 }
 
-/// How well one axis is protected; TOKENKEEP_PROTECTION_NONE for NULL and for what is no axis.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_protection_axis")
 public func tokenkeep_protection_axis(_ protection: OpaquePointer?, _ axis: UInt32) -> UInt32 {
     borrow(protection, as: ProtectionHandle.self)?.strength(axis) ?? 0
 }
 
-/// By what one axis is protected, as long as the protection lives; NULL for NULL and for what is no axis.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_protection_mechanism")
 public func tokenkeep_protection_mechanism(_ protection: OpaquePointer?, _ axis: UInt32) -> UnsafePointer<CChar>? {
     borrow(protection, as: ProtectionHandle.self)?.mechanism(axis)
 }
 
-/// Frees a protection.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_protection_free")
 public func tokenkeep_protection_free(_ protection: OpaquePointer?) {
     consume(protection, as: ProtectionHandle.self)

@@ -2,20 +2,20 @@ import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A copy of a caller's structure, which may be older (shorter) or newer (longer) than ours.
+/// Copies a caller's structure, which may be older (shorter) or newer (longer) than this version's.
 ///
-/// Only bytes that the caller says are there are read: never `pointee`, which would copy our whole size.
+/// Reads only the bytes that the caller's `struct_size` declares. `pointee` would read this version's whole size.
 ///
-/// - Parameter empty: a zeroed structure of ours.
-/// - Throws: ``Status/invalid`` for a size that no such structure has; ``Status/unsupported`` where a field is set that we
-///   do not know.
+/// - Parameter empty: a zeroed structure of this version.
+/// - Throws: ``Status/invalid`` for an impossible size, ``Status/unsupported`` if a field beyond this version's
+///   structure is set.
 private func copy<Options>(
     _ pointer: UnsafePointer<Options>, over empty: Options, _ argument: String
 ) throws(TokenKeepError) -> Options {
     let foreign = UnsafeRawPointer(pointer)
     let size = foreign.loadUnaligned(as: UInt.self)  // struct_size is the first field
     let own = UInt(MemoryLayout<Options>.size)
-    // A size that is no multiple of the alignment would cut a pointer in two; an absurd one is no size at all.
+    // A size that is no multiple of the alignment would cut a pointer in two. A size over 4096 is garbage.
     guard size >= UInt(MemoryLayout<UInt>.size), size <= 4096, size % UInt(MemoryLayout<Options>.alignment) == 0 else {
         throw TokenKeepError(
             .invalid, "struct_size of the \(argument) is \(size)", hint: "set it to the size of the structure, \(own)")
@@ -32,7 +32,7 @@ private func copy<Options>(
     return copy
 }
 
-/// Refuses flags that this version does not know.
+/// Throws ``Status/unsupported`` for flags that this version does not know.
 private func checkFlags(_ flags: UInt32, known: UInt32, _ argument: String) throws(TokenKeepError) {
     let unknown = flags & ~known
     guard unknown == 0 else {
@@ -61,7 +61,7 @@ extension StoreConfiguration {
     }
 }
 
-/// What `tokenkeep_save_options` say.
+/// The values of a `tokenkeep_save_options`.
 struct SaveOptions {
     var accessLevel: AccessLevel?
     var flags: ItemFlags = []
@@ -87,7 +87,7 @@ struct SaveOptions {
         savedVersion = options.saved_version
     }
 
-    /// The flags that are kept with an item.
+    /// Reads the flags that are kept with an item; throws ``Status/unsupported`` for any other flag.
     static func keptFlags(_ flags: UInt32) throws(TokenKeepError) -> ItemFlags {
         try checkFlags(flags, known: ItemFlags.known.rawValue, "protection")
         return ItemFlags(rawValue: flags)

@@ -1,15 +1,17 @@
 import CTokenKeep
 import TokenKeepCore
 
-/// A `tokenkeep_prompt_fn` and its data, which the caller keeps as long as the store lives and makes safe for its threads.
+/// A `tokenkeep_prompt_fn` and its data.
+///
+/// The caller owns the data. The data must live as long as the store and be safe for the threads that use the store.
 struct CPrompt: @unchecked Sendable {
-    /// How long an answer may be, in bytes.
+    /// The longest answer, in bytes.
     private static let capacity = 4096
 
     let function: tokenkeep_prompt_fn
     let data: UnsafeMutableRawPointer?
 
-    /// Asks C. Whatever it returns but OK is taken as the user's refusal.
+    /// Calls the C function. Every status except OK counts as the user's refusal.
     var handler: PromptHandler {
         { prompt throws(TokenKeepError) in try ask(prompt) }
     }

@@ -2,9 +2,9 @@ public import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
 
-// Stores: tokenkeep/store.h says what each function does.
+// Stores. tokenkeep/store.h documents each function.
 
-/// Reads the options and makes a store; touches no module.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_open")
 public func tokenkeep_open(
     _ options: UnsafePointer<tokenkeep_open_options>?, _ opened: UnsafeMutablePointer<OpaquePointer?>?,
@@ -17,19 +17,19 @@ public func tokenkeep_open(
     }
 }
 
-/// Lets the store go, and what it holds in memory with it.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_close")
 public func tokenkeep_close(_ store: OpaquePointer?) {
     consume(store, as: Store.self)
 }
 
-/// Ends the calls in flight on a store; nothing for NULL.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_cancel")
 public func tokenkeep_cancel(_ store: OpaquePointer?) {
     borrow(store, as: Store.self)?.cancel()
 }
 
-/// Saves an item; `saved_version` is written after the save, as every output is.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_save")
 public func tokenkeep_save(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -50,7 +50,7 @@ public func tokenkeep_save(
     }
 }
 
-/// Loads an item with its secret.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_load")
 public func tokenkeep_load(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -65,7 +65,7 @@ public func tokenkeep_load(
     }
 }
 
-/// Clears an item, there or not.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_clear")
 public func tokenkeep_clear(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -78,7 +78,7 @@ public func tokenkeep_clear(
     }
 }
 
-/// Clears an item of one version.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_clear_if")
 public func tokenkeep_clear_if(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?,
@@ -91,7 +91,7 @@ public func tokenkeep_clear_if(
     }
 }
 
-/// Clears the items of a service and counts them.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_clear_service")
 public func tokenkeep_clear_service(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ cleared: UnsafeMutablePointer<Int>?,
@@ -105,7 +105,7 @@ public func tokenkeep_clear_service(
     }
 }
 
-/// Lists items without their secrets.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_list")
 public func tokenkeep_list(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ listed: UnsafeMutablePointer<OpaquePointer?>?,
@@ -119,7 +119,7 @@ public func tokenkeep_list(
     }
 }
 
-/// Settles what is owed and counts.
+/// See store.h.
 @implementation @_cdecl("tokenkeep_sync")
 public func tokenkeep_sync(
     _ handle: OpaquePointer?, _ drained: UnsafeMutablePointer<Int>?, _ left: UnsafeMutablePointer<Int>?,

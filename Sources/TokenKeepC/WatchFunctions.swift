@@ -2,7 +2,7 @@ public import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
 
-// Watches: tokenkeep/watch.h says what each function does.
+// Watches. tokenkeep/watch.h documents each function.
 
 /// A `tokenkeep_event`.
 final class EventHandle: Sendable {
@@ -26,7 +26,7 @@ final class EventHandle: Sendable {
     var account: UnsafePointer<CChar>? { isNamed ? texts[2] : nil }
 }
 
-/// Begins to watch.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_watch_open")
 public func tokenkeep_watch_open(
     _ handle: OpaquePointer?, _ service: UnsafePointer<CChar>?, _ opened: UnsafeMutablePointer<OpaquePointer?>?,
@@ -40,13 +40,13 @@ public func tokenkeep_watch_open(
     }
 }
 
-/// The descriptor of a watch; -1 for NULL.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_watch_fd")
 public func tokenkeep_watch_fd(_ watch: OpaquePointer?) -> Int32 {
     borrow(watch, as: StoreWatch.self)?.descriptor ?? -1
 }
 
-/// The next event, if there is one.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_watch_next")
 public func tokenkeep_watch_next(
     _ handle: OpaquePointer?, _ event: UnsafeMutablePointer<OpaquePointer?>?,
@@ -60,37 +60,37 @@ public func tokenkeep_watch_next(
     }
 }
 
-/// Ends a watch.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_watch_close")
 public func tokenkeep_watch_close(_ watch: OpaquePointer?) {
     consume(watch, as: StoreWatch.self)
 }
 
-/// The kind of an event; 0 for NULL.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_event_kind")
 public func tokenkeep_event_kind(_ event: OpaquePointer?) -> UInt32 {
     borrow(event, as: EventHandle.self)?.kind ?? 0
 }
 
-/// The namespace of an event, as long as the event lives.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_event_namespace")
 public func tokenkeep_event_namespace(_ event: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(event, as: EventHandle.self)?.namespace
 }
 
-/// The service of an event, as long as the event lives; NULL where it names no item.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_event_service")
 public func tokenkeep_event_service(_ event: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(event, as: EventHandle.self)?.service
 }
 
-/// The account of an event, as long as the event lives; NULL where it names no item.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_event_account")
 public func tokenkeep_event_account(_ event: OpaquePointer?) -> UnsafePointer<CChar>? {
     borrow(event, as: EventHandle.self)?.account
 }
 
-/// Frees an event.
+/// See watch.h.
 @implementation @_cdecl("tokenkeep_event_free")
 public func tokenkeep_event_free(_ event: OpaquePointer?) {
     consume(event, as: EventHandle.self)

@@ -1,4 +1,4 @@
-/// Numbers of things in words.
+/// Counts with their nouns, for people.
 enum Counts {
     /// `1 item`, `2 items`.
     static func items(_ count: Int) -> String { of(count, "item") }

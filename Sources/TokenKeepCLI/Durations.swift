@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`.
 enum Durations {
-    /// A timeout in milliseconds, at least 1.
+    /// Reads a timeout in milliseconds, at least 1.
     static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
         guard let milliseconds = milliseconds(text) else {
             throw TokenKeepError(
@@ -14,7 +14,7 @@ enum Durations {
         return timeout
     }
 
-    /// Milliseconds, or nil where the text is no duration or the number is too large.
+    /// Reads a duration in milliseconds; nil if the text is no duration or the number is too large.
     static func milliseconds(_ text: String) -> Int64? {
         let digits = text.prefix { ("0"..."9").contains($0) }
         guard let number = Int64(digits), let factor = factors[String(text.dropFirst(digits.count))] else { return nil }

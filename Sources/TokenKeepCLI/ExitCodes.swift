@@ -1,7 +1,9 @@
 import TokenKeepCore
 
 extension Status {
-    /// The exit code of the program for this status: one for each thing that a script can do about it.
+    /// The program's exit code for this status.
+    ///
+    /// Statuses share an exit code if a script reacts to these statuses in the same way.
     var exitCode: Int32 {
         switch self {
         case .ok: 0

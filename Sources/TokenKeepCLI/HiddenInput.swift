@@ -2,15 +2,15 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Asks for a secret on the terminal, without showing it.
+/// Reads a secret from the terminal without echo.
 ///
-/// The line is edited here: a terminal that edits cuts a line at 4095 bytes, and tokens are longer. A signal that ends or
-/// stops the program first finds the terminal as it was.
+/// The program edits the line itself: a terminal that edits cuts a line at 4095 bytes, and tokens are longer. Before a
+/// signal ends or stops the program, the settings of the terminal are restored.
 enum HiddenInput {
     /// Asks for one line on the process's terminal.
     ///
-    /// - Throws: ``Status/cancelled`` where the user ends the input, ``Status/invalid`` for an empty line, several lines
-    ///   or control characters, ``Status/io`` where the terminal cannot be used.
+    /// - Throws: ``Status/cancelled`` if the user ends the input, ``Status/invalid`` for an empty line, several lines
+    ///   or control characters, ``Status/io`` if the terminal cannot be used.
     static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
         let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
@@ -36,12 +36,12 @@ enum HiddenInput {
     }
 }
 
-/// What is asked for, in the errors of a line that is none.
+/// The words for the errors of a hidden question.
 struct HiddenWords {
     let what: String
-    /// How else it can be given.
+    /// A hint that names another way to give the secret.
     let otherwise: String
-    /// How an empty one can be given.
+    /// A hint that names the way to give an empty secret; nil for no hint.
     let empty: String?
 
     static let secret = HiddenWords(
@@ -55,29 +55,32 @@ struct HiddenWords {
     static let code = HiddenWords(what: "recovery code", otherwise: "give it on standard input: --stdin", empty: nil)
 }
 
-/// The line while it is typed. Its bytes lie in the caller's guarded buffer.
+/// The line that the user types. The bytes of the line lie in the caller's guarded buffer.
 struct HiddenLine {
-    /// The keys that edit a line, as the terminal is set.
+    /// The terminal's keys for editing a line.
     struct Keys {
         let erase: UInt8
         let kill: UInt8
         let end: UInt8
     }
 
-    /// How many bytes the line has.
+    /// The number of bytes in the line.
     private(set) var count = 0
-    /// Whether its end was typed.
+    /// Whether the user has ended the line.
     private(set) var isComplete = false
     private let keys: Keys
     private let words: HiddenWords
 
-    /// A line that nothing was typed into.
+    /// Makes an empty line.
     init(keys: Keys, _ words: HiddenWords = .secret) {
         self.keys = keys
         self.words = words
     }
 
-    /// Takes `received` bytes that stand behind the line in `bytes`.
+    /// Processes the `received` bytes that follow the line in `bytes`.
+    ///
+    /// - Throws: ``Status/cancelled`` if the user ends the input before any text, ``Status/invalid`` for an empty or
+    ///   too long line, a second line or a control character.
     mutating func add(_ received: Int, of bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) {
         let typed = count..<count + received
         for index in typed {
@@ -104,12 +107,14 @@ struct HiddenLine {
         }
     }
 
-    /// The error for what a terminal cannot give: the lines after the first would go to the shell.
+    /// The error for a secret of several lines.
+    ///
+    /// A terminal cannot give such a secret: the shell would read the lines after the first.
     func severalLines() -> TokenKeepError {
         TokenKeepError(.invalid, "the \(words.what) has more than one line", hint: words.otherwise)
     }
 
-    /// Removes the last character: a UTF-8 sequence goes whole.
+    /// Removes the last character with all bytes of its UTF-8 sequence.
     private mutating func erase(in bytes: UnsafeMutableRawBufferPointer) {
         while count > 0 {
             count -= 1

@@ -2,21 +2,20 @@ import FoundationEssentials
 import TokenKeepCore
 import TokenKeepEngine
 
-/// What `--json` writes. Members are always there; what is not known is null.
+/// The values that `--json` writes. Every member is always present; an unknown value is null.
 enum JSONOutput {
-    /// What a list found, and what it could not ask or read.
+    /// The items of a list, and the error that left the list incomplete.
     struct Listing: Encodable {
         private let items: [Item]
         private let problem: Nullable<Problem>
 
-        /// Shows a listing.
         init(_ listing: ItemListing) {
             items = listing.items.map(Item.init)
             problem = Nullable(listing.problem.map(Problem.init))
         }
     }
 
-    /// Why a list is not complete.
+    /// The error that left an output incomplete.
     struct Problem: Encodable {
         private let status, message: String
         private let module, hint: Nullable<String>
@@ -29,7 +28,7 @@ enum JSONOutput {
         }
     }
 
-    /// An item, without its secret.
+    /// An item without its secret.
     struct Item: Encodable {
         private enum CodingKeys: String, CodingKey {
             case namespace, service, account, label, level, flags, attributes, version, module
@@ -42,10 +41,9 @@ enum JSONOutput {
         private let flags: [String]
         private let attributes: [String: String]
         private let createdAt, modifiedAt, expiresAt: Nullable<String>
-        /// A string: readers of JSON keep 53 bits of a number.
+        /// A string, because many readers of JSON keep only 53 bits of a number.
         private let version: String
 
-        /// Shows an item.
         init(_ item: ItemDetails) {
             namespace = item.name.namespace
             service = item.name.service
@@ -62,12 +60,11 @@ enum JSONOutput {
         }
     }
 
-    /// A change, in a line of its own.
+    /// A change of an item, on one line of `watch`.
     struct Change: Encodable {
         private let event, namespace: String
         private let service, account: Nullable<String>
 
-        /// Shows a change.
         init(_ change: ItemChange, namespace: String) {
             event = change.word
             self.namespace = namespace
@@ -76,7 +73,7 @@ enum JSONOutput {
         }
     }
 
-    /// How the store is.
+    /// The state of the store, as `status` writes it.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
             case version, modules
@@ -91,7 +88,6 @@ enum JSONOutput {
         private let owed: [Owed]
         private let pendingProblem: Nullable<Problem>
 
-        /// Shows a status.
         init(_ status: StoreStatus) {
             modules = status.modules.map(ModuleState.init)
             owed = status.pending.entries.map(Owed.init)
@@ -100,7 +96,7 @@ enum JSONOutput {
         }
     }
 
-    /// Something owed to a module about an item.
+    /// A pending write or removal of one item in one module.
     struct Owed: Encodable {
         private enum CodingKeys: String, CodingKey {
             case module, what, since, namespace, service, account
@@ -122,7 +118,7 @@ enum JSONOutput {
         }
     }
 
-    /// How a module is.
+    /// The state of a module.
     struct ModuleState: Encodable {
         private let module, place: String
         private let reachable: Bool
@@ -140,7 +136,7 @@ enum JSONOutput {
         }
     }
 
-    /// A value or null; a plain optional would be left out.
+    /// A value or null. An encoder would leave out a plain optional.
     struct Nullable<Value: Encodable>: Encodable {
         private let value: Value?
 
@@ -153,17 +149,19 @@ enum JSONOutput {
         }
     }
 
-    /// A value as JSON text, its members in alphabetical order. Whatever a terminal would not simply show is escaped:
-    /// outside strings JSON is ASCII, so that escapes stand in strings alone.
+    /// Encodes a value as JSON text, with members in alphabetical order.
+    ///
+    /// Every character for which `Terminal.mustBeEscaped` is true is escaped. JSON is ASCII outside strings, so escapes
+    /// occur in strings only.
     static func text(_ value: some Encodable) throws -> String { try text(value, [.prettyPrinted]) }
 
-    /// The same in one line.
+    /// Encodes a value as JSON text like ``text(_:)``, but on one line.
     static func line(_ value: some Encodable) throws -> String { try text(value, []) }
 
     private static func text(_ value: some Encodable, _ layout: JSONEncoder.OutputFormatting) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = layout.union([.sortedKeys, .withoutEscapingSlashes])
-        // A line break stands between values alone: what is empty fits on one line.
+        // A line break occurs only between values, so the patterns match empty arrays and objects alone.
         let json = String(decoding: try encoder.encode(value), as: UTF8.self)
             .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")
         var result = ""
@@ -184,7 +182,7 @@ enum JSONOutput {
 }
 
 extension ItemFlags {
-    /// The flags' words, as the options of `save` spell them.
+    /// The words of the flags, as the options of `save` spell these words.
     var words: [String] {
         let all: [(ItemFlags, String)] = [
             (.requireEnforced, "require-enforced"), (.userPresence, "user-presence"),

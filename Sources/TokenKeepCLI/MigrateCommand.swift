@@ -59,7 +59,7 @@ struct MigrateCommand: ParsableCommand {
 }
 
 extension MigrationOutcome.Failure {
-    /// The error, naming its item where its own words do not.
+    /// The error, with a message that names the item.
     fileprivate var naming: TokenKeepError {
         guard let item, !error.message.contains(item.description) else { return error }
         return TokenKeepError(error.status, "\(item): \(error.message)", module: error.module, hint: error.hint)

@@ -118,13 +118,13 @@ struct PasswordCommand: ParsableCommand {
     }
 }
 
-/// The option of commands that replace the keys.
+/// The option of the commands that replace the vault's keys.
 struct SlotOptions: ParsableArguments {
     @Flag(help: "End slots of types that this version does not know.")
     var dropUnknownSlots = false
 }
 
-/// Shows the progress of a change of keys, and says so if what it unlocked cannot last.
+/// Runs a change of keys with a progress bar, and prints a note if the vault cannot stay unlocked.
 func changingKeys(
     _ body: (@escaping JournalProgress) throws(TokenKeepError) -> UnlockOutcome
 ) throws(TokenKeepError) {
@@ -136,7 +136,7 @@ func changingKeys(
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
 }
 
-/// Says how many records a change of keys had to leave behind.
+/// Prints the number of damaged records that a change of keys left unchanged; nothing for 0.
 func reportUnreadable(_ count: Int) {
     guard count > 0 else { return }
     Terminal.explain(

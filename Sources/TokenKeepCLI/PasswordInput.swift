@@ -1,9 +1,9 @@
 import Glibc
 import TokenKeepCore
 
-/// Reads passwords and recovery codes: from the terminal, or lines of standard input.
+/// Reads passwords and recovery codes from the terminal or from lines of standard input.
 enum PasswordInput {
-    /// The lines of standard input, as many as are asked for; the last may lack its end.
+    /// Reads exactly `count` lines from standard input; the last line may lack its newline.
     static func lines(_ count: Int) throws(TokenKeepError) -> [SecretBytes] {
         let input = try SecretInput.readToEnd(
             of: STDIN_FILENO, tooLong: TokenKeepError(.invalid, "standard input holds more than any password has"))
@@ -21,32 +21,32 @@ enum PasswordInput {
         return lines
     }
 
-    /// The one line of standard input where it has the answer, else what the user types.
+    /// Reads one line of standard input if `inInput` is true, else asks the user.
     static func line(
         inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
         try inInput ? lines(1)[0] : ask()
     }
 
-    /// The vault's password.
+    /// Asks for the vault's password.
     static func password() throws(TokenKeepError) -> SecretBytes { try password("password of the vault: ") }
 
-    /// The same, by another question.
+    /// Asks for a password of the vault with the given question.
     static func password(_ question: String) throws(TokenKeepError) -> SecretBytes {
         try HiddenInput.ask(question, .password)
     }
 
-    /// A new password, which is typed twice.
+    /// Asks for a new password, which the user types twice.
     static func newPassword() throws(TokenKeepError) -> SecretBytes {
         try twice("new password of the vault: ", .password)
     }
 
-    /// The passphrase of an export that is there.
+    /// Asks for the passphrase of an existing export.
     static func passphrase() throws(TokenKeepError) -> SecretBytes {
         try HiddenInput.ask("passphrase of the export: ", .passphrase)
     }
 
-    /// The passphrase of an export to be, which is typed twice.
+    /// Asks for the passphrase of a new export, which the user types twice.
     static func newPassphrase() throws(TokenKeepError) -> SecretBytes {
         try twice("passphrase of the export: ", .passphrase)
     }
@@ -59,7 +59,7 @@ enum PasswordInput {
         return first
     }
 
-    /// Answers the vault's own question while a command runs.
+    /// Answers the vault's prompts while a command runs.
     static let handler: PromptHandler = { prompt throws(TokenKeepError) in
         if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
         return try HiddenInput.ask(prompt.message + ": ", .passwordMeanwhile)

@@ -1,7 +1,9 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// What is owed to modules, for people: a line each module, for this machine and for others.
+/// Lines for people about pending writes and removals.
+///
+/// Each module has one line for this machine and one line for all other machines.
 enum PendingText {
     static func lines(_ report: PendingReport) -> [String] {
         var lines: [String] = []

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 
-/// Runs the command that the arguments name and turns whatever happens into an exit code.
+/// Runs the command that the arguments name and turns its outcome into an exit code.
 enum Program {
     /// Runs the program and returns its exit code.
     static func run() -> Int32 {
@@ -37,7 +37,7 @@ enum Program {
         }
     }
 
-    /// A help text, the version or a completion script.
+    /// Writes a help text, the version or a completion script, and returns the exit code.
     private static func show(_ text: String) -> Int32 {
         do {
             try Terminal.write(text.hasSuffix("\n") ? text : text + "\n")
@@ -47,8 +47,9 @@ enum Program {
         }
     }
 
-    /// The arguments as they were given: `CommandLine.arguments` repairs what is not UTF-8, and so would name another
-    /// item than the caller did.
+    /// The arguments as the caller gave them.
+    ///
+    /// `CommandLine.arguments` replaces invalid UTF-8, and would so name another item than the caller.
     private static func arguments() throws(TokenKeepError) -> [String] {
         var result: [String] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -61,8 +62,10 @@ enum Program {
         return result
     }
 
-    /// The parser takes any `-h…` for a cluster of one-letter options and shows the help: a token given by mistake as an
-    /// argument would seem to be saved.
+    /// Refuses an unknown option that begins with `-h`.
+    ///
+    /// The parser reads any `-h…` as a cluster of one-letter options and shows the help with success. A token that
+    /// was given as an argument by mistake would seem to be saved.
     private static func refuseClusteredHelp(_ arguments: [String]) throws(TokenKeepError) {
         let options = arguments.prefix { $0 != "--" }
         guard options.contains(where: { $0.hasPrefix("-h") && $0 != "-h" && $0 != "-help" }) else { return }
@@ -72,8 +75,10 @@ enum Program {
         )
     }
 
-    /// Swift's runtime answers these signals with a backtrace and the memory around it, on the terminal or in a log. A
-    /// program that holds secrets just ends.
+    /// Restores the default action of the crash signals, so that the program ends without a dump.
+    ///
+    /// Swift's runtime answers these signals with a backtrace and the memory around it, on the terminal or in a log.
+    /// This memory may hold secrets. An ignored signal stays ignored.
     private static func dieSilently() {
         for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV] {
             var action = sigaction()
@@ -83,11 +88,14 @@ enum Program {
         }
     }
 
-    /// A standard descriptor that is closed would be the next one that is opened: a secret for standard output would
-    /// land in a file of the vault. What stands in for it fails as a closed one does.
+    /// Opens `/dev/null` for every closed standard descriptor.
+    ///
+    /// Otherwise the next opened file would get the number of the closed descriptor: a secret for standard output would
+    /// land in a file of the vault. Each `/dev/null` is opened for the wrong direction, so that its use fails as on a
+    /// closed descriptor.
     private static func occupyStandardDescriptors() {
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is given, and those below are taken.
+            // open() returns the lowest free number, and all lower descriptors are open by now.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

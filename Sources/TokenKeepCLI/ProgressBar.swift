@@ -1,12 +1,12 @@
 import Glibc
 
-/// How far a command is, on a terminal alone.
+/// A progress bar on standard error, shown only on a terminal.
 final class ProgressBar {
     private static let width = 30
     private let isShown = isatty(STDERR_FILENO) == 1
     private var shown = ""
 
-    /// Shows that so many of all are done.
+    /// Draws the bar for `done` of `total` steps.
     func show(done: Int, of total: Int) {
         guard isShown, total > 0 else { return }
         let filled = ProgressBar.width * done / total
@@ -17,7 +17,7 @@ final class ProgressBar {
         shown = line
     }
 
-    /// Takes the bar off the terminal.
+    /// Removes the bar from the terminal.
     func end() {
         guard !shown.isEmpty else { return }
         Terminal.writeError("\r" + String(repeating: " ", count: shown.count) + "\r")

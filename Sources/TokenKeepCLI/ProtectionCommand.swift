@@ -75,7 +75,7 @@ struct ProtectionCommand: ParsableCommand {
     private struct JSONRow: Encodable {
         private let level: String
         private let flags: [String]
-        /// null where the level cannot be had.
+        /// null if the level is unsupported.
         private let axes: JSONOutput.Nullable<[String: JSONAxis]>
 
         init(_ row: Row) {

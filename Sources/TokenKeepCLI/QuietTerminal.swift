@@ -2,13 +2,16 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A terminal that shows nothing of what is typed, until it is restored.
+/// A terminal without echo, until its settings are restored.
 ///
-/// Every signal that would end or stop the program is held back meanwhile and wakes ``waitForInput(question:)``, which
-/// restores the terminal before it lets the signal through. Nothing runs inside a signal handler.
+/// Meanwhile every signal that would end or stop the program is blocked. A blocked signal wakes
+/// ``waitForInput(question:)``, which restores the terminal and then lets the signal through. Nothing runs inside a
+/// signal handler.
 final class QuietTerminal {
-    /// The signals that are not held back: of a fault of the program itself, of a terminal in the background, and those
-    /// that neither end nor stop a program.
+    /// The signals that stay unblocked.
+    ///
+    /// These are the fault signals, the signals to a background process that uses its terminal, and the signals that
+    /// neither end nor stop a program.
     private static let passing = [
         SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
     ]
@@ -19,7 +22,7 @@ final class QuietTerminal {
     private var signalsBefore = sigset_t()
     private let signalDescriptor: Int32
 
-    /// Notes how the terminal is set and holds the signals back.
+    /// Saves the settings of the terminal and blocks the signals.
     init(descriptor: Int32) throws(TokenKeepError) {
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { throw QuietTerminal.failure() }
@@ -44,7 +47,7 @@ final class QuietTerminal {
         }
     }
 
-    /// Turns echo and the terminal's own line editing off; the keys that send signals keep doing so.
+    /// Turns echo and the terminal's own line editing off. The keys that send signals still send signals.
     func silence() throws(TokenKeepError) {
         var settings = saved
         settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | IEXTEN)
@@ -57,14 +60,16 @@ final class QuietTerminal {
         }
     }
 
-    /// Sets the terminal as it was, drops what was typed and not read, and ends the line of the question.
+    /// Restores the terminal's settings, drops unread input and ends the line of the question.
     func restore() {
         var settings = saved
         tcsetattr(descriptor, TCSAFLUSH, &settings)
         write("\n")
     }
 
-    /// Waits until something was typed; lets signals through meanwhile. Asks again after the program was stopped.
+    /// Waits for input and lets signals through meanwhile.
+    ///
+    /// After the program was stopped and continued, the question is asked again.
     func waitForInput(question: String) throws(TokenKeepError) {
         while true {
             var pollers = [
@@ -86,7 +91,7 @@ final class QuietTerminal {
         }
     }
 
-    /// Reads what was typed, straight into `bytes`; returns how many bytes that are.
+    /// Reads the typed bytes straight into `bytes` and returns the number of bytes read.
     func read(into bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int {
         while true {
             let received = Glibc.read(descriptor, bytes.baseAddress, bytes.count)
@@ -96,13 +101,13 @@ final class QuietTerminal {
         }
     }
 
-    /// Whether more was typed already.
+    /// Whether unread input is waiting.
     var hasInput: Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&poller, 1, 0) > 0
     }
 
-    /// Shows text. A terminal that cannot be written can still be read.
+    /// Shows text. Errors are ignored: a terminal that cannot be written can still be read.
     func write(_ text: String) {
         var text = text
         text.withUTF8 { _ = Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }

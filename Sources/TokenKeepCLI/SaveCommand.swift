@@ -20,7 +20,7 @@ struct SaveCommand: ParsableCommand {
             echo appends a newline, which would become a part of the secret: use printf %s.
             """)
 
-    /// Why the secret is no argument, and what to do instead.
+    /// The hint for a secret that was given as an argument.
     static let secretHint =
         "arguments are seen by every user of this machine and kept by the shell; "
         + "give the secret on standard input: printf %s \"$TOKEN\" | tokenkeep save SERVICE ACCOUNT"
@@ -38,7 +38,7 @@ struct SaveCommand: ParsableCommand {
     var label: String?
 
     private static let levels = AccessLevel.allCases.filter { !$0.isThisDeviceOnly }.map(\.word)
-    /// Known, and refused by this version.
+    /// The levels that this version knows but refuses.
     private static let refusedLevels = AccessLevel.allCases
         .filter { $0.isThisDeviceOnly && $0 != .memoryOnly }.map(\.word)
 
@@ -95,7 +95,7 @@ struct SaveCommand: ParsableCommand {
         let store = try storeOptions.open(explainOptions)
         try SaveCommand.refuseSavingInMemory(store)
         let name = try storeOptions.name(service, account)
-        // Everything is checked before the user is asked for the secret.
+        // All options are checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
         let outcome = try store.save(request(name, secret: secret(for: name)))
         if !outcome.pendingModules.isEmpty {
@@ -105,8 +105,10 @@ struct SaveCommand: ParsableCommand {
         }
     }
 
-    /// Refuses a stack that may keep what is saved in the memory of this process: it would be lost in silence, and with it
-    /// the copy in a place further down.
+    /// Refuses a stack that may save the item in the memory of this process.
+    ///
+    /// The saved item would be lost in silence when the command ends, and so would the copy in a later module of the
+    /// stack.
     private static func refuseSavingInMemory(_ store: Store) throws(TokenKeepError) {
         guard !store.savingModules.contains("memory") else {
             throw TokenKeepError(
@@ -175,7 +177,7 @@ struct SaveCommand: ParsableCommand {
 
 /// Reads item versions.
 enum Versions {
-    /// A version as `list --json` shows it.
+    /// Reads a version as `list --json` shows it; never 0.
     static func parse(_ text: String) throws(TokenKeepError) -> UInt64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let version = UInt64(text), version != 0

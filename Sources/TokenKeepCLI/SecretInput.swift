@@ -3,22 +3,27 @@ import TokenKeepCore
 
 /// Reads a secret from standard input, straight into guarded memory.
 enum SecretInput {
-    /// Every byte up to the end of standard input; where that is a terminal, one line that is asked for without echo.
+    /// Reads standard input to its end.
+    ///
+    /// If standard input is a terminal, the user is asked for one line without echo.
     static func read(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
         if isatty(STDIN_FILENO) == 1 { return try HiddenInput.ask("secret for \(name): ") }
         return try readToEnd(of: STDIN_FILENO)
     }
 
-    /// The error for a secret over the limit; it is refused, never cut.
+    /// The error for a secret over the limit. Such a secret is refused, never truncated.
     static func tooLong() -> TokenKeepError {
         TokenKeepError(
             .invalid, "the secret is longer than \(Limits.secret) bytes",
             hint: "keep large data encrypted in a file, and its key here")
     }
 
-    /// Reads one byte more than a secret may have into one guarded buffer: a buffer that grew would leave copies behind.
+    /// Reads a descriptor to its end into one guarded buffer.
     ///
-    /// - Parameter tooLong: the error where there is more.
+    /// The buffer has one byte more than the longest secret, to detect a longer input. A growing buffer would leave
+    /// copies behind.
+    ///
+    /// - Parameter tooLong: the error for an input longer than the limit.
     static func readToEnd(
         of descriptor: Int32, tooLong: TokenKeepError = SecretInput.tooLong()
     ) throws(TokenKeepError) -> SecretBytes {
@@ -43,7 +48,7 @@ enum SecretInput {
 }
 
 extension SecretBytes {
-    /// A copy of the first `count` bytes, in guarded memory of its own.
+    /// A copy of the first `count` bytes in its own guarded memory.
     func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {
         try withUnsafeBytes { bytes throws(TokenKeepError) in
             try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))

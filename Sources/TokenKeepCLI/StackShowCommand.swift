@@ -20,7 +20,7 @@ struct StackShowCommand: ParsableCommand {
     func run() throws {
         let configuration = StoreConfiguration(stack: name)
         let stack = try configuration.readStack()
-        _ = try Store(configuration)  // its modules and jumps are checked as well
+        _ = try Store(configuration)  // checks the modules and jumps too
         var lines = ["# stack \(name), from \(stack.source)"]
         for operation in StackLine.Operation.each {
             lines.append("")
@@ -51,7 +51,7 @@ struct StackShowCommand: ParsableCommand {
         return words.joined(separator: " ")
     }
 
-    /// The argument as a stack spells it.
+    /// The argument, put in brackets if a stack's syntax needs brackets.
     private static func quoted(_ argument: String) -> String {
         guard argument.isEmpty || argument.first == "[" || argument.contains(where: { " \t\r#\\".contains($0) }) else {
             return argument

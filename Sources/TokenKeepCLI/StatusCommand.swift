@@ -39,7 +39,9 @@ struct StatusCommand: ParsableCommand {
             .joined()
     }
 
-    /// Why it cannot be told what is owed, unless the vault says the same of itself.
+    /// The lines about an error that keeps the pending changes from being read.
+    ///
+    /// Empty if a module already reports an error with the same message.
     private static func pendingProblem(_ status: StoreStatus) -> [String] {
         guard let problem = status.pending.problem,
             !status.modules.contains(where: { $0.problem?.message == problem.message })

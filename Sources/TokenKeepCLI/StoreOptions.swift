@@ -2,7 +2,7 @@ import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
 
-/// How to open the store: the options that every command has.
+/// The options for opening the store, common to all commands that use the store.
 struct StoreOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The namespace that the item is in.", valueName: "name"))
     var namespace = ""
@@ -18,14 +18,14 @@ struct StoreOptions: ParsableArguments {
     @Flag(help: "Let a module ask you for something: the keyring to be unlocked, the vault for its password.")
     var interactive = false
 
-    /// Opens the store. Nothing is asked or made yet.
+    /// Opens the store. Calls no module and creates nothing.
     func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
         var configuration = StoreConfiguration(namespace: namespace)
         configuration.trace = explainOptions?.handler
         configuration.isInteractive = interactive
         configuration.prompt = PasswordInput.handler
         if let stack {
-            // A name has no white space, a stack in place has some between its words.
+            // A stack's name has no white space; a stack in place has white space between its words.
             if stack.contains(where: \.isWhitespace) {
                 configuration.stackText = stack
             } else {
@@ -36,7 +36,7 @@ struct StoreOptions: ParsableArguments {
         return try Store(configuration)
     }
 
-    /// Names an item in the namespace.
+    /// Makes the name of an item in the namespace.
     func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: namespace, service: service, account: account)
     }

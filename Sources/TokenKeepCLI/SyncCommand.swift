@@ -35,7 +35,9 @@ struct SyncCommand: ParsableCommand {
         guard outcome.left == 0 else { throw SyncCommand.unfinished(outcome) }
     }
 
-    /// "left 0" alone would say that nothing is pending at all.
+    /// Warns of the pending changes of modules that this stack does not write to.
+    ///
+    /// Without this warning, "left 0" would mean that no change is pending at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
         let owed = Dictionary(grouping: try store.pendingElsewhere(), by: \.module)
         for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
@@ -67,7 +69,7 @@ struct SyncCommand: ParsableCommand {
     }
 }
 
-/// Runs what shows how far it is; the bar goes before anything else is said.
+/// Runs a body that draws the bar, and removes the bar before any other output.
 func withBar<Result>(
     _ bar: ProgressBar, _ body: () throws(TokenKeepError) -> Result
 ) throws(TokenKeepError) -> Result {

@@ -1,18 +1,18 @@
 import CSystemShims
 
-/// Aligned columns, for people.
+/// A table with aligned columns, for people.
 struct Table {
     private var rows: [[String]]
 
-    /// A table whose columns are named by `header`.
+    /// Makes a table with `header` as its first row.
     init(header: [String]) { rows = [header] }
 
-    /// Adds a row. Whatever a terminal would not simply show is escaped; an empty cell shows as `-`.
+    /// Adds a row. Cells are escaped by `Terminal.printable`; an empty cell shows as `-`.
     mutating func add(_ cells: [String]) {
         rows.append(cells.map { $0.isEmpty ? "-" : Terminal.printable($0) })
     }
 
-    /// The rows, a line each, two spaces between columns.
+    /// The rows as lines, with two spaces between columns.
     var text: String {
         let widths = rows.map { $0.map(Table.width) }
         let columns = rows.first.map { header in
@@ -29,7 +29,7 @@ struct Table {
         return line.prefix(line.count - line.reversed().prefix { $0 == " " }.count) + "\n"
     }
 
-    /// How many columns of a terminal the text takes.
+    /// The number of terminal columns that the text takes.
     private static func width(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + ($1.isASCII ? 1 : Int(tokenkeep_display_width($1.value))) }
     }

@@ -3,26 +3,27 @@ import TokenKeepCore
 
 // The rules of the interface:
 //
-// - What was asked for goes to standard output: the secret of `load`, a table, JSON, a help text. Everything else goes
-//   to standard error, but for the question for a secret, which goes to the terminal itself.
-// - An error is one line, "tokenkeep: " and what happened, in lower case, without a final period. Where there is
-//   something to do about it, a second line begins with "hint: ". A warning begins with "tokenkeep: warning: ".
-// - What succeeds is silent, unless its outcome is a number that the caller cannot know.
-// - Names, labels and messages are shown with control characters, line breaks and invisible or reordering characters
-//   escaped: other programs may have stored them. Secrets are written as they are, and nowhere but to standard output.
+// - Requested output goes to standard output: the secret of `load`, a table, JSON, a help text. A question for a secret
+//   goes to the terminal itself. All other output goes to standard error.
+// - An error is one line: "tokenkeep: " and the failure, in lower case, without a final period. If the user can mend
+//   the failure, a second line begins with "hint: ". A warning begins with "tokenkeep: warning: ".
+// - A successful command is silent, unless its outcome is a number that the caller cannot know.
+// - Names, labels and messages may come from other programs. Control characters, line breaks and invisible or
+//   reordering characters are escaped in names, labels and messages.
+// - Secrets are written unchanged, and only to standard output.
 
 /// Writes to standard output and standard error by the rules above.
 enum Terminal {
-    /// The reader of standard output is gone. It knows; nothing is said.
+    /// The error if the reader of standard output is gone. The program prints no message for this error.
     struct OutputClosed: Error {}
 
-    /// Writes text to standard output, whole.
+    /// Writes a whole text to standard output.
     static func write(_ text: String) throws {
         var text = text
         try text.withUTF8 { try write(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Writes bytes to standard output, all of them.
+    /// Writes all bytes to standard output.
     static func write(_ bytes: UnsafeRawBufferPointer) throws {
         let error = writeAll(bytes, to: STDOUT_FILENO)
         if error == EPIPE { throw OutputClosed() }
@@ -31,31 +32,31 @@ enum Terminal {
         }
     }
 
-    /// Says why the program fails.
+    /// Prints the error that ends the program.
     static func report(_ error: TokenKeepError) {
         say("tokenkeep: \(words(of: error))", hint: error.hint)
     }
 
-    /// Says what is amiss though the program does not fail.
+    /// Prints an error that does not end the program.
     static func warn(_ error: TokenKeepError) {
         say("tokenkeep: warning: \(words(of: error))", hint: error.hint)
     }
 
-    /// Says what happens meanwhile, or otherwise than a user may expect, though it goes well.
+    /// Prints a note about an event or an unexpected outcome that is no error.
     static func explain(_ text: String) {
         say("tokenkeep: \(text)", hint: nil)
     }
 
-    /// Asks a question, whose answer is typed behind it.
+    /// Prints a question without a line break: the user answers on the same line.
     static func ask(_ question: String) { writeError(printable(question)) }
 
-    /// Writes text to standard error as it is; where it cannot be written, there is nobody to tell.
+    /// Writes text to standard error unchanged. Errors are ignored, because no other output is left.
     static func writeError(_ text: String) {
         var text = text
         text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
     }
 
-    /// The text with everything that could deceive a reader escaped as `\u{…}`. Always one line.
+    /// Escapes every character that could deceive a reader as `\u{…}`. The result is always one line.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: mustBeEscaped) else { return text }
         var result = ""
@@ -69,8 +70,10 @@ enum Terminal {
         return result
     }
 
-    /// Whether a terminal would do something else with the scalar than show it: control and format characters (among
-    /// them those that reorder text) and line breaks. The two joiners are a part of ordinary words and emoji.
+    /// Whether a terminal would interpret the scalar instead of showing the scalar.
+    ///
+    /// True for control characters, line breaks and format characters, among which some reorder text. False for the two
+    /// joiners, which are a part of ordinary words and emoji.
     static func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
@@ -79,13 +82,13 @@ enum Terminal {
         }
     }
 
-    /// The operating system's words for an error number.
+    /// The operating system's text for an error number.
     static func describe(errno number: Int32) -> String {
         guard let words = strerror(number) else { return "error \(number)" }
         return String(cString: words)
     }
 
-    /// Writes all bytes, however the kernel divides them. Returns 0 or the error number.
+    /// Writes all bytes, in as many writes as the kernel needs. Returns 0 or the error number.
     static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -102,7 +105,7 @@ enum Terminal {
         return 0
     }
 
-    /// A message, with its module where the fault is that module's.
+    /// The message of an error, with the module's name if the module failed.
     private static func words(of error: TokenKeepError) -> String {
         guard let module = error.module else { return error.message }
         switch error.status {

@@ -5,10 +5,12 @@ extension UnixTime {
     /// The last second of the year 9999: ISO 8601 has four digits for a year.
     private static let latest: Int64 = 253_402_300_799
 
-    /// Reads when a secret ends: an ISO 8601 date and time with its zone, a date (its first second in UTC), `@SECONDS`
-    /// since 1970, or `+DURATION` from now.
+    /// Reads the time when a secret expires.
     ///
-    /// - Throws: ``Status/invalid``.
+    /// The text is an ISO 8601 date and time with its zone, a date (its first second in UTC), `@SECONDS` since 1970, or
+    /// `+DURATION` from now.
+    ///
+    /// - Throws: ``Status/invalid`` if the text is no such time, or the time is outside the years 1970 to 9999.
     init(expiry text: String, now: UnixTime = .now) throws(TokenKeepError) {
         guard let seconds = UnixTime.seconds(text, now: now) else {
             throw TokenKeepError(
@@ -22,7 +24,7 @@ extension UnixTime {
         self.init(seconds)
     }
 
-    /// ISO 8601 in UTC, `2030-12-31T18:00:00Z`; `@SECONDS` outside the years 1 to 9999.
+    /// The time as ISO 8601 in UTC, `2030-12-31T18:00:00Z`; `@SECONDS` outside the years 1 to 9999.
     var iso8601: String {
         var seconds = time_t(rawValue)
         var parts = tm()
@@ -72,8 +74,9 @@ extension UnixTime {
         return offset.output.1 == "-" ? local + east : local - east
     }
 
-    /// The seconds of a moment in UTC; nil where the calendar has no such moment: `timegm` would make the 30th of
-    /// February the 2nd of March.
+    /// The Unix seconds of a moment in UTC; nil if the calendar has no such moment.
+    ///
+    /// `timegm` alone would turn the 30th of February into the 2nd of March.
     private static func seconds(of parts: tm) -> Int64? {
         var copy = parts
         let seconds = timegm(&copy)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 
-/// The program: what it is for, and its commands.
+/// The root command of the program.
 struct TokenKeepCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokenkeep",

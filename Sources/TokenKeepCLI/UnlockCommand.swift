@@ -33,7 +33,7 @@ struct UnlockCommand: ParsableCommand {
         if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 
-    /// The keys end with this program.
+    /// The error for an unlocked vault that is locked again when this program ends.
     static func cannotLast(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .unsupported, "the password is right, but nothing stays unlocked: \(reason)",

@@ -1,15 +1,15 @@
 import ArgumentParser
 import TokenKeepCore
 
-/// Puts what the argument parser says into the form of every other error.
+/// Turns the messages of the argument parser into errors of the program.
 enum UsageError {
-    /// No command, or none of a group of commands.
+    /// The error for a missing command, or for a missing command of `group`.
     static func missingCommand(of group: String? = nil) -> TokenKeepError {
         TokenKeepError(
             .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")
     }
 
-    /// One line in lower case, and where to read more.
+    /// Makes an error with a message of one line in lower case and a hint.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
         let command = arguments.dropFirst().first.flatMap { word in
             TokenKeepCommand.configuration.subcommands.first { $0.configuration.commandName == word }
@@ -29,8 +29,10 @@ enum UsageError {
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
     }
 
-    /// The parser answers `help` for an unknown command with the program's own help and success, and calls the word an
-    /// argument elsewhere.
+    /// Refuses an unknown command.
+    ///
+    /// After `help` the parser would show the program's own help for an unknown command and succeed. Elsewhere the
+    /// parser would call an unknown command an argument.
     static func refuseUnknownCommand(_ arguments: [String]) throws(TokenKeepError) {
         let isHelp = arguments.first == "help"
         let words = arguments.dropFirst(isHelp ? 1 : 0).prefix { !$0.hasPrefix("-") }
@@ -38,7 +40,7 @@ enum UsageError {
         var known: [String] = []
         for word in words {
             let subcommands = command.configuration.subcommands
-            guard isHelp || !subcommands.isEmpty else { return }  // what follows are arguments
+            guard isHelp || !subcommands.isEmpty else { return }  // the remaining words are arguments
             guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
                 let group = (["tokenkeep"] + known).joined(separator: " ")
                 throw TokenKeepError(
@@ -55,7 +57,9 @@ enum UsageError {
         return start.hasSuffix(".") ? String(start.dropLast()) : start
     }
 
-    /// The message without quoted words that may be a secret: all but `--option` and `<argument>`.
+    /// Masks the quoted words of a message, because a quoted word may be a secret.
+    ///
+    /// Only `--option` and `<argument>` stay readable.
     private static func masked(_ message: String) -> String {
         message.replacing(/'[^']*'/) { match in
             let word = match.output.dropFirst().dropLast()

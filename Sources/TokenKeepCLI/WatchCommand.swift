@@ -28,7 +28,7 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         let watch = try StoreWatch(storeOptions.open(), service: service)
-        // It goes on: what is wrong may be put right while it runs. But nobody would know why it is silent.
+        // The watch goes on, because the problem may end while the watch runs. The warning explains the missing events.
         if let problem = watch.problem { Terminal.warn(problem) }
         try show(.listAgain)
         while true {
@@ -46,7 +46,9 @@ struct WatchCommand: ParsableCommand {
         try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
     }
 
-    /// Waits for a change, or until nobody reads standard output any more.
+    /// Waits for a change, but not longer than `lookAgainMilliseconds`.
+    ///
+    /// - Throws: `OutputClosed` if the reader of standard output is gone.
     private static func wait(for watch: StoreWatch) throws {
         var pollers = [
             pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),

@@ -2,7 +2,7 @@
 #ifndef TOKENKEEP_VERSION_H
 #define TOKENKEEP_VERSION_H
 
-/* The version of these headers. tokenkeep_version() answers that of the library which is loaded. */
+/* The version of these headers. tokenkeep_version() returns the version of the loaded library. */
 #define TOKENKEEP_VERSION_MAJOR 0
 #define TOKENKEEP_VERSION_MINOR 1
 #define TOKENKEEP_VERSION_PATCH 0
