@@ -12,12 +12,12 @@ HISTORIES ?= 2000
 SEED ?= 1
 
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
-        test-swift test-model test-vectors test-abi test-cli test-examples test-faults
+        test-imports test-swift test-model test-vectors test-abi test-cli test-examples test-faults
 
 demo: stage
 	@examples/demo.sh $(STAGE)
 
-test: check-format test-swift stage test-vectors test-abi test-cli test-examples test-faults
+test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples test-faults
 	@echo "All tests passed."
 
 deps:
@@ -45,6 +45,10 @@ check-format: deps
 
 format: deps
 	@scripts/format.sh
+
+# A target imports targets of lower floors alone.
+test-imports:
+	@Tests/Layout/check_imports.py
 
 # The second run plays the journal's histories with the items in the kernel's keyring: one at a time, for the example has a
 # budget.
