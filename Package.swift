@@ -29,7 +29,7 @@ let package = Package(
     targets: [
         // The public header and its layout checks; libraries of the system; what Swift's Glibc lacks.
         .target(
-            name: "CTokenKeep", path: ".", sources: ["Sources/CTokenKeep"], publicHeadersPath: "include",
+            name: "TokenKeepHeaders", path: ".", sources: ["Sources/TokenKeepHeaders"], publicHeadersPath: "include",
             cSettings: strictC),
         .systemLibrary(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -48,7 +48,7 @@ let package = Package(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "CTokenKeep", "CSodium", "CSystemShims"],
+            name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "TokenKeepHeaders", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepRecords",
@@ -65,7 +65,7 @@ let package = Package(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict
         ),
         .target(
-            name: "TokenKeepC", dependencies: ["CTokenKeep", "TokenKeepCore", "TokenKeepEngine"],
+            name: "TokenKeepC", dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine"],
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),

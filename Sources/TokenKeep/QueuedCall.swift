@@ -14,7 +14,7 @@ final class QueuedCall<Value: Sendable>: Sendable {
         case taken
     }
 
-    private let state = Guarded(State.new)
+    private let state = MutexGuarded(State.new)
 
     /// Keeps the continuation until `take()`; false if the call has already ended.
     func wait(_ continuation: Continuation) -> Bool {

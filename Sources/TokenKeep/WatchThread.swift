@@ -11,7 +11,7 @@ final class WatchThread: Sendable {
     /// A descriptor that becomes readable when the wait must end.
     private let end: Int32
     /// The watch, which the first wait makes on the thread.
-    private let watch = Guarded<StoreWatch?>(nil)
+    private let watch = MutexGuarded<StoreWatch?>(nil)
     /// Cancels a list that waits for a module.
     private let cancellation = Cancellation()
 

@@ -1,7 +1,7 @@
-import CTokenKeep
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepHeaders
 
 // The rules of every entry point of the C API, in the order of execution:
 //

@@ -1,6 +1,6 @@
-import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepHeaders
 
 /// Copies a caller's structure, which may be older (shorter) or newer (longer) than this version's.
 ///

@@ -1,5 +1,5 @@
-import CTokenKeep
 import TokenKeepCore
+import TokenKeepHeaders
 
 /// A `tokenkeep_prompt_fn` and its data.
 ///

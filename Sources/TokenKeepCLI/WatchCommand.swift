@@ -10,8 +10,9 @@ struct WatchCommand: ParsableCommand {
         abstract: "Show what changes, as it changes, without the secrets.",
         discussion: """
             A line for each change: "saved" or "cleared", the service and the account, with tabs between them; or \
-            "read-again", where something changed that cannot be told by name. That is the first line too: from then on \
-            nothing is missed. What cannot be read then is warned of, and what changes there is "read-again". Ends when it is interrupted or nobody reads any more.
+            "list-again", if a change cannot be named: list the items again. The first line is "list-again" too: from then \
+            on no change is missed. A module that cannot be read at that time is warned of, and its changes are shown as \
+            "list-again". Ends when it is interrupted or nobody reads any more.
 
               tokenkeep watch example.com
               tokenkeep watch --json

@@ -178,7 +178,7 @@ enum ConformanceCases {
     private static let crowds: [Conformance.Case] = [
         .init(name: "threads get their own answers") { subject in
             try subject.save(subject.name("thread 0"), [0])  // fails here if nothing can be saved
-            let faults = Guarded<[String]>([])
+            let faults = MutexGuarded<[String]>([])
             let threads = (0..<4).map { number in
                 ConformanceThread {
                     do {

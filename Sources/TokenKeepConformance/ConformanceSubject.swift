@@ -6,7 +6,7 @@ final class ConformanceSubject: Sendable {
     let namespace: String
     let keepsMetadata: Bool
     let timeoutMilliseconds: UInt32
-    private let saved = Guarded<Set<ItemName>>([])
+    private let saved = MutexGuarded<Set<ItemName>>([])
 
     init(_ module: any Module, namespace: String, keepsMetadata: Bool, timeoutMilliseconds: UInt32) {
         self.module = module

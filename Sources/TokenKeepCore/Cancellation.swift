@@ -10,7 +10,7 @@ public final class Cancellation: Sendable {
     }
 
     private let flag = Atomic<Bool>(false)
-    private let wakers = Guarded(Wakers())
+    private let wakers = MutexGuarded(Wakers())
     private let parent: Cancellation?
 
     /// - Parameter parent: a cancellation that cancels this object too.

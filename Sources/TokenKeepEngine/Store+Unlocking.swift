@@ -58,9 +58,9 @@ extension Store {
 
     private func unlockVault(_ password: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> UnlockedVault {
         records.opener.residentKeys.dropKeysOfLostVaults()
-        guard let vault = try records.open() else { throw VaultPasswords.noPassword }
+        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
-        let passwords = VaultPasswords(records.opener)
+        let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vault, call)
         try passwords.keep(unlocked)
         // Watchers can see items now that were hidden by the lock.
@@ -81,10 +81,10 @@ extension Store {
         _ = try begin(.any)
         let keys = records.opener.residentKeys
         keys.dropKeysOfLostVaults()
-        guard let vaultID = try records.opener.vaultID() else { throw VaultPasswords.noPassword }
+        guard let vaultID = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
         // Before the header is read: a damaged header must not keep resident keys alive.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
-        guard try records.open()?.keys.header.hasPassword == true else { throw VaultPasswords.noPassword }
+        guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         return reason
     }
 

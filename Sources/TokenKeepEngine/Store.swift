@@ -16,7 +16,7 @@ public final class Store: Sendable {
     let records: Records
     let arena = SecretArena()
     /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
-    private let present = Guarded(Cancellation())
+    private let present = MutexGuarded(Cancellation())
     let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     /// Answers the vault's prompts.
@@ -42,7 +42,7 @@ public final class Store: Sendable {
             busAddress: configuration.busAddress, standIns: configuration.standIns,
             directories: configuration.stackDirectories)
         let written = Set(stack.lines.filter { $0.applies(to: .save) || $0.applies(to: .clear) }.map(\.module))
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             try factory.make(line, isWritten: written.contains(line.module))
         }
         dispatcher = Dispatcher(

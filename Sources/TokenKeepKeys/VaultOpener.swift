@@ -45,12 +45,12 @@ package final class VaultOpener: Sendable {
     package let residentKeys: ClassKeyStore
     /// The Argon2id costs of new password slots.
     package let costs: PasswordCosts
-    private let knownPath: Guarded<String?>
-    private let kept = Guarded<Kept?>(nil)
+    private let knownPath: MutexGuarded<String?>
+    private let kept = MutexGuarded<Kept?>(nil)
 
     /// Prepares the vault at a path; nil for the user's own vault. Touches no file yet.
     package init(path: String? = nil, residentKeys: ClassKeyStore, costs: PasswordCosts = .standard) {
-        knownPath = Guarded(path)
+        knownPath = MutexGuarded(path)
         self.costs = costs
         self.residentKeys = residentKeys
     }

@@ -26,7 +26,7 @@ final class PluginCall: Sendable {
     let arena: SecretArena?
     /// Whether errors repeat the module's messages.
     private let repeatsWords: Bool
-    private let told = Guarded(Told())
+    private let told = MutexGuarded(Told())
 
     init(_ call: CallContext, arena: SecretArena?, repeatsWords: Bool = false) {
         deadline = call.deadline

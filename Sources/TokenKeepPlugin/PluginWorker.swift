@@ -27,7 +27,7 @@ final class PluginWorker: Sendable {
     func run<Result: Sendable>(
         _ call: PluginCall, _ body: @escaping @Sendable () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
-        let outcome = Guarded<Swift.Result<Result, TokenKeepError>?>(nil)
+        let outcome = MutexGuarded<Swift.Result<Result, TokenKeepError>?>(nil)
         let job = Job(call: call) {
             let result: Swift.Result<Result, TokenKeepError>
             do throws(TokenKeepError) { result = .success(try body()) } catch { result = .failure(error) }

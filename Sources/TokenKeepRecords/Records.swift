@@ -11,9 +11,9 @@ package final class Records: Sendable {
     /// The machine whose pending writes this process drains.
     package let machine: MachineID
     /// The header that was last checked against the records.
-    private let testified = Guarded<[UInt8]?>(nil)
+    private let testified = MutexGuarded<[UInt8]?>(nil)
     /// The vault in its last observed state without pending writes; nil if none was observed.
-    let quiet = Guarded<QuietVault?>(nil)
+    let quiet = MutexGuarded<QuietVault?>(nil)
 
     /// Prepares access to the records of a vault. Touches no file yet.
     package init(_ opener: VaultOpener, machine: MachineID = .current) {
@@ -46,11 +46,11 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Refuses a header that does not belong to the records; see ``Testimony``.
+    /// Refuses a header that does not belong to the records; see ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
         // An unlock verified this very header: records prove nothing against it.
-        if try !opener.isVerified(vault) { try Testimony.check(vault) }
+        if try !opener.isVerified(vault) { try HeaderTestimony.check(vault) }
         testified.withLock { $0 = vault.headerFile }
     }
 

@@ -6,7 +6,7 @@ public import TokenKeepCore
 ///
 /// The service owns `org.freedesktop.secrets` on the user's session bus. Nothing is loaded or connected before the
 /// first call. Every call uses the caller's own thread and returns by its deadline. A service that did not answer gets
-/// no calls until the ``Breaker`` closes. If there is no service, the error is an absence
+/// no calls until the ``CircuitBreaker`` closes. If there is no service, the error is an absence
 /// (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module, every call fails with
 /// ``Status/unavailable``.
 ///
@@ -25,10 +25,10 @@ public final class SecretServiceModule: Module {
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let timeout: UInt32
     private let address: String?
-    private let breaker = Breaker()
+    private let breaker = CircuitBreaker()
     private let gate = WriteGate()
     private let observers = ChangeObservers()
-    private let links = Guarded(Links())
+    private let links = MutexGuarded(Links())
 
     /// Makes an unused module.
     ///
@@ -74,24 +74,24 @@ public final class SecretServiceModule: Module {
 
     /// Opens the default collection, which may prompt the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
-        try converse(call) { conversation throws(TokenKeepError) in
-            guard try conversation.isDefaultCollectionLocked(for: "the default keyring") else { return }
-            try conversation.unlock([.defaultCollection], subject: "the default keyring")
+        try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+            guard try serviceCall.isDefaultCollectionLocked(for: "the default keyring") else { return }
+            try serviceCall.unlock([.defaultCollection], subject: "the default keyring")
         }
     }
 
     /// Loads the item with its secret. In the common namespace a foreign item counts too.
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try converse(call) { conversation throws(TokenKeepError) in
-            try conversation.load(name, try versionKey())
+        try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+            try serviceCall.load(name, try versionKey())
         }
     }
 
     /// Saves an item. If TokenKeep has no item of the name, a foreign item is overwritten.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try change(request.name, call, isConditional: request.precondition != .none) {
-            conversation, key, mark throws(TokenKeepError) in
-            try conversation.save(request, in: .any, key, mark)
+            serviceCall, key, mark throws(TokenKeepError) in
+            try serviceCall.save(request, in: .any, key, mark)
         }
         guard let version else { throw TokenKeepError(.internal, "a save of any number of steps took none") }
         return version
@@ -100,8 +100,8 @@ public final class SecretServiceModule: Module {
     /// Saves an item if one message is enough: a new item, or a new secret with the same label and attributes.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
-            conversation, key, mark throws(TokenKeepError) in
-            try conversation.save(request, in: .one(mayAskLater: call.promptsAllowed), key, mark)
+            serviceCall, key, mark throws(TokenKeepError) in
+            try serviceCall.save(request, in: .one(mayAskLater: call.promptsAllowed), key, mark)
         }
     }
 
@@ -109,22 +109,22 @@ public final class SecretServiceModule: Module {
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        try change(name, call, isConditional: version != nil) { conversation, key, mark throws(TokenKeepError) in
-            try conversation.clear(name, ifVersion: version, key, mark)
+        try change(name, call, isConditional: version != nil) { serviceCall, key, mark throws(TokenKeepError) in
+            try serviceCall.clear(name, ifVersion: version, key, mark)
         }
     }
 
     /// Removes TokenKeep's item. Foreign items of the same name stay.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        _ = try change(name, call, isConditional: false) { conversation, key, mark throws(TokenKeepError) in
-            try conversation.clear(name, ifVersion: nil, sparesOthers: true, key, mark)
+        _ = try change(name, call, isConditional: false) { serviceCall, key, mark throws(TokenKeepError) in
+            try serviceCall.clear(name, ifVersion: nil, sparesOthers: true, key, mark)
         }
     }
 
     /// The foreign items under the name, which only the common namespace has.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
-        try converse(call) { conversation throws(TokenKeepError) in
-            try conversation.foreignItems(name, try versionKey())
+        try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+            try serviceCall.foreignItems(name, try versionKey())
         }
     }
 
@@ -132,8 +132,8 @@ public final class SecretServiceModule: Module {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        var listing = try converse(call) { conversation throws(TokenKeepError) in
-            try conversation.list(namespace: namespace, service: service)
+        var listing = try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+            try serviceCall.list(namespace: namespace, service: service)
         }
         listing.problem = listing.problem?.inModule(name)
         return listing
@@ -148,8 +148,8 @@ public final class SecretServiceModule: Module {
     /// See ``Module``.
     public func sealedItems(_ call: CallContext) -> [ItemName] {
         guard let vaultID = (try? call.sealer?.vaultID()) ?? nil else { return [] }
-        let names = try? converse(call) { conversation throws(TokenKeepError) in
-            try conversation.names(sealedBy: vaultID)
+        let names = try? withServiceCall(call) { serviceCall throws(TokenKeepError) in
+            try serviceCall.names(sealedBy: vaultID)
         }
         return names ?? []
     }
@@ -158,8 +158,8 @@ public final class SecretServiceModule: Module {
     public func report(_ call: CallContext) -> ModuleReport {
         let place = "the Secret Service on the session bus"
         do throws(TokenKeepError) {
-            let isLocked = try converse(call) { conversation throws(TokenKeepError) in
-                try conversation.isDefaultCollectionLocked(for: "the default keyring")
+            let isLocked = try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+                try serviceCall.isDefaultCollectionLocked(for: "the default keyring")
             }
             return ModuleReport(
                 module: name, place: place,
@@ -173,16 +173,16 @@ public final class SecretServiceModule: Module {
     /// person.
     private func change<Result>(
         _ name: ItemName, _ call: CallContext, isConditional: Bool,
-        _ body: (Conversation, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
+        _ body: (ServiceCall, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let mark = WriteMark()
         let isFinal = { isConditional && mark.hasWritten }
         let silent = call.withoutPrompts
         do throws(TokenKeepError) {
-            return try converse(silent, unless: isFinal) { conversation throws(TokenKeepError) in
+            return try withServiceCall(silent, unless: isFinal) { serviceCall throws(TokenKeepError) in
                 let key = try versionKey()
-                return try gate.withLock(name, until: conversation.deadline) { () throws(TokenKeepError) in
-                    try body(conversation, key, mark)
+                return try gate.withLock(name, until: serviceCall.deadline) { () throws(TokenKeepError) in
+                    try body(serviceCall, key, mark)
                 }
             }
         } catch {
@@ -190,8 +190,8 @@ public final class SecretServiceModule: Module {
             guard call.promptsAllowed, mayHelp, !isFinal() else { throw error.noting(mark) }
         }
         do throws(TokenKeepError) {
-            return try converse(call, unless: isFinal) { conversation throws(TokenKeepError) in
-                try body(conversation, try versionKey(), mark)
+            return try withServiceCall(call, unless: isFinal) { serviceCall throws(TokenKeepError) in
+                try body(serviceCall, try versionKey(), mark)
             }
         } catch {
             throw error.noting(mark)
@@ -199,29 +199,29 @@ public final class SecretServiceModule: Module {
     }
 
     /// Runs `body` over the present link, and once more over a new link if the service went away meanwhile.
-    private func converse<Result>(
+    private func withServiceCall<Result>(
         _ call: CallContext, unless isFinal: () -> Bool = { false },
-        _ body: (Conversation) throws(TokenKeepError) -> Result
+        _ body: (ServiceCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             try ForkGuard.check()
             let budget = Budget(milliseconds: timeout, until: call.deadline)
             let first = try link(until: budget.deadline)
             do throws(TokenKeepError) {
-                return try body(conversation(over: first, call, budget))
+                return try body(serviceCall(over: first, call, budget))
             } catch {
                 guard error.status == .unavailable, first.isLost, !isFinal(), !budget.deadline.hasPassed else {
                     throw error
                 }
             }
-            return try body(conversation(over: try link(until: budget.deadline), call, budget))
+            return try body(serviceCall(over: try link(until: budget.deadline), call, budget))
         } catch {
             throw error.inModule(name)
         }
     }
 
-    private func conversation(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> Conversation {
-        Conversation(link: link, call: call, budget: budget, arena: arena, module: name)
+    private func serviceCall(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> ServiceCall {
+        ServiceCall(link: link, call: call, budget: budget, arena: arena, module: name)
     }
 
     /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.

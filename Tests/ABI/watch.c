@@ -273,7 +273,7 @@ static void a_watch_outlives_its_store(void) {
 static int only_read_again_is_next(tokenkeep_watch *watch) {
     tokenkeep_event *event = NULL;
     int is_it = CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_next(watch, &event, NULL)) &&
-                CHECK_NUMBER(TOKENKEEP_EVENT_READ_AGAIN, tokenkeep_event_kind(event)) &&
+                CHECK_NUMBER(TOKENKEEP_EVENT_LIST_AGAIN, tokenkeep_event_kind(event)) &&
                 CHECK_TEXT("", tokenkeep_event_namespace(event)) &&
                 CHECK(tokenkeep_event_service(event) == NULL && tokenkeep_event_account(event) == NULL);
     tokenkeep_event_free(event);

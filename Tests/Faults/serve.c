@@ -106,7 +106,7 @@ int watch_events(tokenkeep_store *store, const char *service) {
         poll(&poller, 1, 30000);
         while (tokenkeep_watch_next(watch, &event, NULL) == TOKENKEEP_OK) {
             uint32_t kind = tokenkeep_event_kind(event);
-            if (kind == TOKENKEEP_EVENT_READ_AGAIN)
+            if (kind == TOKENKEEP_EVENT_LIST_AGAIN)
                 printf("again\n");
             else
                 printf("%s %s\n", kind == TOKENKEEP_EVENT_SAVED ? "saved" : "cleared",

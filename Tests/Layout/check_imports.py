@@ -23,7 +23,7 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 # C modules, and the only targets that import them.
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
-    "CTokenKeep": {"TokenKeepC", "TokenKeepPlugin"},
+    "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI"},
     "ArgumentParser": {"TokenKeepCLI"},
 }

@@ -34,7 +34,7 @@ import TokenKeepEngine
     }
 
     @Test func asksByItsPrompt() async throws {
-        let questions = Guarded<[Prompt]>([])
+        let questions = MutexGuarded<[Prompt]>([])
         let store = try open(
             TokenStore.Options(stackText: "any required vault", isInteractive: true) { prompt throws(TokenKeepError) in
                 questions.withLock { $0.append(prompt) }

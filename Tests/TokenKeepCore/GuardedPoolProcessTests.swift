@@ -48,7 +48,7 @@ import TokenKeepCore
         await #expect(processExitsWith: .success) {
             let secret = try SecretBytes("of the parent")
             let isLocked = try GuardedPool.shared.isLocked()
-            let goesOn = Guarded(true)
+            let goesOn = MutexGuarded(true)
             let threads = (1...2).map { number in
                 TestThread {
                     while goesOn.withLock({ $0 }) { _ = churn(.shared, pattern: UInt8(number), rounds: 100) }

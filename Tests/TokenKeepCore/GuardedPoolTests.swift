@@ -58,7 +58,7 @@ import TokenKeepCore
     }
 
     @Test func threadsDoNotShareSlots() {
-        let faults = Guarded(0)
+        let faults = MutexGuarded(0)
         let threads = (1...8).map { number in
             TestThread { [pool] in
                 let wrong = churn(pool, pattern: UInt8(number), rounds: 4000)

@@ -37,7 +37,7 @@ import TokenKeepCore
     /// The user confirms that the old item may go; he was not asked about the newer one.
     @Test func whatIsSavedWhileTheUserThinksIsNotDeleted() throws {
         try save("old")
-        let asked = Guarded(0)
+        let asked = MutexGuarded(0)
         let store = try open(isInteractive: true) {
             asked.withLock { $0 += 1 }
             try? save("newer")
@@ -54,7 +54,7 @@ import TokenKeepCore
     /// What is locked asks for nothing by itself.
     @Test func onlyWhatAsksIsAsked() throws {
         try save("old")
-        let asked = Guarded(0)
+        let asked = MutexGuarded(0)
         try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
             .clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 0)
@@ -63,7 +63,7 @@ import TokenKeepCore
 
     @Test func nobodyAsksTheSameTwiceAtOnce() throws {
         try save("old")
-        let asked = Guarded(0)
+        let asked = MutexGuarded(0)
         let store = try open(isInteractive: true) {
             asked.withLock { $0 += 1 }
             #expect((try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).sync().left) == 1)

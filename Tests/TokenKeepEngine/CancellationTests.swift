@@ -53,7 +53,7 @@ import TokenKeepRecords
 
     /// Runs calls on threads, waits until they wait, cancels; returns what they came to and how long that took.
     private func cancelled(_ operations: [String], _ store: Store) throws -> (statuses: [Status], duration: Duration) {
-        let outcomes = Guarded<[Status]>([])
+        let outcomes = MutexGuarded<[Status]>([])
         var threads: [Background] = []
         for operation in operations {
             threads.append(
@@ -155,7 +155,7 @@ import TokenKeepRecords
         configuration.vaultPath = vault.path + "/vault"
         configuration.busAddress = bus.address
         let store = try Store(configuration)
-        let outcome = Guarded<Status?>(nil)
+        let outcome = MutexGuarded<Status?>(nil)
         let thread = Background {
             let status = run(operation, store)
             outcome.withLock { $0 = status }
@@ -213,7 +213,7 @@ import TokenKeepRecords
 final class Background: @unchecked Sendable {
     private var thread = pthread_t()
     private let body: @Sendable () -> Void
-    private let folder = Guarded<String?>(nil)
+    private let folder = MutexGuarded<String?>(nil)
 
     init(_ body: @escaping @Sendable () -> Void) {
         self.body = body

@@ -115,7 +115,7 @@ import TokenKeepRecords
     }
 
     @Test func anInteractiveSaveWithoutTheServiceAsksForThePassword() throws {
-        let questions = Guarded(0)
+        let questions = MutexGuarded(0)
         let password = password
         let store = try world.store(vaultPath: directory.path + "/vault", isConnected: true) {
             _ throws(TokenKeepError) in

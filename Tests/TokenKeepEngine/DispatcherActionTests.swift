@@ -14,7 +14,7 @@ import TokenKeepCore
 
     private func stack(_ text: String, canRecordPending: Bool = false) throws -> Dispatcher {
         let (first, second) = (first, second)
-        let programs = try StackPrograms(
+        let programs = try StackOperations(
             Stack(text: text, source: "test", directories: .none).entries
         ) { line throws(TokenKeepError) in line.module == "first" ? first : second }
         return Dispatcher(

@@ -70,7 +70,7 @@ final class ScriptedModule: Module {
     private func stack(_ text: String = "any sufficient first\nany required second") throws -> Dispatcher {
         let modules: [String: any Module] = ["first": first, "second": second]
         let stack = try Stack(text: text, source: "test", directories: .none)
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             guard let module = modules[line.module] else {
                 throw TokenKeepError(.invalid, "no module", isAbsence: true)
             }

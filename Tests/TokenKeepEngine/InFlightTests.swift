@@ -18,7 +18,7 @@ import TokenKeepRecords
 
     /// A store whose calls are cancelled as soon as a write to the service hangs.
     private func openCut(isSent: Bool = true) throws -> Store {
-        let held = Guarded(WeakStore())
+        let held = MutexGuarded(WeakStore())
         var configuration = StoreConfiguration(stackText: ScriptedService.stack)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
@@ -350,7 +350,7 @@ import TokenKeepRecords
         let call = CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation))
         let modules = [ClearedPlace("one", supportsPendingWrites: true) { cancellation.cancel() }, ClearedPlace("two")]
         let stack = try Stack(text: "any required one\nany required two", source: "test", directories: .none)
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in
+        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             guard let module = modules.first(where: { $0.name == line.module }) else {
                 throw TokenKeepError(.invalid, "no module", isAbsence: true)
             }
@@ -424,7 +424,7 @@ private struct CutConnection: Module {
 private final class ClearedPlace: Module {
     let name: String
     let supportsPendingWrites: Bool
-    let isCleared = Guarded(false)
+    let isCleared = MutexGuarded(false)
     private let afterward: @Sendable () -> Void
 
     init(_ name: String, supportsPendingWrites: Bool = false, afterward: @escaping @Sendable () -> Void = {}) {

@@ -97,7 +97,7 @@ extension Optional {
         _ stack: String = "any sufficient one\nany sufficient two\nany required vault"
     ) throws -> Reconciler {
         let modules: [any Module] = [one, two, three, VaultModule(records)]
-        let programs = try StackPrograms(Stack(text: stack, source: "test", directories: .none).entries) {
+        let programs = try StackOperations(Stack(text: stack, source: "test", directories: .none).entries) {
             line throws(TokenKeepError) in
             guard let module = modules.first(where: { $0.name == line.module }) else {
                 throw TokenKeepError(.invalid, "no module", isAbsence: true)

@@ -144,7 +144,7 @@ import TokenKeepRecords
     }
 
     private func trace(_ body: (Store) throws -> Void) throws -> [String] {
-        let lines = Guarded<[String]>([])
+        let lines = MutexGuarded<[String]>([])
         try body(open { line in lines.withLock { $0.append(line.description) } })
         return lines.withLock { $0 }
     }

@@ -12,7 +12,7 @@ import TokenKeepRecords
     private let directory = TemporaryDirectory(inMemory: true)
     private let one = Place("one")
     private let two = Place("two")
-    private let clock = Guarded(UnixTime(1_000_000))
+    private let clock = MutexGuarded(UnixTime(1_000_000))
 
     private func open(_ lines: String...) throws -> Store {
         var configuration = StoreConfiguration(stackText: lines.joined(separator: "\n"))

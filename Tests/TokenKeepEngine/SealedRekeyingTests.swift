@@ -239,8 +239,8 @@ import TokenKeepCore
     @Test func noReaderMissesItMeanwhile() throws {
         for number in 0..<20 { try world.save("token \(number)", account: "user\(number)", level: .whenUnlocked) }
         let reader = try world.open()
-        let isOver = Guarded(false)
-        let failures = Guarded<[String]>([])
+        let isOver = MutexGuarded(false)
+        let failures = MutexGuarded<[String]>([])
         let thread = TestThread {
             while !isOver.withLock({ $0 }) {
                 for number in 0..<20 {

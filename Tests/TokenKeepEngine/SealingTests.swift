@@ -129,7 +129,7 @@ import TokenKeepCore
     }
 
     @Test func aPasswordIsAskedForAtEachUse() throws {
-        let questions = Guarded(0)
+        let questions = MutexGuarded(0)
         let password = world.password
         let asking = try world.open { _ throws(TokenKeepError) in
             questions.withLock { $0 += 1 }
@@ -217,7 +217,7 @@ import TokenKeepCore
         let other = try Store(configuration)
         try world.save("one", level: .whenUnlocked)
         let name = try ItemName(service: "example.com", account: "ann")
-        let outcome = Guarded<Status>(.ok)
+        let outcome = MutexGuarded<Status>(.ok)
         do {
             let held = try world.store.records.begin(name, CallContext(deadline: Deadline(milliseconds: 20_000)))
             let thread = TestThread {

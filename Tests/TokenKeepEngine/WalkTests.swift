@@ -55,7 +55,8 @@ private enum WalkTable {
         _ operation: StackLine.Operation = .load, passes: Bool = true
     ) throws -> (asked: [String], counted: [String], failure: Status?) {
         let stack = try StackDirectory(files).stack(text)
-        let programs = try StackPrograms(stack.entries) { line throws(TokenKeepError) in NamedModule(name: line.module)
+        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
+            NamedModule(name: line.module)
         }
         let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
         var asked: [String] = []

@@ -24,8 +24,8 @@ import TokenKeepCore
         let place = "tokenkeep:test:\(getpid()):replaced"
         let key = try SecretBytes(randomCount: 32)
         #expect(KernelKeyring.publish(key, as: place, endsAfter: nil) == nil)
-        let isOver = Guarded(false)
-        let replaced = Guarded(0)
+        let isOver = MutexGuarded(false)
+        let replaced = MutexGuarded(0)
         let thread = TestThread {
             while !isOver.withLock({ $0 }) {
                 // What was replaced counts against the quota until the kernel collects it.

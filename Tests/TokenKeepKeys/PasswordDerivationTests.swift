@@ -80,7 +80,7 @@ extension AloneTests {
 
         @Test func eightThreadsDeriveAtOnce() throws {
             let expected = try derive(short, call())
-            let equal = Guarded(0)
+            let equal = MutexGuarded(0)
             let threads = (1...8).map { _ in
                 TestThread {
                     for _ in 1...4 {

@@ -179,7 +179,7 @@ import TokenKeepRecords
     /// A handle that was opened with a wrong answer is closed: its closing tells of a change.
     @Test func whatOpensWronglyIsClosed() throws {
         let module = try module(Self.good.get().path, ["fault=opens-with-item"])
-        let told = Guarded(0)
+        let told = MutexGuarded(0)
         module.whenChanged {
             told.withLock {
                 $0 += 1; return true
@@ -191,7 +191,7 @@ import TokenKeepRecords
 
     @Test func itTellsOfChanges() throws {
         let module = try module(Self.good.get().path)
-        let told = Guarded(0)
+        let told = MutexGuarded(0)
         module.whenChanged {
             told.withLock {
                 $0 += 1; return true

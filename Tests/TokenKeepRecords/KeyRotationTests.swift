@@ -29,7 +29,7 @@ import TokenKeepCore
 
     /// Runs `body` again and again in a thread of its own, until `isOver`.
     private func repeating(
-        _ isOver: Guarded<Bool>, _ failures: Guarded<[String]>, _ count: Guarded<Int>,
+        _ isOver: MutexGuarded<Bool>, _ failures: MutexGuarded<[String]>, _ count: MutexGuarded<Int>,
         _ body: @escaping @Sendable (Int) throws -> Void
     ) -> TestThread {
         TestThread {
@@ -50,10 +50,10 @@ import TokenKeepCore
     @Test func nobodyMissesAnythingMeanwhile() throws {
         try fill()
         let locked = locked
-        let (isOver, failures) = (Guarded(false), Guarded<[String]>([]))
-        let counts = (0..<5).map { _ in Guarded(0) }
+        let (isOver, failures) = (MutexGuarded(false), MutexGuarded<[String]>([]))
+        let counts = (0..<5).map { _ in MutexGuarded(0) }
         let (kept, writer, remover) = (locked.other(), locked.other(), locked.other())
-        let last = Guarded("")
+        let last = MutexGuarded("")
         let threads = [
             repeating(isOver, failures, counts[0]) { round in
                 let account = Self.accounts[round % Self.accounts.count]

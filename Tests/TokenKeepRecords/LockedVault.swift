@@ -181,8 +181,8 @@ final class LockedVault: @unchecked Sendable {
     /// The vault with every key open that the password opens.
     func opened(_ password: String = "old", _ store: Store? = nil) throws -> UnlockedVault {
         let opener = (store ?? self.store).records.opener
-        guard let vault = try opener.open() else { throw VaultPasswords.noPassword }
-        return try VaultPasswords(opener).open(.password, with: SecretBytes(password), vault, call)
+        guard let vault = try opener.open() else { throw PasswordSlots.noPassword }
+        return try PasswordSlots(opener).open(.password, with: SecretBytes(password), vault, call)
     }
 
     /// The lines of the kernel's list of keys that are this vault's. What was replaced stays in it until it is collected.

@@ -7,11 +7,11 @@ import TokenKeepCore
 
 /// Keys that the kernel does not keep end by this process's own clock.
 @Suite struct ProcessMemoryTests {
-    private let now: Guarded<Int64>
+    private let now: MutexGuarded<Int64>
     private let alone: LockedVault
 
     init() throws {
-        let now = Guarded<Int64>(1000)
+        let now = MutexGuarded<Int64>(1000)
         self.now = now
         alone = LockedVault(keyringObstacle: "there is none", clock: { now.withLock { $0 } })
         try alone.save("screen", level: .whenUnlocked)

@@ -182,7 +182,7 @@ private struct Forger {
         try prepare()
         let forger = try Forger(world)
         guard case .argon2id(_, _, let salt) = try forger.passwordSlot.derivation else {
-            throw VaultPasswords.noPassword
+            throw PasswordSlots.noPassword
         }
         let forged = try forger.header([forger.changed(derivation: .argon2id(passes: 1, memoryKiB: 8, salt: salt))])
         try expectRefused(forged, on: .unlocked)
@@ -259,7 +259,7 @@ private struct Forger {
     @Test func aHeaderThatIsReplacedMeanwhileIsTaken() throws {
         try prepare()
         let world = world
-        let (isOver, statuses) = (Guarded(false), Guarded<Set<Status>>([]))
+        let (isOver, statuses) = (MutexGuarded(false), MutexGuarded<Set<Status>>([]))
         let threads = (0..<2).map { _ in
             TestThread {
                 while !isOver.withLock({ $0 }) {

@@ -109,7 +109,7 @@ import TokenKeepCore
             changed { $0.flags = ItemFlags(rawValue: 8) },
             changed {
                 let value = [UInt8](repeating: 0, count: SealedNoteFormat.maximumFile)
-                $0.kept = [try value.withUnsafeBytes { try KeptField(tag: 0x8000, copying: $0) }]
+                $0.kept = [try value.withUnsafeBytes { try UnknownField(tag: 0x8000, copying: $0) }]
             },
         ]
         for note in bad {

@@ -132,7 +132,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
         }
         guard let vault = try records.open() else { return nil }
         try records.testify(vault)
-        let passwords = VaultPasswords(records.opener)
+        let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(type, with: typed, vault, call)
         try passwords.keep(unlocked)
         return unlocked.presence

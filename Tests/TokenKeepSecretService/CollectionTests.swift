@@ -88,7 +88,7 @@ import TokenKeepCore
         let cancellation = Cancellation()
         let call = CallContext(
             deadline: Deadline(milliseconds: 60_000, cancellation: cancellation), promptsAllowed: true)
-        let outcome = Guarded<Status?>(nil)
+        let outcome = MutexGuarded<Status?>(nil)
         let (client, name) = (fake.client, try fake.client.name("example.com", "ann"))
         let thread = Thread {
             let status = status {

@@ -15,7 +15,7 @@
  *
  * - An item that only moves from one module to another, or is saved as it was, has not changed. Several changes of one
  *   item may be reported as one. An item that was saved and cleared between two lists may not be reported at all.
- * - If the watch cannot name the changed item, the event is TOKENKEEP_EVENT_READ_AGAIN: list the items again.
+ * - If the watch cannot name the changed item, the event is TOKENKEEP_EVENT_LIST_AGAIN: list the items again.
  * - TokenKeep wakes the watches of all processes that use the same vault. An item that another program makes or removes
  *   in the Secret Service is reported when the service signals the change. A service need not signal a changed item
  *   (gnome-keyring does not). Such a change is reported with the next change, or by a tokenkeep_watch_next at least 30
@@ -34,7 +34,7 @@ extern "C" {
 
 /* Kinds of events. A program ignores an unknown kind, or treats an unknown kind as the first kind. */
 /* An item changed that the watch cannot name: list the items again. */
-#define TOKENKEEP_EVENT_READ_AGAIN 1
+#define TOKENKEEP_EVENT_LIST_AGAIN 1
 /* The item was saved: the item is new, or its secret or metadata changed. */
 #define TOKENKEEP_EVENT_SAVED 2
 /* The item was cleared. */
@@ -42,7 +42,7 @@ extern "C" {
 
 /* Begins to watch the items of a service, or of all services for NULL, in the store's namespace. The watch
  * reports the changes after this call has returned. The call lists the present items like tokenkeep_list. A
- * module that cannot be read now causes TOKENKEEP_EVENT_READ_AGAIN when the module can be read. The vault
+ * module that cannot be read now causes TOKENKEEP_EVENT_LIST_AGAIN when the module can be read. The vault
  * need not exist yet.
  *
  * The watch belongs to the caller, who closes the watch with tokenkeep_watch_close. The store may be closed

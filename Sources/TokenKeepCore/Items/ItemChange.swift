@@ -7,12 +7,12 @@ public enum ItemChange: Sendable, Hashable {
     /// Unknown items may have changed: list again.
     case listAgain
 
-    /// The event's word on the command line: `saved`, `cleared` or `read-again`.
+    /// The event's word on the command line: `saved`, `cleared` or `list-again`.
     public var word: String {
         switch self {
         case .saved: "saved"
         case .cleared: "cleared"
-        case .listAgain: "read-again"
+        case .listAgain: "list-again"
         }
     }
 

@@ -103,7 +103,7 @@ public struct Protection: Sendable {
         throw TokenKeepError(
             .policy,
             "the level \(level.word) is not enforced here: \(missing.word) is \(self[missing].strength.word), \(self[missing].mechanism)",
-            hint: self[missing].remedy ?? "see tokenkeep protection, or save without the demand that it be enforced")
+            hint: self[missing].remedy ?? "see tokenkeep protection, or save without the requirement")
     }
 }
 
@@ -143,8 +143,8 @@ extension ItemDetails {
     public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
         guard !(present?.flags ?? []).intersection(.requirements).isSubset(of: flags) else { return }
         throw TokenKeepError(
-            .policy, "\(name) is kept under a demand that this save does not make: it would lower it",
-            module: module, hint: "make the same demand, or clear the item first")
+            .policy, "\(name) has a protection requirement that this save would drop",
+            module: module, hint: "make the same requirement, or clear the item first")
     }
 }
 

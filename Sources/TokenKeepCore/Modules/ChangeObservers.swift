@@ -7,7 +7,7 @@ package final class ChangeObservers: Sendable {
         var nextNumber = 0
     }
 
-    private let state = Guarded(State())
+    private let state = MutexGuarded(State())
 
     package init() {}
 

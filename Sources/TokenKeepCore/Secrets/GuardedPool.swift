@@ -33,7 +33,7 @@ package final class GuardedPool: Sendable {
 
     private static let canary = SlotCanary()
 
-    private let state = Guarded(PoolState())
+    private let state = MutexGuarded(PoolState())
 
     /// A pool that maps nothing yet. Only ``shared`` survives fork().
     package init() {}

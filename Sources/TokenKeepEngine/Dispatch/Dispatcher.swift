@@ -9,7 +9,7 @@ struct Dispatcher: Sendable {
     }
 
     /// The programs of the stack, without the store's implicit memory module.
-    let programs: StackPrograms
+    let programs: StackOperations
     /// Holds memory-only items. Asked before every stack.
     let memory: MemoryModule
     /// Gets an event for each module's answer; nil for no trace.

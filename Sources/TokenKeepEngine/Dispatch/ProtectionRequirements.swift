@@ -20,7 +20,7 @@ struct ProtectionRequirements {
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         guard !request.flags.isDisjoint(with: .requirements), !areMet(by: module, level, request.flags) else { return }
         throw TokenKeepError(
-            .policy, "\(module.name) cannot keep \(request.name) as it demands", module: module.name,
+            .policy, "\(module.name) cannot meet the protection requirement of \(request.name)", module: module.name,
             hint: "use a stack whose vault takes such items: any required vault")
     }
 

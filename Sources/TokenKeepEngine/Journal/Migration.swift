@@ -153,7 +153,7 @@ struct Migration {
         guard let record = item.entry.record, moving.govern(record) else { return .moved }
         // The other modules' copies may be removed only if the record still holds the copied value.
         guard try record.item()?.secret == secret else { return .superseded }
-        let drain = Drain(
+        let drain = PendingDrain(
             pending: moving, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked, isMove: true)
         let outcome = try drain.run(item)
         if let alteration = arrival.alteration, let value = try record.item() {

@@ -18,9 +18,9 @@ final class MigrationArrival: Sendable {
         var alteration: Alteration?
     }
 
-    private let state: Guarded<State>
+    private let state: MutexGuarded<State>
 
-    init(hasArrived: Bool) { state = Guarded(State(hasArrived: hasArrived)) }
+    init(hasArrived: Bool) { state = MutexGuarded(State(hasArrived: hasArrived)) }
 
     /// Whether the item was read back from the target.
     var hasArrived: Bool { state.withLock { $0.hasArrived } }

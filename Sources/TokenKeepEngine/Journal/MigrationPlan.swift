@@ -32,7 +32,7 @@ extension Migration {
         guard let found else { return nil }
         guard found.details.flags.isDisjoint(with: [.requireEnforced, .userPresence]) else {
             throw TokenKeepError(
-                .policy, "\(name) is kept under a demand that holds where it is",
+                .policy, "\(name) has a protection requirement, and a move would drop it",
                 hint: "load it and save it anew instead")
         }
         try checkSource(name, call)

@@ -357,7 +357,7 @@ extension Reconciler {
         let isKept = canStore(top, details.accessLevel, details.flags)
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
-                .policy, "\(top.name) cannot keep \(request.name) as it demands", module: top.name,
+                .policy, "\(top.name) cannot meet the protection requirement of \(request.name)", module: top.name,
                 hint: "use a stack that ends with the vault: any required vault")
         }
         let target = top.supportsPendingWrites && isKept ? top : nil

@@ -46,7 +46,7 @@ extension Reconciler {
         return outcome
     }
 
-    private func drainInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
+    private func drainInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard !call.deadline.hasPassed else {
             throw call.deadline.failure("the deadline passed before every item was drained")
         }

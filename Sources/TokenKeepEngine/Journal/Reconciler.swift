@@ -116,10 +116,10 @@ struct Reconciler: Sendable {
     }
 
     /// Drains an item and returns the full outcome.
-    func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
+    func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         var item = try records.begin(name, call)
-        guard let record = item.entry.record, pending.govern(record) else { return Drain.Outcome() }
-        let drain = Drain(
+        guard let record = item.entry.record, pending.govern(record) else { return PendingDrain.Outcome() }
+        let drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
             trace: dispatcher.trace)
         var outcome = try drain.run(item)
@@ -133,7 +133,7 @@ struct Reconciler: Sendable {
     /// The prompt appears only if prompts are allowed. The item is not locked during the prompt: other processes save
     /// the item into its record and do not drain the record. So the module keeps the item about which the user is
     /// asked.
-    func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Drain.Outcome {
+    func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
         guard !drained.asking.isEmpty, call.promptsAllowed else { return drained }
@@ -146,12 +146,12 @@ struct Reconciler: Sendable {
     /// The items to ask the user about, and the right to ask; nil if there is none, or if another process asks.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
-    ) throws(TokenKeepError) -> (outdated: [Drain.Outdated], right: AskingRight)? {
+    ) throws(TokenKeepError) -> (outdated: [PendingDrain.Outdated], right: PromptRight)? {
         let item = try records.begin(name, call)
         guard let record = item.entry.record, pending.govern(record), let right = try item.beginAsking() else {
             return nil
         }
-        let drain = Drain(pending: pending, record: record, call: call.sealing(with: item.sealer))
+        let drain = PendingDrain(pending: pending, record: record, call: call.sealing(with: item.sealer))
         let outdated = drain.outdated(in: modules, item)
         guard outdated.isEmpty else { return (outdated, right) }
         right.end()

@@ -15,7 +15,7 @@ struct DeferrableModule: RememberingModule {
     let records: Records
     private let seen = KnownValues()
     /// Whether this store has checked that the module's use is noted.
-    private let hasLooked = Guarded(false)
+    private let hasLooked = MutexGuarded(false)
 
     init(base: any Module, records: Records) {
         self.base = base

@@ -19,7 +19,7 @@ struct KnownValue: Sendable {
 /// The values that a module was last seen to hold.
 final class KnownValues: Sendable {
     private static let limit = 1024
-    private let values = Guarded<[ItemName: KnownValue]>([:])
+    private let values = MutexGuarded<[ItemName: KnownValue]>([:])
 
     subscript(name: ItemName) -> KnownValue? {
         get { values.withLock { $0[name] } }

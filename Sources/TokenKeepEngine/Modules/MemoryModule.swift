@@ -3,9 +3,9 @@ import TokenKeepCore
 /// Items in guarded memory, until the store is closed or the process ends.
 final class MemoryModule: Module {
     let name = "memory"
-    private let items = Guarded<[ItemName: TokenItem]>([:])
+    private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let arena: SecretArena
-    private let versionKey = Guarded<ItemVersionKey?>(nil)
+    private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
 
     init(arena: SecretArena) {
         self.arena = arena

@@ -9,7 +9,7 @@ import TokenKeepRecords
 final class VersionKeys: Sendable {
     private let records: Records
     private let arena: SecretArena
-    private let own = Guarded<ItemVersionKey?>(nil)
+    private let own = MutexGuarded<ItemVersionKey?>(nil)
 
     init(records: Records, arena: SecretArena) {
         self.records = records

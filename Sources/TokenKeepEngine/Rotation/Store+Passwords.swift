@@ -37,13 +37,13 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
         try PasswordDerivation.check(new)
-        let passwords = VaultPasswords(records.opener)
+        let passwords = PasswordSlots(records.opener)
         guard isCompromised else {
             let unlocked = try passwords.open(.password, with: old, vaultWithPassword(), call)
             let changed = try passwords.change(unlocked, to: new, call)
             return try finish(changed, call, progress)
         }
-        guard let vault = try records.opener.openForRotation() else { throw VaultPasswords.noPassword }
+        guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
@@ -63,7 +63,7 @@ extension Store {
         progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
-        let passwords = VaultPasswords(records.opener)
+        let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vaultWithPassword(), call)
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: self, unlocked: unlocked)
@@ -83,7 +83,7 @@ extension Store {
     /// The code is returned only here: it cannot be read again later.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
-        let passwords = VaultPasswords(records.opener)
+        let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vaultWithPassword(), call)
         return try passwords.createRecoveryCode(unlocked, call)
     }
@@ -93,9 +93,9 @@ extension Store {
     /// The recovery code stays valid. Items that ask at each use are lost.
     public func recover(code: SecretBytes, newPassword: SecretBytes) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
-        guard let vault = try records.open() else { throw VaultPasswords.noRecoveryCode }
+        guard let vault = try records.open() else { throw PasswordSlots.noRecoveryCode }
         try records.testify(vault)
-        let recovered = try VaultPasswords(records.opener)
+        let recovered = try PasswordSlots(records.opener)
             .recover(vault, code: code, newPassword: newPassword, call)
         return try finish(recovered, call, nil)
     }
@@ -107,7 +107,7 @@ extension Store {
     }
 
     private func vaultWithPassword() throws(TokenKeepError) -> OpenVault {
-        guard let vault = try records.open() else { throw VaultPasswords.noPassword }
+        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         return vault
     }
@@ -143,7 +143,7 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         // The change may have unlocked the vault: watchers can see items now that were hidden.
         defer { records.announceChange() }
-        if unlocked.vault.keys.header.hasPassword { try VaultPasswords(records.opener).keep(unlocked) }
+        if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
         outcome.unreadable = unreadable
         guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }

@@ -61,7 +61,7 @@ struct Resealing {
         }
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
-        let dropped = try VaultPasswords(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
+        let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             guard try notedItems(of: unlocked.vault).allSatisfy({ item in items.contains { $0.name == item.name } })
             else {
                 throw TokenKeepError(

@@ -31,7 +31,7 @@ public final class StoreWatch: Sendable {
     private let service: String?
     private let signal: VaultWatch
     private let cancellation: Cancellation
-    private let state: Guarded<State>
+    private let state: MutexGuarded<State>
     /// The failure that left the first reading incomplete; nil if everything was read.
     public let problem: TokenKeepError?
 
@@ -63,7 +63,7 @@ public final class StoreWatch: Sendable {
         self.store = store
         self.service = service
         self.signal = signal
-        state = Guarded(
+        state = MutexGuarded(
             State(
                 view: beginning.view, mustRead: !isRead,
                 listAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))

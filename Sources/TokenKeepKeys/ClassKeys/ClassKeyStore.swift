@@ -23,7 +23,7 @@ package final class ClassKeyStore: Sendable {
         var probed: String?
     }
 
-    private let memory = Guarded(Memory())
+    private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
     /// Whether the memory simulates the kernel: no key goes to the kernel, and no obstacle is reported.
     private let isSimulated: Bool

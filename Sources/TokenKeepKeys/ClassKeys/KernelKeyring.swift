@@ -60,12 +60,12 @@ package enum KernelKeyring {
 
     /// The descriptions of the user's keys that begin with `prefix`.
     package static func descriptions(beginningWith prefix: String) -> [String] {
-        let found = Guarded<[String]>([])
+        let found = MutexGuarded<[String]>([])
         let error = tokenkeep_keyring_each(
             prefix,
             { description, data in
                 guard let description, let data, let text = String(validatingCString: description) else { return }
-                Unmanaged<Guarded<[String]>>.fromOpaque(data).takeUnretainedValue().withLock { $0.append(text) }
+                Unmanaged<MutexGuarded<[String]>>.fromOpaque(data).takeUnretainedValue().withLock { $0.append(text) }
             }, Unmanaged.passUnretained(found).toOpaque())
         return error == 0 ? found.withLock { $0 } : []
     }

@@ -1,6 +1,6 @@
-internal import CTokenKeep
 import Glibc
 import TokenKeepCore
+internal import TokenKeepHeaders
 
 /// Reads texts and items from a module's memory.
 enum ForeignStrings {

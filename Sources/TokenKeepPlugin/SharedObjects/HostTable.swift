@@ -1,6 +1,6 @@
 import CSodium
-internal import CTokenKeep
 import TokenKeepCore
+internal import TokenKeepHeaders
 
 /// The host's side of `tokenkeep/module.h`: one table, which lives as long as the process.
 enum HostTable {

@@ -1,6 +1,6 @@
-internal import CTokenKeep
 import Glibc
 import TokenKeepCore
+internal import TokenKeepHeaders
 
 /// An array of C strings that ends with NULL.
 enum CStringArray {

@@ -1,6 +1,6 @@
-internal import CTokenKeep
 import Glibc
 import TokenKeepCore
+internal import TokenKeepHeaders
 
 /// A loaded and initialised shared object. Loaded once per process, and never unloaded.
 final class SharedObject: @unchecked Sendable {
@@ -15,11 +15,11 @@ final class SharedObject: @unchecked Sendable {
 
     /// The state of loading one file. Loading takes as long as the module's own code.
     private final class Entry: Sendable {
-        let state = Guarded<Swift.Result<SharedObject, TokenKeepError>?>(nil)
+        let state = MutexGuarded<Swift.Result<SharedObject, TokenKeepError>?>(nil)
     }
 
-    private static let entries = Guarded<[Identity: Entry]>([:])
-    private static let names = Guarded<Set<Int32>>([])
+    private static let entries = MutexGuarded<[Identity: Entry]>([:])
+    private static let names = MutexGuarded<Set<Int32>>([])
     static let symbol = "tokenkeep_module_init_1"
 
     private init(_ table: tokenkeep_module) { self.table = table }

@@ -1,5 +1,5 @@
-internal import CTokenKeep
 import TokenKeepCore
+internal import TokenKeepHeaders
 
 /// The transport of a shared object: one handle.
 final class SharedObjectTransport: PluginTransport, @unchecked Sendable {

@@ -17,12 +17,12 @@ package struct MetadataFields {
 
     package var details: ItemDetails
     /// Optional fields, kept unchanged.
-    package var kept: [KeptField] = []
+    package var kept: [UnknownField] = []
 
     /// The fields of a metadata box, with level and flags from the record's prefix.
     ///
     /// - Parameter kept: optional fields, kept unchanged.
-    package init(details: ItemDetails, kept: [KeptField] = []) {
+    package init(details: ItemDetails, kept: [UnknownField] = []) {
         self.details = details
         self.kept = kept
     }
@@ -30,11 +30,11 @@ package struct MetadataFields {
     package static func parse(
         _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> MetadataFields {
-        var fields = Fields(bytes, repeating: [Tag.attribute])
+        var fields = FieldReader(bytes, repeating: [Tag.attribute])
         var texts: [UInt16: String] = [:]
         var numbers: [UInt16: UInt64] = [:]
         var attributes: [(name: String, value: String)] = []
-        var kept: [KeptField] = []
+        var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
@@ -47,7 +47,7 @@ package struct MetadataFields {
                 let length = Int(try reader.integer(UInt8.self, "length of an attribute's name"))
                 let name = try reader.text(length, "attribute's name")
                 attributes.append((name, try reader.text(reader.remaining, "attribute's value")))
-            case Fields.firstOptional...: kept.append(try KeptField(tag: tag, copying: value))
+            case FieldReader.firstOptional...: kept.append(try UnknownField(tag: tag, copying: value))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }

@@ -20,15 +20,15 @@ struct StateFields: Equatable {
     /// The item's name, in a tombstone. It is needed to find the cleared item in other modules.
     var name: ItemName?
     /// A session's own fields, 16 and 17, and optional fields, kept unchanged.
-    var kept: [KeptField] = []
+    var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
-        var fields = Fields(bytes, repeating: [Tag.pendingWrite])
+        var fields = FieldReader(bytes, repeating: [Tag.pendingWrite])
         var state: RecordState?
         var changedAt: UnixTime?
         var pending: [PendingWrite] = []
         var name: ItemName?
-        var kept: [KeptField] = []
+        var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
@@ -44,8 +44,8 @@ struct StateFields: Equatable {
             case Tag.pendingWrite:
                 pending.append(try PendingWriteFormat.parse(value))
             case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
-                Fields.firstOptional...:
-                kept.append(try KeptField(tag: tag, copying: value))
+                FieldReader.firstOptional...:
+                kept.append(try UnknownField(tag: tag, copying: value))
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }

@@ -19,7 +19,7 @@ package struct SealedNote: Equatable, Sendable {
     package var flags: ItemFlags
     package var holders: [Holder]
     /// Optional fields, kept unchanged.
-    var kept: [KeptField] = []
+    var kept: [UnknownField] = []
 
     static let maximumFingerprints = 16
 

@@ -60,12 +60,12 @@ enum SealedNoteFormat {
     private static func parseFields(
         _ bytes: UnsafeRawBufferPointer
     ) throws(FormatFault) -> SealedNote {
-        var fields = Fields(bytes, repeating: [Tag.holder])
+        var fields = FieldReader(bytes, repeating: [Tag.holder])
         var name: ItemName?
         var level: AccessLevel?
         var flags: ItemFlags?
         var holders: [SealedNote.Holder] = []
-        var kept: [KeptField] = []
+        var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
@@ -73,8 +73,8 @@ enum SealedNoteFormat {
             case Tag.level: level = AccessLevel(rawValue: try reader.integer(UInt32.self, "level"))
             case Tag.flags: flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))
             case Tag.holder: holders.append(try parseHolder(&reader))
-            case Fields.firstOptional...:
-                kept.append(try KeptField(tag: tag, copying: value))
+            case FieldReader.firstOptional...:
+                kept.append(try UnknownField(tag: tag, copying: value))
                 continue
             default: throw .malformed("it has an unknown field \(tag)")
             }

@@ -15,7 +15,7 @@ package struct ItemTransaction: ~Copyable {
     private let lock: VaultLock
     private let generation: Generation
     private let presence: PresenceGrant?
-    private var kept: KeptFields
+    private var kept: UnknownFields
     /// The pending writes of the present record.
     private var pending: [PendingWrite]
 
@@ -140,15 +140,15 @@ package struct ItemTransaction: ~Copyable {
 }
 
 /// Fields of unknown meaning, which this version keeps unchanged.
-private struct KeptFields {
-    var state: [KeptField] = []
-    var metadata: [KeptField] = []
+private struct UnknownFields {
+    var state: [UnknownField] = []
+    var metadata: [UnknownField] = []
 }
 
 /// An item's record with the fields of unknown meaning.
 private struct Present {
     var entry = JournalEntry.none
-    var kept = KeptFields()
+    var kept = UnknownFields()
 
     /// Reads a record. Only damage of the record itself makes it unreadable; other faults are thrown.
     ///
@@ -156,11 +156,11 @@ private struct Present {
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
-        let found = try reader.read(&vault) { file, state throws(FormatFault) -> (JournalRecord, KeptFields) in
+        let found = try reader.read(&vault) { file, state throws(FormatFault) -> (JournalRecord, UnknownFields) in
             let record = try file.journalRecord(state, presence)
             let isReadable = record.holdsValue && record.locked == nil
             let metadata = isReadable ? try file.openMetadata() : nil
-            return (record, KeptFields(state: state.kept, metadata: metadata?.kept ?? []))
+            return (record, UnknownFields(state: state.kept, metadata: metadata?.kept ?? []))
         }
         switch found {
         case nil: return

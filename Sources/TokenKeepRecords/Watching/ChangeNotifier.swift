@@ -36,7 +36,7 @@ final class ChangeNotifier: Sendable {
 
     let descriptor: Int32
     let owner = getpid()
-    private let state = Guarded(State())
+    private let state = MutexGuarded(State())
 
     /// The instance of this process. Lives until the process ends.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {

@@ -9,7 +9,7 @@ extension BusConnection {
     /// - Throws: ``Status/unavailable`` if no bus accepts this process or can be trusted; as an absence if nothing
     ///   listens at any entry. ``Status/timedOut`` if a bus does not answer; ``Status/cancelled``.
     static func connect(
-        to address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
+        to address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
         var failure = TokenKeepError(.unavailable, "there is no session bus at its address", isAbsence: true)
         for entry in address.split(separator: ";") {
@@ -42,7 +42,7 @@ extension BusConnection {
 
     /// Connects to one entry. Every signal is blocked in the threads that this starts.
     private static func connect(
-        toEntry address: String, breaker: Breaker, observers: ChangeObservers, until deadline: Deadline
+        toEntry address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
         let context = try MainContext(leaving: DescriptorSupply.forConnection)
         let pending = Pending { _, result -> Attempt in

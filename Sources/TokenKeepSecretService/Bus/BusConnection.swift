@@ -10,7 +10,7 @@ import TokenKeepCore
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
-    private let breaker: Breaker
+    private let breaker: CircuitBreaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
     /// The context in which GLib reports the connection's end. Connection and context hold each other until then.
@@ -18,7 +18,7 @@ final class BusConnection: @unchecked Sendable {
     private let end = ConnectionEnd()
 
     init(
-        _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: Breaker, observers: ChangeObservers
+        _ pointer: OpaquePointer, in context: borrowing MainContext, breaker: CircuitBreaker, observers: ChangeObservers
     ) {
         self.pointer = pointer
         self.breaker = breaker

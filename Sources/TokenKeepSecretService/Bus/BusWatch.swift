@@ -38,17 +38,17 @@ final class BusWatch: Sendable {
         var itemChanges: UInt64 = 0
     }
 
-    private let breaker: Breaker
-    private let owner = Guarded(Owner())
-    private let openSession = Guarded<UInt32?>(nil)
-    private let standing = Guarded<Set<String>>([])
+    private let breaker: CircuitBreaker
+    private let owner = MutexGuarded(Owner())
+    private let openSession = MutexGuarded<UInt32?>(nil)
+    private let standing = MutexGuarded<Set<String>>([])
 
     /// The serial of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
     private let observers: ChangeObservers
 
-    init(breaker: Breaker, observers: ChangeObservers) {
+    init(breaker: CircuitBreaker, observers: ChangeObservers) {
         self.breaker = breaker
         self.observers = observers
     }

@@ -19,7 +19,7 @@ final class PathCache: Sendable {
     }
 
     private static let limit = 1024
-    private let entries = Guarded<[ItemName: Entry]>([:])
+    private let entries = MutexGuarded<[ItemName: Entry]>([:])
 
     subscript(name: ItemName) -> Entry? {
         get { entries.withLock { $0[name] } }

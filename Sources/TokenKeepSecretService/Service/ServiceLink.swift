@@ -14,7 +14,7 @@ final class ServiceLink: @unchecked Sendable {
     let session: ObjectPath
     private let isEncrypted: Bool
     private let service: OpaquePointer
-    private let coding = Guarded<Void>(())
+    private let coding = MutexGuarded<Void>(())
     /// The context in which GLib reports the owner's end to the service object. Object and context hold each other
     /// until then.
     private let construction: OpaquePointer?

@@ -23,7 +23,7 @@ final class ItemsInMemory: ScriptedItems {
 final class RealItems: ScriptedItems {
     private static let built = Result { try BuiltModule.keyctl() }
     private let module: PluginModule
-    private let now: Guarded<UnixTime>
+    private let now: MutexGuarded<UnixTime>
     private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 10_000)) }
 
     static var fromEnvironment: RealItems? {
@@ -32,7 +32,7 @@ final class RealItems: ScriptedItems {
     }
 
     private init() throws {
-        let now = Guarded(UnixTime(0))
+        let now = MutexGuarded(UnixTime(0))
         var setting = PluginModule.Setting(
             file: ModuleFile(path: try RealItems.built.get().path), name: "secret-service")
         setting.arguments = ["ring=\(UUID())"]

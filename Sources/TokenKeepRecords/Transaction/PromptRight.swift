@@ -2,7 +2,7 @@ package import TokenKeepCore
 import TokenKeepKeys
 
 /// The right to ask the user about an item. The right ends with the process.
-package struct AskingRight: Sendable {
+package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 
     /// Ends the right: other processes may ask about the item, and drain it.
@@ -16,8 +16,8 @@ extension ItemTransaction {
     /// saved later.
     ///
     /// - Returns: nil if another process or thread holds the right.
-    package func beginAsking() throws(TokenKeepError) -> AskingRight? {
-        try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(AskingRight.init)
+    package func beginAsking() throws(TokenKeepError) -> PromptRight? {
+        try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(PromptRight.init)
     }
 
     /// Whether a process is asking the user about the item now.

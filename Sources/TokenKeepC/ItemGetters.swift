@@ -1,6 +1,6 @@
-import CTokenKeep
 import Glibc
 import TokenKeepCore
+import TokenKeepHeaders
 
 // Items. tokenkeep/store.h documents each function.
 

@@ -1,5 +1,5 @@
-public import CTokenKeep
 import TokenKeepCore
+public import TokenKeepHeaders
 
 // Errors and statuses. tokenkeep/store.h documents each function.
 

@@ -1,5 +1,5 @@
 /// Reads the fields of a state or metadata box, in ascending order of tags.
-package struct Fields {
+package struct FieldReader {
     /// The first optional tag. A reader keeps an optional field that it does not know.
     package static let firstOptional: UInt16 = 0x8000
 

@@ -8,14 +8,14 @@ import TokenKeepCore
 /// - the bus reports that the service changed
 /// - the service has answered a Ping and the rest period has passed; the Ping alone is not enough, because libraries
 ///   answer it for a program whose main loop hangs
-final class Breaker: Sendable {
+final class CircuitBreaker: Sendable {
     private struct Silence {
         var unanswered: Set<UInt32>
         var ping: UInt32?
         var rest: Deadline
     }
 
-    private let silence = Guarded<Silence?>(nil)
+    private let silence = MutexGuarded<Silence?>(nil)
     private let restMilliseconds: UInt32
 
     init(restMilliseconds: UInt32 = 5000) { self.restMilliseconds = restMilliseconds }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// The counted answers and failures of a walk.
-struct Walk<Answer> {
+struct StackWalk<Answer> {
     /// The successes, in their order.
     var answers: [Answer] = []
     /// The worst failure.
@@ -49,10 +49,10 @@ extension Dispatcher {
         _ operation: StackLine.Operation, _ subject: @autoclosure () -> String,
         passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },
         ask: (Place) throws(TokenKeepError) -> Answered<Answer>
-    ) -> Walk<Answer> {
+    ) -> StackWalk<Answer> {
         let program = programs[operation]
-        var walk = Walk<Answer>()
-        var before: [Int: Walk<Answer>] = [:]  // the walk's state when each substack was entered
+        var walk = StackWalk<Answer>()
+        var before: [Int: StackWalk<Answer>] = [:]  // the walk's state when each substack was entered
         var index = 0
         while index < program.steps.count {
             let step = program.steps[index]
@@ -84,20 +84,20 @@ extension Dispatcher {
     }
 
     private func visit<Answer>(
-        _ place: Place, _ actions: StackActions, _ walk: inout Walk<Answer>, before: Walk<Answer>?,
+        _ place: Place, _ actions: StackActions, _ walk: inout StackWalk<Answer>, before: StackWalk<Answer>?,
         passes: (TokenKeepError, StackAction) -> Bool, ask: (Place) throws(TokenKeepError) -> Answered<Answer>
     ) -> Visit {
         do throws(TokenKeepError) {
             let answer = try ask(place)
             let action = actions[.ok]
-            if action == .reset { walk = before ?? Walk() }
+            if action == .reset { walk = before ?? StackWalk() }
             if action.countsSuccess { walk.answers.append(answer.value) }
             if let problem = answer.problem, actions[problem.status].countsFailure { walk.count(problem) }
             return Visit(status: .ok, action: action)
         } catch {
             let action = actions[error.status]
             let isHeldBack = !action.isEnd && !passes(error, action)
-            if action == .reset { walk = before ?? Walk() }
+            if action == .reset { walk = before ?? StackWalk() }
             if action.countsFailure || isHeldBack { walk.count(error) }
             return Visit(status: error.status, action: isHeldBack ? .die : action, isHeldBack: isHeldBack)
         }

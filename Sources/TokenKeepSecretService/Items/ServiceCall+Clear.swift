@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// Removes every visible copy of an item.
     ///
     /// - Parameter sparesOthers: whether foreign items under the name stay.
@@ -35,7 +35,7 @@ extension Conversation {
     func remove(_ items: [StoredItem], _ name: ItemName, _ mark: WriteMark? = nil) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
-        if replies.allSatisfy(Conversation.asks) { mark?.hasWritten = false }
+        if replies.allSatisfy(ServiceCall.asks) { mark?.hasWritten = false }
         let searches = searches(for: name)
         for (item, reply) in zip(items, replies) {
             if try isGone(reply, item.path, of: searches, subject: name.description) { continue }

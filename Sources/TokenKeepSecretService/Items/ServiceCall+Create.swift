@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// Makes an item. Returns its path; nil if a prompt made the item and its result lacks the path.
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
@@ -10,8 +10,8 @@ extension Conversation {
             "CreateItem",
             [
                 .properties([
-                    ("\(Conversation.itemInterface).Label", .string(details.label)),
-                    ("\(Conversation.itemInterface).Attributes", .strings(attributes)),
+                    ("\(ServiceCall.itemInterface).Label", .string(details.label)),
+                    ("\(ServiceCall.itemInterface).Attributes", .strings(attributes)),
                 ]), secret, .boolean(false),
             ], answerType: "(oo)")
         var reply = try exchange(create)
@@ -37,12 +37,12 @@ extension Conversation {
 
     /// Makes the default collection if the service has none. The service asks the user for a password.
     private func createDefaultCollection() throws(TokenKeepError) {
-        guard call.promptsAllowed else { throw Conversation.noDefaultCollection }
-        let properties = Variant.properties([("\(Conversation.collectionInterface).Label", .string("Default keyring"))])
+        guard call.promptsAllowed else { throw ServiceCall.noDefaultCollection }
+        let properties = Variant.properties([("\(ServiceCall.collectionInterface).Label", .string("Default keyring"))])
         let body = try answer(
             service("CreateCollection", [properties, .string("default")], answerType: "(oo)"), to: "create",
             "a default keyring")
-        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw Conversation.noDefaultCollection }
+        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw ServiceCall.noDefaultCollection }
         _ = try complete(prompt, for: "a default keyring")
     }
 }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// Overwrites TokenKeep's item, or the newest foreign item if there is none. Foreign twins of TokenKeep's item get
     /// the same value.
     ///
@@ -58,6 +58,6 @@ extension Conversation {
     }
 
     private func set(_ property: String, _ value: Variant, of path: ObjectPath) -> MethodCall {
-        properties(path, "Set", [.string(Conversation.itemInterface), .string(property), .variant(value)])
+        properties(path, "Set", [.string(ServiceCall.itemInterface), .string(property), .variant(value)])
     }
 }

@@ -9,7 +9,7 @@ import TokenKeepKeys
 /// - A record with an authentic state names another class key, or the header's key does not open the record's metadata.
 /// - At least three records belong to another era or have a state that does not open, and they outnumber the other
 ///   records.
-enum Testimony {
+enum HeaderTestimony {
     private static let sample = 16
     /// The least number of strange records that refutes a header. Fewer count as damage of those records alone.
     private static let leastStrangers = 3

@@ -28,7 +28,7 @@ package struct UnlockedVault: Sendable {
 }
 
 /// Unlocks a vault, and changes its password and its recovery code. The keys stay; new keys need a new era.
-package struct VaultPasswords {
+package struct PasswordSlots {
     private let opener: VaultOpener
     private let writer: HeaderWriter
 
@@ -64,7 +64,7 @@ package struct VaultPasswords {
         _ body: (KnownSlot, DerivedKey) throws(FormatFault) -> [OpenKey]?
     ) throws(TokenKeepError) -> UnlockedVault {
         guard let slot = vault.keys.header.slot(type) else {
-            throw type == .recovery ? VaultPasswords.noRecoveryCode : VaultPasswords.noPassword
+            throw type == .recovery ? PasswordSlots.noRecoveryCode : PasswordSlots.noPassword
         }
         let derived = try PasswordDerivation.key(of: password, by: slot.derivation, call)
         let keys: [OpenKey]?

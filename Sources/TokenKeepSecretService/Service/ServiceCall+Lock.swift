@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// Unlocks the objects that hide an item: matching locked items, else the default collection.
     ///
     /// - Returns: whether anything was unlocked, so that another search makes sense.
@@ -71,9 +71,9 @@ extension Conversation {
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
         let reply = try exchange(
             properties(
-                .defaultCollection, "Get", [.string(Conversation.collectionInterface), .string("Locked")],
+                .defaultCollection, "Get", [.string(ServiceCall.collectionInterface), .string("Locked")],
                 answerType: "(v)"))
-        if try lacksDefaultCollection(reply) { throw Conversation.noDefaultCollection }
+        if try lacksDefaultCollection(reply) { throw ServiceCall.noDefaultCollection }
         guard case .answer(let body) = reply, let isLocked = body[0].content?.boolean else {
             throw ServiceFailure.error(reply, "find", subject)
         }

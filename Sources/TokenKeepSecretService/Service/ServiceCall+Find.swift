@@ -10,7 +10,7 @@ struct Findings {
     var locked: [ObjectPath] = []
     /// Whether other items with the same attributes exist.
     var hasCopies = false
-    /// The reply to ``Conversation/getSecrets(_:)``; nil if it was not sent together with the other calls.
+    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if it was not sent together with the other calls.
     var secrets: Reply?
 
     /// The item that a load returns: TokenKeep's, unless a foreign item is newer.
@@ -22,7 +22,7 @@ struct Findings {
     }
 }
 
-extension Conversation {
+extension ServiceCall {
     /// Looks for an item at its last path, then by its attributes.
     ///
     /// - Parameters:
@@ -76,12 +76,12 @@ extension Conversation {
         _ name: ItemName, by searches: [[String: String]], secret: Bool
     ) throws(TokenKeepError) -> Findings {
         let (unlocked, locked) = try search(anyOf: searches, for: name.description)
-        guard unlocked.count <= Conversation.mostCopies else {
+        guard unlocked.count <= ServiceCall.mostCopies else {
             throw TokenKeepError(
-                .corrupt, "the Secret Service has more than \(Conversation.mostCopies) items like \(name)")
+                .corrupt, "the Secret Service has more than \(ServiceCall.mostCopies) items like \(name)")
         }
         var findings = try describe(
-            unlocked, as: name, secret: secret && unlocked.count <= Conversation.mostSecrets, foundBy: searches)
+            unlocked, as: name, secret: secret && unlocked.count <= ServiceCall.mostSecrets, foundBy: searches)
         findings.locked = locked
         findings.hasCopies = unlocked.count > 1
         return findings
@@ -110,8 +110,8 @@ extension Conversation {
         var (unlocked, locked): (Set<ObjectPath>, Set<ObjectPath>) = ([], [])
         for reply in try exchange(searches.map(searchItems)) {
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", subject) }
-            unlocked.formUnion(Conversation.paths(body[0]))
-            locked.formUnion(Conversation.paths(body[1]))
+            unlocked.formUnion(ServiceCall.paths(body[0]))
+            locked.formUnion(ServiceCall.paths(body[1]))
         }
         return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
@@ -151,8 +151,8 @@ extension Conversation {
         }
         // One unreadable item must not hide another: after an error the wanted secret is fetched alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
-        findings.ours.sort(by: Conversation.isNewer)
-        findings.foreign.sort(by: Conversation.isNewer)
+        findings.ours.sort(by: ServiceCall.isNewer)
+        findings.foreign.sort(by: ServiceCall.isNewer)
         return findings
     }
 
@@ -161,7 +161,7 @@ extension Conversation {
         var found: Set<ObjectPath> = []
         for reply in replies {
             guard case .answer(let body) = reply else { return false }
-            found.formUnion(Conversation.paths(body[0]))
+            found.formUnion(ServiceCall.paths(body[0]))
         }
         return found != [path]
     }
@@ -189,7 +189,7 @@ extension Conversation {
     }
 
     func getAll(_ path: ObjectPath) -> MethodCall {
-        properties(path, "GetAll", [.string(Conversation.itemInterface)], answerType: "(a{sv})")
+        properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
     }
 
     /// The call for several secrets. It is faster than ``getSecret(_:)``, but does not say why a secret is missing.

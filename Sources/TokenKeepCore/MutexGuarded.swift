@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Replaces the Mutex of the Synchronization module. Under contention the kernel hands that mutex over, which
 /// ThreadSanitizer does not see and reports as a race.
-package final class Guarded<Value>: @unchecked Sendable {
+package final class MutexGuarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 

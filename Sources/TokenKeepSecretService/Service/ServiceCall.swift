@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// One call's exchange with the service.
-struct Conversation {
+struct ServiceCall {
     let link: ServiceLink
     let call: CallContext
     /// The service's share of the call's time.
@@ -36,11 +36,11 @@ struct Conversation {
     }
 
     func item(_ path: ObjectPath, _ member: String, _ body: [Variant] = [], answerType: String = "()") -> MethodCall {
-        ask(path, Conversation.itemInterface, member, body, answerType)
+        ask(path, ServiceCall.itemInterface, member, body, answerType)
     }
 
     func collection(_ member: String, _ body: [Variant], answerType: String) -> MethodCall {
-        ask(.defaultCollection, Conversation.collectionInterface, member, body, answerType)
+        ask(.defaultCollection, ServiceCall.collectionInterface, member, body, answerType)
     }
 
     func properties(

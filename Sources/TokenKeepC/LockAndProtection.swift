@@ -1,6 +1,6 @@
-public import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
+public import TokenKeepHeaders
 
 // Unlocking, locking and protection. tokenkeep/store.h documents each function.
 

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// Loads the item with its secret.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
         if let unchanged = try loadUnchanged(name, key), unchanged.details.isSealed || !sealing.isNoted(name) {
@@ -17,7 +17,7 @@ extension Conversation {
                 path: item.path, item: item, version: loaded.details.version,
                 freshUntil: Deadline(
                     milliseconds: changes == nil
-                        ? Conversation.unchangedMilliseconds : Conversation.untouchedMilliseconds),
+                        ? ServiceCall.unchangedMilliseconds : ServiceCall.untouchedMilliseconds),
                 changes: changes)
         }
         return loaded
@@ -73,7 +73,7 @@ extension Conversation {
 
     /// The call for an item's attributes.
     func attributes(_ path: ObjectPath) -> MethodCall {
-        properties(path, "Get", [.string(Conversation.itemInterface), .string("Attributes")], answerType: "(v)")
+        properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Attributes")], answerType: "(v)")
     }
 
     /// The item from the cache if the service signals changes of items; nil if the item must be read anew.

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension Conversation {
+extension ServiceCall {
     /// The number of calls sent together.
     private static let batch = 128
 
@@ -38,8 +38,8 @@ extension Conversation {
         var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
         if paths.isEmpty, let problem = listing.problem { throw problem }
         var newest: [ItemName: ItemDetails] = [:]
-        for start in stride(from: 0, to: paths.count, by: Conversation.batch) {
-            let batch = paths[start..<min(start + Conversation.batch, paths.count)]
+        for start in stride(from: 0, to: paths.count, by: ServiceCall.batch) {
+            let batch = paths[start..<min(start + ServiceCall.batch, paths.count)]
             let replies: [Reply]
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))

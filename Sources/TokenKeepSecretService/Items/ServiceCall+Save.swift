@@ -22,7 +22,7 @@ struct Writing {
     let attributes: [String: String]?
 }
 
-extension Conversation {
+extension ServiceCall {
     /// Saves an item, replacing the present one. Returns its version; nil if the save needs more steps.
     func save(
         _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
@@ -107,13 +107,13 @@ extension Conversation {
 
     /// The call for the time at which an item was last modified.
     func modified(_ path: ObjectPath) -> MethodCall {
-        properties(path, "Get", [.string(Conversation.itemInterface), .string("Modified")], answerType: "(v)")
+        properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Modified")], answerType: "(v)")
     }
 
     /// Caches an item after its secret, and nothing else, was set.
     private func remember(
         _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
-        until end: Deadline = Deadline(milliseconds: Conversation.untouchedMilliseconds)
+        until end: Deadline = Deadline(milliseconds: ServiceCall.untouchedMilliseconds)
     ) {
         guard let changes, changes == link.itemChanges, case .answer(let body)? = reply,
             let modified = body[0].content?.number

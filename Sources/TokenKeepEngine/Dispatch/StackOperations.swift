@@ -1,13 +1,13 @@
 import TokenKeepCore
 
 /// The programs of a stack, one for each operation, with the modules.
-struct StackPrograms: Sendable {
+struct StackOperations: Sendable {
     /// The modules and their lines in the order of the stack.
     let places: [Dispatcher.Place]
-    private let load: StackProgram
-    private let save: StackProgram
-    private let clear: StackProgram
-    private let list: StackProgram
+    private let load: OperationSteps
+    private let save: OperationSteps
+    private let clear: OperationSteps
+    private let list: OperationSteps
 
     /// Makes the modules, one for each name.
     ///
@@ -18,16 +18,16 @@ struct StackPrograms: Sendable {
         var places: [Dispatcher.Place] = []
         for line in Stack.lines(of: entries) {
             if let earlier = places.first(where: { $0.line.module == line.module }) {
-                try StackPrograms.check(line, against: earlier.line)
+                try StackOperations.check(line, against: earlier.line)
                 places.append(Dispatcher.Place(line: line, module: earlier.module))
-            } else if let module = try StackPrograms.module(of: line, make) {
-                try StackPrograms.check(module, of: line, against: places)
+            } else if let module = try StackOperations.module(of: line, make) {
+                try StackOperations.check(module, of: line, against: places)
                 places.append(Dispatcher.Place(line: line, module: module))
             }
         }
         let made = places
-        func program(_ operation: StackLine.Operation) throws(TokenKeepError) -> StackProgram {
-            try StackProgram(entries, for: operation) { line in
+        func program(_ operation: StackLine.Operation) throws(TokenKeepError) -> OperationSteps {
+            try OperationSteps(entries, for: operation) { line in
                 made.first { $0.line.module == line.module }.map { Dispatcher.Place(line: line, module: $0.module) }
             }
         }
@@ -39,7 +39,7 @@ struct StackPrograms: Sendable {
     }
 
     /// The program of one operation, which must not be ``StackLine/Operation/any``.
-    subscript(operation: StackLine.Operation) -> StackProgram {
+    subscript(operation: StackLine.Operation) -> OperationSteps {
         switch operation {
         case .load, .any: load
         case .save: save

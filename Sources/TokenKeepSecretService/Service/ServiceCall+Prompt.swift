@@ -8,7 +8,7 @@ enum PromptReason {
     case nothing
 }
 
-extension Conversation {
+extension ServiceCall {
     /// Completes a request that the service left to a prompt; the path "/" means no prompt.
     ///
     /// If the user does not answer in time, or the call is cancelled, the prompt is dismissed.

@@ -1,6 +1,6 @@
-public import CTokenKeep
 import TokenKeepCore
 import TokenKeepEngine
+public import TokenKeepHeaders
 
 // Watches. tokenkeep/watch.h documents each function.
 
@@ -13,7 +13,7 @@ final class EventHandle: Sendable {
     init(_ change: ItemChange, namespace: String) {
         kind =
             switch change {
-            case .listAgain: UInt32(TOKENKEEP_EVENT_READ_AGAIN)
+            case .listAgain: UInt32(TOKENKEEP_EVENT_LIST_AGAIN)
             case .saved: UInt32(TOKENKEEP_EVENT_SAVED)
             case .cleared: UInt32(TOKENKEEP_EVENT_CLEARED)
             }

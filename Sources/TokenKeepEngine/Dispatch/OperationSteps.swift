@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// The lines of a stack that apply to one operation, ready to be walked.
-struct StackProgram: Sendable {
+struct OperationSteps: Sendable {
     /// One line.
     struct Step: Sendable {
         /// The module and its line; nil if the line is skipped.
@@ -50,7 +50,7 @@ struct StackProgram: Sendable {
             case .substack(let substack): try append(substack.entries, for: operation, place: place)
             case .line(let line):
                 let actions = line.control.actions(for: operation)
-                try StackProgram.check(actions, of: line, for: operation, following: entries.count - position - 1)
+                try OperationSteps.check(actions, of: line, for: operation, following: entries.count - position - 1)
                 steps.append(Step(place: place(line), actions: actions, scope: scope, position: position))
             }
         }

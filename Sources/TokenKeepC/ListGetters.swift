@@ -1,4 +1,4 @@
-import CTokenKeep
+import TokenKeepHeaders
 
 // Lists. tokenkeep/store.h documents each function.
 

@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 
 /// A field of unknown meaning, which this version keeps unchanged. It may hold a token.
-package struct KeptField: Equatable {
+package struct UnknownField: Equatable {
     package let tag: UInt16
     package let value: SecretBytes
 

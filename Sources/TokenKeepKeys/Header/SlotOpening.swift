@@ -1,0 +1,44 @@
+import TokenKeepCore
+
+extension KnownSlot {
+    private func place(in header: Header) -> WrappedKey.Place {
+        WrappedKey.Place(vaultID: header.vaultID, era: header.era, slotType: type, slotID: id)
+    }
+
+    /// Opens every key of the slot: compares the commitment, then checks MAC B, then unwraps.
+    ///
+    /// - Returns: the keys; nil if the commitment differs, which means that the password is wrong.
+    /// - Throws: ``FormatFault/refusedHeader`` if the header was altered without the slot's password.
+    func open(
+        with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
+    ) throws(FormatFault) -> [OpenKey]? {
+        guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
+        guard let wrapped = current(.header) else { throw .malformed("a slot has no header key") }
+        let headerKey = try wrapped.open(at: place(in: header), with: derived.wrapping)
+        let isRight = try FormatFault.needing { () throws(TokenKeepError) in
+            try HeaderMAC.isRightB(headerFile, headerKey: headerKey.bytes)
+        }
+        guard isRight else { throw .refusedHeader }
+        return try openUnchecked(with: derived, of: header)
+    }
+
+    /// Opens every key of the slot without checking MAC B. Only for a change of all keys.
+    func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
+        guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
+        var opened: [OpenKey] = []
+        for key in keys { opened.append(try key.open(at: place(in: header), with: derived.wrapping)) }
+        return opened
+    }
+
+    /// Makes a slot that wraps keys.
+    static func wrapping(
+        _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
+        era: UInt64
+    ) -> KnownSlot {
+        let id = RandomBytes.id()
+        let place = WrappedKey.Place(vaultID: vaultID, era: era, slotType: type, slotID: id)
+        return KnownSlot(
+            type: type, id: id, derivation: derivation, createdAt: .now, commitment: derived.commitment,
+            keys: keys.map { WrappedKey.wrapping($0, at: place, with: derived.wrapping) }, extension: [])
+    }
+}
