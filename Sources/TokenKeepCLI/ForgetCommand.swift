@@ -60,8 +60,8 @@ struct ForgetCommand: ParsableCommand {
         let owed = try store.pendingReport().entries.filter {
             $0.module == module && ($0.isOfThisMachine || everyMachine)
         }
-        let items = Counts.items(owed.count { !$0.isRemoval })
-        let removals = Counts.removals(owed.count { $0.isRemoval })
+        let items = CountedNouns.items(owed.count { !$0.isRemoval })
+        let removals = CountedNouns.removals(owed.count { $0.isRemoval })
         if !owed.isEmpty {
             Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
         }
@@ -83,8 +83,8 @@ struct ForgetCommand: ParsableCommand {
                 "\(module) was not used on \(everyMachine ? "any machine" : "this machine"), and nothing was pending for it\n"
         }
         let done = [
-            outcome.kept > 0 ? "the vault keeps \(Counts.items(outcome.kept)) that it was to get" : nil,
-            outcome.givenUp > 0 ? "\(Counts.removals(outcome.givenUp)) given up" : nil,
+            outcome.kept > 0 ? "the vault keeps \(CountedNouns.items(outcome.kept)) that it was to get" : nil,
+            outcome.givenUp > 0 ? "\(CountedNouns.removals(outcome.givenUp)) given up" : nil,
             outcome.kept + outcome.givenUp > 0 ? "if it comes back, \(ForgetCommand.consequence)" : nil,
         ]
         return (["forgot \(module)"] + done.compactMap { $0 }).joined(separator: "; ") + "\n"

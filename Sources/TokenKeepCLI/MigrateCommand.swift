@@ -48,12 +48,12 @@ struct MigrateCommand: ParsableCommand {
         let left = outcome.failures.count
         try Terminal.write(
             dryRun
-                ? "would move \(Counts.items(outcome.moved)) from \(from) to \(to), and leave \(left)\n"
-                : "moved \(Counts.items(outcome.moved)) from \(from) to \(to), left \(left)\n")
+                ? "would move \(CountedNouns.items(outcome.moved)) from \(from) to \(to), and leave \(left)\n"
+                : "moved \(CountedNouns.items(outcome.moved)) from \(from) to \(to), left \(left)\n")
         guard let worst = outcome.worst else { return }
         let verb = left == 1 ? "was" : "were"
         throw TokenKeepError(
-            worst.status, dryRun ? "\(Counts.items(left)) would be left" : "\(Counts.items(left)) \(verb) not moved",
+            worst.status, dryRun ? "\(CountedNouns.items(left)) would be left" : "\(CountedNouns.items(left)) \(verb) not moved",
             hint: "mend what the warnings say, and run the command again")
     }
 }

@@ -30,7 +30,7 @@ enum PendingText {
         let items = owed.count { !$0.isRemoval }
         let removals = owed.count { $0.isRemoval }
         return [
-            items > 0 ? Counts.items(items) : nil, removals > 0 ? Counts.removals(removals) : nil,
+            items > 0 ? CountedNouns.items(items) : nil, removals > 0 ? CountedNouns.removals(removals) : nil,
         ].compactMap { $0 }.joined(separator: ", ")
     }
 }

@@ -54,10 +54,10 @@ struct SyncCommand: ParsableCommand {
         let verb = outcome.left == 1 ? "is" : "are"
         guard !outcome.pendingModules.isEmpty else {
             return TokenKeepError(
-                .unavailable, "\(Counts.items(outcome.left)) could not be drained", hint: "tokenkeep status says more")
+                .unavailable, "\(CountedNouns.items(outcome.left)) could not be drained", hint: "tokenkeep status says more")
         }
         let owed =
-            "\(Counts.items(outcome.left)) \(verb) still pending for \(outcome.pendingModules.joined(separator: " and "))"
+            "\(CountedNouns.items(outcome.left)) \(verb) still pending for \(outcome.pendingModules.joined(separator: " and "))"
         if let obstacle = outcome.obstacle {
             return TokenKeepError(
                 .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")

@@ -1,3 +1,3 @@
 import Glibc
 
-exit(Program.run())
+exit(CommandRunner.run())

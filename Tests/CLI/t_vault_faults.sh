@@ -28,7 +28,7 @@ hold_lock
 printf x | run save example.com ann --timeout 200ms
 run clear example.com ann --timeout 200ms
 run load example.com ann --timeout 200ms
-run import backup --replace --timeout 200ms --stdin <<<passphrase
+run import backup --replace --timeout 3s --stdin <<<passphrase
 release_lock
 
 title "a damaged record: the others are unharmed, nothing is deleted"

@@ -1,5 +1,5 @@
 /// Counts with their nouns, for people.
-enum Counts {
+enum CountedNouns {
     /// `1 item`, `2 items`.
     static func items(_ count: Int) -> String { of(count, "item") }
 

@@ -3,7 +3,7 @@ import Glibc
 import TokenKeepCore
 
 /// Runs the command that the arguments name and turns its outcome into an exit code.
-enum Program {
+enum CommandRunner {
     /// Runs the program and returns its exit code.
     static func run() -> Int32 {
         occupyStandardDescriptors()
