@@ -61,10 +61,11 @@ static int open_regular_file(int directory, const char *path) {
         return -1;
     }
     struct stat status;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+    int failure = fstat(descriptor, &status) == 0 ? EBADFD : errno;
+    if (failure == EBADFD && S_ISREG(status.st_mode))
         return descriptor;
     close(descriptor);
-    errno = EBADFD;
+    errno = failure;
     return -1;
 }
 

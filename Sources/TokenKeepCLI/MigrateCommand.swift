@@ -53,7 +53,8 @@ struct MigrateCommand: ParsableCommand {
         guard let worst = outcome.worst else { return }
         let verb = left == 1 ? "was" : "were"
         throw TokenKeepError(
-            worst.status, dryRun ? "\(CountedNouns.items(left)) would be left" : "\(CountedNouns.items(left)) \(verb) not moved",
+            worst.status,
+            dryRun ? "\(CountedNouns.items(left)) would be left" : "\(CountedNouns.items(left)) \(verb) not moved",
             hint: "mend what the warnings say, and run the command again")
     }
 }

@@ -13,7 +13,8 @@ enum PasswordInput {
             if parts.last?.isEmpty == true { parts.removeLast() }
             guard parts.count == count else {
                 throw TokenKeepError(
-                    .invalid, "standard input has \(CountedNouns.lines(parts.count)) where \(CountedNouns.lines(count)) must be")
+                    .invalid,
+                    "standard input has \(CountedNouns.lines(parts.count)) where \(CountedNouns.lines(count)) must be")
             }
             for part in parts { lines.append(try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: part))) }
             return lines

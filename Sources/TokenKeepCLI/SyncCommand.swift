@@ -54,7 +54,8 @@ struct SyncCommand: ParsableCommand {
         let verb = outcome.left == 1 ? "is" : "are"
         guard !outcome.pendingModules.isEmpty else {
             return TokenKeepError(
-                .unavailable, "\(CountedNouns.items(outcome.left)) could not be drained", hint: "tokenkeep status says more")
+                .unavailable, "\(CountedNouns.items(outcome.left)) could not be drained",
+                hint: "tokenkeep status says more")
         }
         let owed =
             "\(CountedNouns.items(outcome.left)) \(verb) still pending for \(outcome.pendingModules.joined(separator: " and "))"

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arrival of a moved item, shared by the modules of its drain.
+/// The check that a moved item arrived in the target. The wrappers of source and target share it.
 ///
 /// The source's item is removed only after the target gave back the value that it got.
 final class MigrationArrival: Sendable {
@@ -28,7 +28,7 @@ final class MigrationArrival: Sendable {
     /// The first failure met, which the drain itself does not throw.
     var problem: TokenKeepError? { state.withLock { $0.problem } }
 
-    /// The target's alteration of the item; nil if the target gave the item back unchanged, or gave nothing back.
+    /// The difference of the item read back from the target; nil if there is none, or if nothing was read back.
     var alteration: Alteration? { state.withLock { $0.alteration } }
 
     fileprivate func alter(_ alteration: Alteration) { state.withLock { $0.alteration = alteration } }

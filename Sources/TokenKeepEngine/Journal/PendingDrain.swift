@@ -212,7 +212,7 @@ struct PendingDrain {
         }
     }
 
-    /// A module that holds an older item than the record, and the item's version if known.
+    /// A module whose item is older than the record's value, and the version of the module's item, if known.
     typealias Outdated = (module: any Module, version: UInt64?)
 
     /// The items in these modules that are older than the record.

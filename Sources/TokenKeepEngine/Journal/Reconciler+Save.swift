@@ -82,7 +82,7 @@ extension Reconciler {
     private struct Attempt {
         /// Whether the item's lock was taken.
         var hasJournal = false
-        /// Whether the item's record hides no module's item.
+        /// Whether a load reads the item from its module, and not from the record.
         var isBare = false
         /// Whether the value is written ahead of a module that takes it in several steps.
         var isAhead = false
@@ -251,7 +251,7 @@ extension Reconciler {
         requirements.areMet(by: top, level, flags)
     }
 
-    /// The request, completed with the item's level as last known, because the module cannot be asked now.
+    /// The request with the last known level of the item, because the module cannot be asked now.
     ///
     /// The level comes from the note of a sealed item, or from the item as this process last saw it.
     private func inheriting(_ request: SaveRequest, from top: any Module) throws(TokenKeepError) -> SaveRequest {
@@ -284,7 +284,7 @@ extension Reconciler {
             guard case .recorded(let version, let parts, let home) = step else { return (record, step) }
             return (record, .ahead(version: version, pending: parts, home: home))
         } catch {
-            // An unreadable item cannot be compared in a drain, so this save overwrites it directly.
+            // A pending write is compared with the present item. An unreadable item cannot be compared: overwrite it now.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The key of item versions, for modules that have no version key of their own.
+/// The MAC key for item versions, for modules that have no version key of their own.
 ///
 /// The key is the vault's, so that an item keeps its version when it moves between modules. If no vault can be read,
 /// the key is the store's own.

@@ -8,7 +8,7 @@ struct Resealing {
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine in the item's note; nil if the module lists the item without a note.
+        /// The machine hash in the item's sealed note; nil if the module lists the item without a sealed note.
         let machine: [UInt8]?
         /// Whether this is another machine's entry of a note that names this machine too.
         ///
@@ -138,7 +138,7 @@ struct Resealing {
         return true
     }
 
-    /// Seals an item anew through its record, as a save in several steps does.
+    /// Seals an item anew: writes it to the journal first, then to its module.
     ///
     /// An interruption or a late message leaves a pending write, which is drained like any other.
     private func sealAnew(

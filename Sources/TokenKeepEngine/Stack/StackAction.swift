@@ -8,7 +8,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case ok
     /// The answer counts, and the walk ends.
     case done
-    /// The failure counts, and the walk goes on.
+    /// The failure becomes the operation's result, and the walk goes on.
     case bad
     /// The failure counts, and the walk ends.
     case die

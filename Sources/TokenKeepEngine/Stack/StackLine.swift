@@ -19,7 +19,7 @@ public struct StackLine: Sendable, Equatable {
 
     /// The effect of a module's answer on the walk: a word, or an action for each status.
     ///
-    /// The actions of a word depend on the operation: ``actions(for:)``.
+    /// A control word (`required`, `sufficient`, …) stands for other actions in each operation: ``actions(for:)``.
     public struct Control: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case word(ControlWord)
@@ -30,7 +30,7 @@ public struct StackLine: Sendable, Equatable {
 
         /// A failure counts, and the walk goes on.
         public static let required = Control(kind: .word(.required))
-        /// A failure counts and ends the walk. In a clear the walk goes on, to visit every module.
+        /// A failure becomes the operation's result and ends the walk. A `clear` goes on, to visit every module.
         public static let requisite = Control(kind: .word(.requisite))
         /// Means the same as ``required``; written if another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))

@@ -60,7 +60,7 @@ package struct VaultLock {
     ///
     /// - an item: one byte, at an offset from 62 bits of the item's ID
     /// - asking about an item: one byte, at that offset beyond all bytes of items
-    /// - the whole vault: every byte of items, but none of asking, so that no process waits for a person
+    /// - the whole vault: the bytes of all items, but not those for asking, so that no process waits for a user's answer
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)

@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Replaces the header of the era in force.
 ///
-/// Serves changes that keep all keys in use: another password, a recovery code, the removal of retiring keys.
+/// Serves changes that replace no key: another password, a recovery code, the removal of retiring keys.
 package struct HeaderWriter {
     /// The longest wait for other processes that hold items, in milliseconds.
     private static let patience: UInt32 = 30_000

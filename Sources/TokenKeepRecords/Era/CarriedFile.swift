@@ -10,7 +10,7 @@ struct CarriedFile {
     /// The longest file that can be carried over, in bytes. The item's names and their lengths still fit into the box.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Prepares a file of an era. A file that was carried over before is opened first, so that it is not sealed twice.
+    /// Prepares a file of an era. If the file was already carried over, its outer seal is opened first, so that it is not sealed twice.
     ///
     /// - Parameter fileName: the binary NAME in the file's name; nil if there is none.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {

@@ -57,7 +57,7 @@ extension Records {
 
     /// A value that changes before and after every change of a record.
     ///
-    /// An item counts as absent only if the value stayed the same during the whole search.
+    /// A search compares the values before and after it. If they differ, an item that was not found may exist.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try Generation.read(in: vault.directory)

@@ -34,7 +34,7 @@ package struct SealedNote: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// The holder for a module on a machine; nil if the note does not name it.
+    /// The entry for a module on a machine; nil if the note has no such entry.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

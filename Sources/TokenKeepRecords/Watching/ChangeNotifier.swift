@@ -104,7 +104,7 @@ final class ChangeNotifier: Sendable {
     /// Notifies an observer of a change outside the vault.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Raises an observer's flag, or lowers it unless a notice is undelivered.
+    /// Sets an observer's flag; or clears it, if the observer took every notice.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
             guard let observer = state.observers[number] else { return }
