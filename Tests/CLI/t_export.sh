@@ -28,9 +28,9 @@ run list --json
 title "an item that another process holds"
 "$TOKENKEEP" clear example.com bert --namespace team
 hold_lock "$(/usr/bin/python3 "$HERE/item_id.py" "$TOKENKEEP_VAULT" team example.com bert)"
-run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
+run import "$WORK/backup" --timeout 3s --stdin <<<passphrase
 release_lock
-run import "$WORK/backup" --timeout 300ms --stdin <<<passphrase
+run import "$WORK/backup" --timeout 3s --stdin <<<passphrase
 
 title "nothing is imported of a file that was changed, anywhere"
 export TOKENKEEP_VAULT="$WORK/third"
