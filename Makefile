@@ -9,10 +9,11 @@ STAGE := build/stage
 PREFIX ?= /usr/local
 
 HISTORIES ?= 2000
+MUTATIONS ?= 50000
 SEED ?= 1
 
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
-        test-imports test-swift test-model test-vectors test-abi test-cli test-examples test-faults
+        test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults
 
 demo: stage
 	@examples/demo.sh $(STAGE)
@@ -63,6 +64,11 @@ test-model: deps
 	@echo "$(HISTORIES) histories from seed $(SEED) on"
 	TOKENKEEP_MODEL_COUNT=$(HISTORIES) TOKENKEEP_MODEL_SEED=$(SEED) \
 	    swift test --disable-xctest --filter ModelTests
+
+# So many mutations of each kind of file, from that seed on.
+test-mutations: deps
+	TOKENKEEP_MUTATIONS=$(MUTATIONS) TOKENKEEP_MODEL_SEED=$(SEED) \
+	    swift test --disable-xctest --filter MutationTests
 
 test-vectors: stage
 	Tests/Vectors/run.sh $(STAGE)

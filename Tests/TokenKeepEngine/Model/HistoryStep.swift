@@ -1,3 +1,4 @@
+import TestSupport
 import TokenKeepCore
 import TokenKeepEngine
 
@@ -45,23 +46,6 @@ struct HistoryStep: CustomStringConvertible {
         let during = interlude.map { ", after \($0.calls) calls meanwhile: \($0.step)" } ?? ""
         return "\(action) store \(store) account \(account)\(during)"
     }
-}
-
-/// Numbers that depend on a seed alone (SplitMix64).
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &self) }
 }
 
 extension HistoryStep {
