@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from attack import Attacker, files_of  # noqa: E402: its folder must be on the path first
 from record_writer import ItemPlan  # noqa: E402
 from vault_format import machine_hash  # noqa: E402
-from vault_header import open_slots  # noqa: E402
+from vault_header import open_typed_slots  # noqa: E402
 
 ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
 LATER = "a token that is saved after the attack"
@@ -189,7 +189,7 @@ def an_older_keyfile_and_header_in_a_later_era(world, right):
 def a_password_that_he_knows(world, right):
     """Until a change is told of it he reads all; nothing that is saved after it, wherever he puts it."""
     attacker = world.attacker
-    open_slots(attacker.header, attacker.plan.keyfile, "header", password=b"one")
+    open_typed_slots(attacker.header, attacker.plan.keyfile, "header", password=b"one")
     attacker.planted |= set(attacker.header.opened.values())
     assert attacker.sees(b"token of ann"), "he does not read what the password opens"
     world.change("two", "--compromised")

@@ -45,6 +45,11 @@ extension Store {
         }
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
+        guard vault.keys.header.hasPassword else {
+            // A header that somebody put there, without the password's slot, is refused like in any other call.
+            _ = try records.open()
+            throw PasswordSlots.noPassword
+        }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
