@@ -1,5 +1,5 @@
-/* What it costs a load that something might be owed: the vault alone, which owes nothing to anybody, and the
- * same vault in a stack with a module that may be owed something, in turns. Usage: journal ITEMS ROUNDS;
+/* What the journal adds to the time of a load: the vault alone, and the same vault in a stack with a module that may have a
+ * pending write, in turns. Usage: journal ITEMS ROUNDS;
  * TOKENKEEP_VAULT says where. */
 #include "stopwatch.h"
 
