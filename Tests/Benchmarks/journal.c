@@ -1,6 +1,5 @@
-/* What the journal adds to the time of a load: the vault alone, and the same vault in a stack with a module that may have a
- * pending write, in turns. Usage: journal ITEMS ROUNDS;
- * TOKENKEEP_VAULT says where. */
+/* What the journal adds to the time of a load: the vault alone, and the same vault in a stack with a module
+ * that may have a pending write, in turns. Usage: journal ITEMS ROUNDS; TOKENKEEP_VAULT says where. */
 #include "stopwatch.h"
 
 #include <string.h>
