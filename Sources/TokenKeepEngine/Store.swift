@@ -14,7 +14,6 @@ public final class Store: Sendable {
     let reconciler: Reconciler
     /// Keeps the journal. Watches observe its changes.
     let records: Records
-    let arena = SecretArena()
     /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
     let timeoutMilliseconds: UInt32
@@ -38,7 +37,7 @@ public final class Store: Sendable {
                 path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
                 costs: configuration.passwordCosts))
         let factory = ModuleFactory(
-            records: records, arena: arena, versionKeys: VersionKeys(records: records, arena: arena),
+            records: records, versionKeys: VersionKeys(records: records),
             busAddress: configuration.busAddress, standIns: configuration.standIns,
             directories: configuration.stackDirectories)
         let written = Set(stack.lines.filter { $0.applies(to: .save) || $0.applies(to: .clear) }.map(\.module))
@@ -46,7 +45,7 @@ public final class Store: Sendable {
             try factory.make(line, isWritten: written.contains(line.module))
         }
         dispatcher = Dispatcher(
-            programs: programs, memory: MemoryModule(arena: arena), trace: configuration.trace ?? DebugTrace.handler())
+            programs: programs, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock)
         if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
@@ -73,7 +72,7 @@ public final class Store: Sendable {
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
-        try SecretBytes(copying: bytes, in: arena)
+        try SecretBytes(copying: bytes)
     }
 
     /// Saves an item and replaces an existing one. A returned save is durable, except for a memory-only item.
@@ -178,7 +177,7 @@ public final class Store: Sendable {
         var seen: Set<String> = []
         let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
         return StoreStatus(
-            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? arena.isLockedInMemory()) ?? false,
+            modules: modules.map { $0.report(call) }, isMemoryLocked: (try? GuardedPool.shared.isLocked()) ?? false,
             pending: PendingReport(records))
     }
 

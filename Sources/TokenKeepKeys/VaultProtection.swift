@@ -18,7 +18,7 @@ package struct VaultProtection {
     package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
         key = vault?.keys.header.hasPassword == true ? .password : .keyfile
         keyringObstacle = residentKeys.knownObstacle
-        isMemoryLocked = (try? SecretArena().isLockedInMemory()) ?? false
+        isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
     /// The protection for a level. The state of the kernel's keyring is as last observed by ``ClassKeyStore/probe()``.

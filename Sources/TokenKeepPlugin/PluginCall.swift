@@ -23,15 +23,13 @@ final class PluginCall: Sendable {
 
     let deadline: Deadline
     let promptsAllowed: Bool
-    let arena: SecretArena?
     /// Whether errors repeat the module's messages.
     private let repeatsWords: Bool
     private let told = MutexGuarded(Told())
 
-    init(_ call: CallContext, arena: SecretArena?, repeatsWords: Bool = false) {
+    init(_ call: CallContext, repeatsWords: Bool = false) {
         deadline = call.deadline
         promptsAllowed = call.promptsAllowed
-        self.arena = arena
         self.repeatsWords = repeatsWords
     }
 

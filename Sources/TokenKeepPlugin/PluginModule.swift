@@ -41,7 +41,6 @@ package final class PluginModule: Module {
     }
 
     private let setting: Setting
-    private let arena: SecretArena
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let worker: PluginWorker
     private let observers = ChangeObservers()
@@ -51,11 +50,10 @@ package final class PluginModule: Module {
 
     /// Makes an unused module.
     package init(
-        _ setting: Setting, arena: SecretArena,
+        _ setting: Setting,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.setting = setting
-        self.arena = arena
         self.versionKey = versionKey
         // A program that did not answer was killed. A successful restart does not prove that it answers now.
         let isProgram = setting.file.kind == .program
@@ -76,7 +74,7 @@ package final class PluginModule: Module {
     package func repeatingWords() -> PluginModule {
         var setting = setting
         setting.repeatsWords = true
-        return PluginModule(setting, arena: arena, versionKey: versionKey)
+        return PluginModule(setting, versionKey: versionKey)
     }
 
     package var name: String { setting.name }
@@ -197,7 +195,7 @@ package final class PluginModule: Module {
     ) throws(TokenKeepError) -> Result {
         // A person takes longer than any module.
         let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
-        let pluginCall = PluginCall(budget, arena: arena, repeatsWords: setting.repeatsWords)
+        let pluginCall = PluginCall(budget, repeatsWords: setting.repeatsWords)
         let (handle, setting, observers) = (handle, setting, observers)
         do throws(TokenKeepError) {
             return try worker.run(pluginCall) { () throws(TokenKeepError) in

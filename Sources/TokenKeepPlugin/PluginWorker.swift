@@ -247,7 +247,7 @@ final class PluginWorker: Sendable {
             guard owner.load(ordering: .acquiring) == getpid() else { return }
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
-            let job = Job(call: PluginCall(CallContext(deadline: patience), arena: nil), body)
+            let job = Job(call: PluginCall(CallContext(deadline: patience)), body)
             hasEnded = true
             jobs.append(job)
             pthread_cond_signal(jobArrived)

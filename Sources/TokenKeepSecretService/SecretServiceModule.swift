@@ -21,7 +21,6 @@ public final class SecretServiceModule: Module {
         var link: ServiceLink?
     }
 
-    private let arena: SecretArena
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
     private let timeout: UInt32
     private let address: String?
@@ -33,25 +32,23 @@ public final class SecretServiceModule: Module {
     /// Makes an unused module.
     ///
     /// - Parameters:
-    ///   - arena: the memory of loaded secrets.
     ///   - timeoutMilliseconds: the longest time of a call, within its own deadline. Only prompts may take longer.
     ///   - versionKey: returns the key of item versions; called whenever a call needs the key.
     public convenience init(
-        arena: SecretArena, timeoutMilliseconds: UInt32 = 5000,
+        timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.init(
-            arena: arena, timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
+            timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
     }
 
     /// Makes an unused module.
     ///
     /// - Parameter address: the bus to use instead of the session bus.
     package init(
-        arena: SecretArena, timeoutMilliseconds: UInt32, address: String?,
+        timeoutMilliseconds: UInt32, address: String?,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
-        self.arena = arena
         self.timeout = timeoutMilliseconds
         self.address = address
         self.versionKey = versionKey
@@ -221,7 +218,7 @@ public final class SecretServiceModule: Module {
     }
 
     private func serviceCall(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> ServiceCall {
-        ServiceCall(link: link, call: call, budget: budget, arena: arena, module: name)
+        ServiceCall(link: link, call: call, budget: budget, module: name)
     }
 
     /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.

@@ -18,7 +18,7 @@ import TokenKeepCore
             Stack(text: text, source: "test", directories: .none).entries
         ) { line throws(TokenKeepError) in line.module == "first" ? first : second }
         return Dispatcher(
-            programs: programs, memory: MemoryModule(arena: SecretArena()), canRecordPending: canRecordPending)
+            programs: programs, memory: MemoryModule(), canRecordPending: canRecordPending)
     }
 
     private func request(

@@ -7,7 +7,7 @@ import TokenKeepCore
 /// A module that does as it is told: it fails with a status, or keeps items in memory.
 final class ScriptedModule: Module {
     let name: String
-    private let memory = MemoryModule(arena: SecretArena())
+    private let memory = MemoryModule()
     private let failures: Mutex<[StackLine.Operation: Status]>
     private let asked = Mutex<[String]>([])
     /// What happens before the next removal.
@@ -76,7 +76,7 @@ final class ScriptedModule: Module {
             }
             return module
         }
-        return Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+        return Dispatcher(programs: programs, memory: MemoryModule())
     }
 
     /// Between the judgement and the removal another process may save.

@@ -24,7 +24,7 @@ private final class ScriptedPlace: Module {
     let supportsPendingWrites = true
     let faults = Mutex(Faults())
     private let log = Mutex<[String]>([])
-    private let memory = MemoryModule(arena: SecretArena())
+    private let memory = MemoryModule()
 
     init(_ name: String) {
         self.name = name
@@ -104,7 +104,7 @@ extension Optional {
             }
             return module
         }
-        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule(arena: SecretArena()))
+        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule())
         return Reconciler(dispatcher, records: records)
     }
 

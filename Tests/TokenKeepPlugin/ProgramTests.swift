@@ -21,7 +21,7 @@ import TokenKeepCore
         setting.timeoutMilliseconds = 20_000
         setting.idleMilliseconds = idle
         let key = Result { try ItemVersionKey.random() }
-        return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in
+        return PluginModule(setting) { () throws(TokenKeepError) in
             do { return try key.get() } catch { throw TokenKeepError(.internal, "no key") }
         }
     }
@@ -183,7 +183,7 @@ import TokenKeepCore
         let link = directory.path + "/link"
         symlink(directory.path + "/module", link)
         let linked = PluginModule(
-            PluginModule.Setting(file: ModuleFile(path: link)), arena: SecretArena(),
+            PluginModule.Setting(file: ModuleFile(path: link)),
             versionKey: { () throws(TokenKeepError) in try ItemVersionKey.random() })
         #expect(try module.load(name(), call).secret.utf8String == directory.path + "/module")
         #expect(try linked.load(name(), call).secret.utf8String == directory.path + "/module")

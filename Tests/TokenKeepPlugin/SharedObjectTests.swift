@@ -25,7 +25,7 @@ import TokenKeepRecords
         setting.timeoutMilliseconds = timeout
         setting.mayBeMissing = mayBeMissing
         let key = try ItemVersionKey.random()
-        return PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in key }
+        return PluginModule(setting) { () throws(TokenKeepError) in key }
     }
 
     private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 5000)) }
@@ -280,14 +280,14 @@ import TokenKeepRecords
     @Test func nothingBeginsForACallerWhoHasGone() throws {
         let transport = try SharedObjectTransport(
             ModuleFile(path: Self.good.get().path), PluginOptions(name: "fixture", arguments: [], changed: {}),
-            PluginCall(call, arena: nil))
+            PluginCall(call))
         defer { transport.close() }
         let details = try ItemDetails(name: name(), label: "l", module: "fixture")
-        try transport.save(TokenItem(details: details, secret: SecretBytes("x")), PluginCall(call, arena: nil))
-        let gone = PluginCall(call, arena: nil)
+        try transport.save(TokenItem(details: details, secret: SecretBytes("x")), PluginCall(call))
+        let gone = PluginCall(call)
         gone.end()
         #expect(throws: TokenKeepError(.timedOut, "")) { try transport.clear(name(), gone) }
-        #expect(try transport.load(name(), PluginCall(call, arena: nil)).secret?.utf8String == "x")
+        #expect(try transport.load(name(), PluginCall(call)).secret?.utf8String == "x")
     }
 
     /// Whole, in part or encoded: nothing that the module chose is in an error.

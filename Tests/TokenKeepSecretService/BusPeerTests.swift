@@ -13,7 +13,7 @@ import TokenKeepCore
     private func client(_ address: String) throws -> SecretServiceModule {
         let key = try ItemVersionKey.random()
         return SecretServiceModule(
-            arena: SecretArena(), timeoutMilliseconds: 5000, address: address, versionKey: { key })
+            timeoutMilliseconds: 5000, address: address, versionKey: { key })
     }
 
     private func saving(_ module: SecretServiceModule) throws -> TokenKeepError? {

@@ -55,7 +55,7 @@ import TokenKeepCore
                 unsetenv("DBUS_SESSION_BUS_ADDRESS")
                 unsetenv("XDG_RUNTIME_DIR")
                 if let address { setenv("DBUS_SESSION_BUS_ADDRESS", address, 1) }
-                let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+                let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
                 do throws(TokenKeepError) {
                     _ = try module.list(
                         namespace: "", service: nil, CallContext(deadline: Deadline(milliseconds: 1000)))
@@ -75,7 +75,7 @@ import TokenKeepCore
             for runtime in [nil, directory.path] {
                 unsetenv("XDG_RUNTIME_DIR")
                 if let runtime { setenv("XDG_RUNTIME_DIR", runtime, 1) }
-                let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+                let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
                 let problem = module.report(CallContext(deadline: Deadline(milliseconds: 1000))).problem
                 #expect(problem?.isAbsence == true)
             }
@@ -115,7 +115,7 @@ import TokenKeepCore
             let listener = try ChildProcess("/usr/bin/python3", ["-c", program, path], environment: [:])
             try #require(listener.firstLine() == "ready")
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=" + path, 1)
-            let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+            let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
             let problem = module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem
             #expect(problem?.status == .unavailable && problem?.isAbsence == false)
             listener.kill()
@@ -156,7 +156,7 @@ import TokenKeepCore
             let keyring = try PrivateKeyring()
             unsetenv("DBUS_SESSION_BUS_ADDRESS")
             setenv("XDG_RUNTIME_DIR", keyring.bus.directory.path, 1)
-            let module = SecretServiceModule(arena: SecretArena()) { () throws(TokenKeepError) in try .random() }
+            let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
             #expect(module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem == nil)
         }
     }

@@ -11,7 +11,7 @@ struct ServiceClient {
     init(_ bus: PrivateBus, namespace: String = "", timeout: UInt32 = 5000) throws {
         let key = try ItemVersionKey.random()
         module = SecretServiceModule(
-            arena: SecretArena(), timeoutMilliseconds: timeout, address: bus.address, versionKey: { key })
+            timeoutMilliseconds: timeout, address: bus.address, versionKey: { key })
         self.namespace = namespace
     }
 

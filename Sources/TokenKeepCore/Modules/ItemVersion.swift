@@ -10,9 +10,9 @@ public struct ItemVersionKey: Sendable {
     /// A random key, for a store without a readable vault.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
-    public static func random(in arena: SecretArena? = nil) throws(TokenKeepError) -> ItemVersionKey {
+    public static func random() throws(TokenKeepError) -> ItemVersionKey {
         ItemVersionKey(
-            key: try SecretBytes(randomCount: 32, in: arena))
+            key: try SecretBytes(randomCount: 32))
     }
 
     /// The version of an item, never 0.

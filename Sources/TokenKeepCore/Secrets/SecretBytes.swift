@@ -15,11 +15,10 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     /// Makes a secret of `count` bytes, written by `initialize`, with a NUL behind it.
     ///
     /// - Parameters:
-    ///   - arena: without effect: all secrets share the pool of the process.
     ///   - initialize: gets `count` zeroed bytes. If it throws, the memory is wiped and the error passed on.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     public init(
-        count: Int, in arena: SecretArena? = nil,
+        count: Int,
         initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
         self.slot = try GuardedPool.shared.allocate(count)
@@ -32,9 +31,9 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(
-        copying bytes: UnsafeRawBufferPointer, in arena: SecretArena? = nil
+        copying bytes: UnsafeRawBufferPointer
     ) throws(TokenKeepError) {
-        try self.init(count: bytes.count, in: arena) { $0.copyMemory(from: bytes) }
+        try self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
     /// Copies a string's UTF-8 into guarded memory. The string itself is not wiped.
@@ -55,9 +54,9 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     /// Makes a secret of random bytes from the kernel's generator.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
-    public convenience init(randomCount count: Int, in arena: SecretArena? = nil) throws(TokenKeepError) {
+    public convenience init(randomCount count: Int) throws(TokenKeepError) {
         try Sodium.start()
-        try self.init(count: count, in: arena) { bytes in
+        try self.init(count: count) { bytes in
             if let start = bytes.baseAddress { randombytes_buf(start, bytes.count) }
         }
     }

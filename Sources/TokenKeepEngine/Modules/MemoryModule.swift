@@ -4,11 +4,9 @@ import TokenKeepCore
 final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
-    private let arena: SecretArena
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
 
-    init(arena: SecretArena) {
-        self.arena = arena
+    init() {
     }
 
     func item(_ name: ItemName) -> TokenItem? { items.withLock { $0[name] } }
@@ -30,7 +28,7 @@ final class MemoryModule: Module {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let versionKey = try self.versionKey.withLock { key throws(TokenKeepError) in
             if let key { return key }
-            let made = try ItemVersionKey.random(in: arena)
+            let made = try ItemVersionKey.random()
             key = made
             return made
         }
@@ -62,7 +60,7 @@ final class MemoryModule: Module {
     }
 
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        let isLocked = (try? arena.isLockedInMemory()) ?? false
+        let isLocked = (try? GuardedPool.shared.isLocked()) ?? false
         return Protection { axis in
             switch axis {
             case .otherUser: Protection.Axis(.enforced, "this process's memory")

@@ -52,7 +52,7 @@ package enum ModuleCatalog {
         setting.repeatsWords = true
         try setting.file.check()
         let keys = try ItemVersionKey.random()
-        let plugin = PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in keys }
+        let plugin = PluginModule(setting) { () throws(TokenKeepError) in keys }
         return (plugin, try capabilities(of: plugin))
     }
 

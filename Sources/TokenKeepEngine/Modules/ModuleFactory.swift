@@ -13,7 +13,6 @@ struct ModuleFactory {
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
-    let arena: SecretArena
     let versionKeys: VersionKeys
     /// The address of a message bus that replaces the session's, for tests.
     let busAddress: String?
@@ -29,12 +28,12 @@ struct ModuleFactory {
                 let timeout = try arguments.takeTimeout() ?? 5000
                 return factory.deferring(
                     SecretServiceModule(
-                        arena: factory.arena, timeoutMilliseconds: timeout, address: factory.busAddress,
+                        timeoutMilliseconds: timeout, address: factory.busAddress,
                         versionKey: factory.versionKey))
             }
         ),
         ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(factory.records) }),
-        ("memory", { (factory, _) throws(TokenKeepError) in MemoryModule(arena: factory.arena) }),
+        ("memory", { (factory, _) throws(TokenKeepError) in MemoryModule() }),
     ]
 
     /// The names of the built-in modules.
@@ -70,7 +69,7 @@ struct ModuleFactory {
         setting.arguments = arguments.takeRest()
         setting.mayBeMissing = line.mayBeMissing
         setting.supportsPendingWrites = isWritten
-        let module = PluginModule(setting, arena: arena, versionKey: versionKey)
+        let module = PluginModule(setting, versionKey: versionKey)
         return deferring(SealingModule(base: module, versionKey: versionKey))
     }
 

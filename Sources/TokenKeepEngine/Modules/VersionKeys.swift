@@ -8,19 +8,17 @@ import TokenKeepRecords
 /// the key is the store's own.
 final class VersionKeys: Sendable {
     private let records: Records
-    private let arena: SecretArena
     private let own = MutexGuarded<ItemVersionKey?>(nil)
 
-    init(records: Records, arena: SecretArena) {
+    init(records: Records) {
         self.records = records
-        self.arena = arena
     }
 
     func current() throws(TokenKeepError) -> ItemVersionKey {
         if let key = records.versionKey() { return key }
         return try own.withLock { own throws(TokenKeepError) in
             if let own { return own }
-            let key = try ItemVersionKey.random(in: arena)
+            let key = try ItemVersionKey.random()
             own = key
             return key
         }

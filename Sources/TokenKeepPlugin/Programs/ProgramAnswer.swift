@@ -141,7 +141,7 @@ final class ProgramAnswer {
 
     /// Completes the item described by the lines so far.
     private func endItem() throws(TokenKeepError) {
-        if let secret { item?.secret = try SecretBytes(copying: secret.bytes, in: call.arena) }
+        if let secret { item?.secret = try SecretBytes(copying: secret.bytes) }
         secret = nil
         guard isList, let item else { return }
         call.answer { (_) in item }

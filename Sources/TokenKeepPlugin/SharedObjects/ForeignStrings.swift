@@ -47,7 +47,7 @@ enum ForeignStrings {
 extension AnsweredItem {
     /// Copies the data that a module's structure points to.
     init(
-        _ pointer: UnsafePointer<tokenkeep_module_item>?, in arena: SecretArena?, withSecret: Bool
+        _ pointer: UnsafePointer<tokenkeep_module_item>?, withSecret: Bool
     ) throws(TokenKeepError) {
         guard let pointer else { throw .foreign("NULL for an item") }
         var item = tokenkeep_module_item()
@@ -60,7 +60,7 @@ extension AnsweredItem {
         service = try ForeignStrings.text(item.service, "service", atMost: Limits.service)
         account = try ForeignStrings.text(item.account, "account", atMost: Limits.account)
         label = try ForeignStrings.text(item.label, "label", atMost: Limits.label)
-        if withSecret { secret = try AnsweredItem.secret(of: item, in: arena) }
+        if withSecret { secret = try AnsweredItem.secret(of: item) }
         accessLevel = item.accessibility
         flags = item.flags
         createdAt = item.created_at
@@ -70,7 +70,7 @@ extension AnsweredItem {
     }
 
     private static func secret(
-        of item: tokenkeep_module_item, in arena: SecretArena?
+        of item: tokenkeep_module_item
     ) throws(TokenKeepError) -> SecretBytes {
         guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
         // size_t reaches Swift as Int: a length beyond Int.max is negative here.
@@ -78,7 +78,7 @@ extension AnsweredItem {
             throw .foreign("a secret longer than \(Limits.secret) bytes")
         }
         return try SecretBytes(
-            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length), in: arena)
+            copying: UnsafeRawBufferPointer(start: item.secret, count: item.secret_length))
     }
 
     private static func attributes(

@@ -46,7 +46,7 @@ enum HostTable {
         table.answer = { pointer, item in
             guard let call = HostTable.call(pointer) else { return }
             call.answer { (withSecret) throws(TokenKeepError) in
-                try AnsweredItem(item, in: call.arena, withSecret: withSecret)
+                try AnsweredItem(item, withSecret: withSecret)
             }
         }
         table.changed = { data in

@@ -126,7 +126,7 @@ extension ServiceCall {
     private func storedSecret(
         of item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> SecretBytes {
-        try plain(try link.decode(try encodedSecret(of: item, as: name, fetched), in: arena), of: item)
+        try plain(try link.decode(try encodedSecret(of: item, as: name, fetched)), of: item)
     }
 
     /// The encoded secret of an item.
@@ -154,8 +154,8 @@ extension ServiceCall {
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
             // A save was interrupted before it set the attribute.
-            return (try? StoredValue.decode(stored, in: arena)) ?? stored
-        case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored, in: arena)
+            return (try? StoredValue.decode(stored)) ?? stored
+        case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored)
         case nil, StoredValue.base64: return stored
         default: throw TokenKeepError(.corrupt, "the stored secret is in an encoding that this version does not know")
         }

@@ -147,7 +147,7 @@ extension ServiceCall {
     private func encoded(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> Variant {
         let isSealed = writing.form.sealedBy != nil
         let stored = isSealed ? try sealing.seal(secret, of: writing.details, call) : secret
-        return try link.encode(writing.form.isEncoded ? try StoredValue.encode(stored, in: arena) : stored)
+        return try link.encode(writing.form.isEncoded ? try StoredValue.encode(stored) : stored)
     }
 
     /// Refuses a new item beside an old item that cannot be deleted without a prompt.

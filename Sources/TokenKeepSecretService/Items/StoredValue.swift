@@ -49,9 +49,9 @@ enum StoredValue {
     static func isEncoded(_ stored: SecretBytes) -> Bool { stored.withUnsafeBytes { $0.starts(with: prefix) } }
 
     /// The prefix followed by a secret in base64.
-    static func encode(_ secret: SecretBytes, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
+    static func encode(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let count = (secret.count + 2) / 3 * 4
-        return try SecretBytes(count: prefix.count + count, in: arena) { text in
+        return try SecretBytes(count: prefix.count + count) { text in
             text.copyBytes(from: prefix)
             guard let text = text.bindMemory(to: CChar.self).baseAddress?.advanced(by: prefix.count) else { return }
             secret.withUnsafeBytes { bytes in
@@ -66,11 +66,11 @@ enum StoredValue {
     /// Decodes the base64 behind the prefix.
     ///
     /// - Throws: ``Status/corrupt`` if the text is not valid base64.
-    static func decode(_ text: SecretBytes, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
+    static func decode(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let padding = text.withUnsafeBytes { $0.suffix(2).count { $0 == UInt8(ascii: "=") } }
         let length = text.count - prefix.count
         guard isEncoded(text), length % 4 == 0, padding < 3, length >= padding else { throw notBase64 }
-        return try SecretBytes(count: length / 4 * 3 - padding, in: arena) { bytes throws(TokenKeepError) in
+        return try SecretBytes(count: length / 4 * 3 - padding) { bytes throws(TokenKeepError) in
             var count = 0
             guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { throw notBase64 }
             let outcome = text.withUnsafeBytes { text in

@@ -6,7 +6,6 @@ struct ServiceCall {
     let call: CallContext
     /// The service's share of the call's time.
     let budget: Budget
-    let arena: SecretArena
     /// The module's name, for an item's details.
     let module: String
 

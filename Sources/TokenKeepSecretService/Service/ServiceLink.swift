@@ -132,7 +132,7 @@ final class ServiceLink: @unchecked Sendable {
     /// Decodes a secret from the service, of type `(oayays)`. Copies in libsecret's memory are wiped.
     ///
     /// - Throws: ``Status/corrupt`` if the secret belongs to another session, is cut off or exceeds the limit.
-    func decode(_ encoded: Variant, in arena: SecretArena) throws(TokenKeepError) -> SecretBytes {
+    func decode(_ encoded: Variant) throws(TokenKeepError) -> SecretBytes {
         guard encoded.isOf(type: "(oayays)"), encoded[0].text == session.text else {
             throw TokenKeepError(.corrupt, "the Secret Service sent a secret of another session")
         }
@@ -151,7 +151,7 @@ final class ServiceLink: @unchecked Sendable {
         var length = 0
         let bytes = glib.pointee.secret_value_get(value, &length)
         return try SecretBytes(
-            copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length), in: arena)
+            copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
 
     /// Whether the service is KeePassXC.

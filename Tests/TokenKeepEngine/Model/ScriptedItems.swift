@@ -38,7 +38,7 @@ final class RealItems: ScriptedItems {
         setting.arguments = ["ring=\(UUID())"]
         setting.clock = { now.withLock { $0 } }
         let key = try ItemVersionKey.random()
-        module = PluginModule(setting, arena: SecretArena()) { () throws(TokenKeepError) in key }
+        module = PluginModule(setting) { () throws(TokenKeepError) in key }
         self.now = now
     }
 
