@@ -1,3 +1,10 @@
+import Foundation
+
+/// The number that a variable of the environment has; nil if it has none.
+public func environmentNumber(_ variable: String) -> UInt64? {
+    ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
+}
+
 /// Numbers that depend on a seed alone (SplitMix64).
 public struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64

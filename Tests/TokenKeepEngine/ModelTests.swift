@@ -7,12 +7,8 @@ import Testing
 /// `TOKENKEEP_MODEL_COUNT` says how many, `TOKENKEEP_MODEL_SEED` which is the first: a failure prints its own.
 @Suite struct ModelTests {
     private static let workers = 4
-    private static let count = number("TOKENKEEP_MODEL_COUNT") ?? 2000
-    private static let firstSeed = number("TOKENKEEP_MODEL_SEED") ?? 1
-
-    private static func number(_ variable: String) -> UInt64? {
-        ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
-    }
+    private static let count = environmentNumber("TOKENKEEP_MODEL_COUNT") ?? 2000
+    private static let firstSeed = environmentNumber("TOKENKEEP_MODEL_SEED") ?? 1
 
     /// Most of them in the first world.
     @Test(arguments: 0..<workers, HistoryWorld.allCases)

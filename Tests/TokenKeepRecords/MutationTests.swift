@@ -10,12 +10,8 @@ import TokenKeepCore
 ///
 /// `TOKENKEEP_MUTATIONS` is the number of mutations of each kind, `TOKENKEEP_MODEL_SEED` the first seed.
 @Suite struct MutationTests {
-    private static let count = number("TOKENKEEP_MUTATIONS") ?? 2000
-    private static let firstSeed = number("TOKENKEEP_MODEL_SEED") ?? 1
-
-    private static func number(_ variable: String) -> UInt64? {
-        ProcessInfo.processInfo.environment[variable].flatMap { UInt64($0) }
-    }
+    private static let count = environmentNumber("TOKENKEEP_MUTATIONS") ?? 2000
+    private static let firstSeed = environmentNumber("TOKENKEEP_MODEL_SEED") ?? 1
 
     private let vaultID = [UInt8](repeating: 7, count: 16)
     private let store = ClassKeyStore(obstacle: "this is a test")
@@ -42,25 +38,15 @@ import TokenKeepCore
         return (taken, refused)
     }
 
-    private func digest(_ bytes: [UInt8], _ key: SecretBytes) -> [UInt8] {
-        bytes.withUnsafeBytes { bytes in
-            key.withUnsafeBytes { KeyedHash.digest(of: bytes, key: $0, count: HeaderMAC.length) }
-        }
-    }
-
     /// A keyfile opens an altered header only if both MACs are authentic, and gets the vault's own keys alone.
     @Test(arguments: [false, true]) func headers(withMACs: Bool) throws {
-        let headerMAC = try Subkey.ofHeaderKey(ring.currentKey(for: .header).bytes)
+        let body = made.header.serializedWithoutMACs()
+        let headerKey = try ring.currentKey(for: .header).bytes
         let counts = try play { mutation, seed in
-            var file = made.headerFile
-            if withMACs {
-                var body = Array(file.dropLast(2 * HeaderMAC.length))
-                body = mutation.mutated(body)
-                body += digest(body, ring.headerMAC)
-                file = body + digest(body, headerMAC)
-            } else {
-                file = mutation.mutated(file)
-            }
+            let file =
+                withMACs
+                ? try HeaderMAC.file(of: mutation.mutated(body), nameMAC: ring.headerMAC, headerKey: headerKey)
+                : mutation.mutated(made.headerFile)
             guard
                 let opened = try? KeyRing.open(headerFile: file, keyfile: made.keyfile, era: 1, residentKeys: store)
             else { return false }

@@ -39,7 +39,7 @@ extension Store {
         try PasswordDerivation.check(new)
         let passwords = PasswordSlots(records.opener)
         guard isCompromised else {
-            let unlocked = try passwords.open(.password, with: old, vaultWithPassword(), call)
+            let unlocked = try passwords.open(.password, with: old, vault(orThrow: PasswordSlots.noPassword), call)
             let changed = try passwords.change(unlocked, to: new, call)
             return try finish(changed, call, progress)
         }
@@ -69,7 +69,7 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
-        let unlocked = try passwords.open(.password, with: password, vaultWithPassword(), call)
+        let unlocked = try passwords.open(.password, with: password, vault(orThrow: PasswordSlots.noPassword), call)
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: self, unlocked: unlocked)
         if !isDestroying { try protected.refuse() }
@@ -89,7 +89,7 @@ extension Store {
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
-        let unlocked = try passwords.open(.password, with: password, vaultWithPassword(), call)
+        let unlocked = try passwords.open(.password, with: password, vault(orThrow: PasswordSlots.noPassword), call)
         return try passwords.createRecoveryCode(unlocked, call)
     }
 
@@ -98,10 +98,8 @@ extension Store {
     /// The recovery code stays valid. Items that ask at each use are lost.
     public func recover(code: SecretBytes, newPassword: SecretBytes) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
-        guard let vault = try records.open() else { throw PasswordSlots.noRecoveryCode }
-        try records.testify(vault)
         let recovered = try PasswordSlots(records.opener)
-            .recover(vault, code: code, newPassword: newPassword, call)
+            .recover(vault(orThrow: PasswordSlots.noRecoveryCode), code: code, newPassword: newPassword, call)
         return try finish(recovered, call, nil)
     }
 
@@ -111,8 +109,11 @@ extension Store {
         try begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
     }
 
-    private func vaultWithPassword() throws(TokenKeepError) -> OpenVault {
-        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
+    /// Opens the vault and checks its header against the records.
+    ///
+    /// - Parameter absence: the error if no vault was made.
+    private func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
+        guard let vault = try records.open() else { throw absence }
         try records.testify(vault)
         return vault
     }

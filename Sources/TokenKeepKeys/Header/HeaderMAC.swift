@@ -30,7 +30,11 @@ enum HeaderMAC {
     /// A header file's bytes with both MACs.
     static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8]
     {
-        let body = header.serializedWithoutMACs()
+        try file(of: header.serializedWithoutMACs(), nameMAC: nameMAC, headerKey: headerKey)
+    }
+
+    /// A header's bytes with both MACs after them.
+    static func file(of body: [UInt8], nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8] {
         let withA = body + digest(body, nameMAC)
         return withA + digest(withA, try Subkey.ofHeaderKey(headerKey))
     }
