@@ -25,6 +25,14 @@ def eras():
     return sorted(name for name in os.listdir(VAULT) if name.startswith("era-"))
 
 
+def has_record(records):
+    """Whether the folder has a file. A change of keys removes an unfinished era, so the folder may vanish at any time."""
+    try:
+        return bool(os.listdir(records))
+    except FileNotFoundError:
+        return False
+
+
 def kill_in_the_middle(arguments, text):
     """Kills the command as soon as the next era has a record; False where it was done before."""
     present = os.readlink(os.path.join(VAULT, "current"))
@@ -32,7 +40,7 @@ def kill_in_the_middle(arguments, text):
     process = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, text=True)
     process.stdin.write(text)
     process.stdin.close()
-    while process.poll() is None and not (os.path.isdir(records) and os.listdir(records)):
+    while process.poll() is None and not has_record(records):
         pass
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -53,7 +61,7 @@ def opens(password):
 
 def step(what, arguments, text, before, after, undo):
     stop, failures = threading.Event(), []
-    reader = threading.Thread(target=readers, args=(stop, failures))
+    reader = threading.Thread(target=readers, args=(stop, failures), daemon=True)
     reader.start()
     tries = 1
     while not kill_in_the_middle(arguments, text) and tries < 20:
