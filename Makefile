@@ -2,6 +2,7 @@
 # make deps      what apt must install         make sanitize  the same code under the sanitizers
 # make bench     figures beside those of peers make format    format in place
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
+# make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
@@ -13,7 +14,8 @@ MUTATIONS ?= 50000
 SEED ?= 1
 
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
-        test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults
+        test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
+        test-providers
 
 demo: stage
 	@examples/demo.sh $(STAGE)
@@ -88,6 +90,11 @@ test-faults: stage
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
+
+# Not a part of `make test`: its first run makes two roots with mmdebstrap. PROVIDERS=KWallet chooses rows.
+test-providers: stage
+	command -v mmdebstrap > /dev/null || apt-get install -y mmdebstrap
+	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
 # gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.
 sanitize: stage

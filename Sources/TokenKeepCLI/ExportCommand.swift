@@ -8,8 +8,8 @@ struct ExportCommand: ParsableCommand {
         commandName: "export",
         abstract: "Write all items to a file, sealed under a passphrase.",
         discussion: """
-            The vault's items of all namespaces, and those of the namespace in other modules. Items that must not leave \
-            this machine are left out and counted. The file must not exist; it needs no vault to be read again.
+            The items of all namespaces in all modules of the stack. Items that must not leave this machine are left out \
+            and counted; a module that cannot list other namespaces is named. The file must not exist; it needs no vault to be read again.
 
               tokenkeep export backup.tokenkeep
             """)
@@ -34,6 +34,12 @@ struct ExportCommand: ParsableCommand {
             try store.export(to: file, passphrase: passphrase, isPartial: partial) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.lockedPlace { Terminal.warn(problem) }
+        for module in outcome.modulesOfOneNamespace {
+            Terminal.warn(
+                TokenKeepError(
+                    .unsupported, "its items of other namespaces are not in the file: it cannot say which it has",
+                    module: module, hint: "export those too: --namespace NAME, into another file"))
+        }
         let locked = partial ? ", locked \(outcome.locked)" : ""
         try Terminal.write("exported \(outcome.exported), left out \(outcome.leftOut)\(locked)\n")
     }

@@ -14,6 +14,9 @@ public struct ExportOutcome: Sendable {
     ///
     /// The items of the locked module are left out and not counted.
     public var lockedPlace: TokenKeepError?
+    /// The modules that list only a namespace that is named: their items of other namespaces are left out and not
+    /// counted.
+    public var modulesOfOneNamespace: [String] = []
 }
 
 /// The outcome of an import.
@@ -27,8 +30,9 @@ public struct ImportOutcome: Sendable {
 extension Store {
     /// Writes the store's items to a new file, sealed under a passphrase.
     ///
-    /// The file gets the vault's items of all namespaces. From the other modules of the stack, the file gets the items
-    /// of the store's namespace. The store's timeout applies to each item, not to the whole export.
+    /// The file gets the items of all namespaces in all modules of the stack. A module that cannot say which namespaces
+    /// it has gives those of the store's namespace, and of the namespaces found elsewhere; the outcome names the module.
+    /// Memory-only items are left out. The store's timeout applies to each item, not to the whole export.
     ///
     /// - Parameter isPartial: whether locked items are left out instead of ending the export.
     /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
@@ -77,12 +81,39 @@ extension Store {
         isPartial: Bool, _ outcome: inout ExportOutcome, _ call: CallContext
     ) throws(TokenKeepError) -> [ItemName] {
         let inVault = try records.everyItem(call)
-        let inNamespace = try list(nil, inTime(call))
-        let problems = inVault.problems + inNamespace.problems
+        var namespaces = Set(inVault.items.map(\.name.namespace))
+        namespaces.insert(namespace)
+        var problems = inVault.problems
+        try addNamespaces(to: &namespaces, &problems, &outcome, call)
+        var names = Set(inVault.items.map(\.name))
+        for namespace in namespaces.sorted() {
+            let listing = try reconciler.list(namespace: namespace, service: nil, inTime(call))
+            problems += listing.problems
+            names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
+        }
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }
-        outcome.lockedPlace = inNamespace.problems.first { $0.status == .locked && $0.module != "vault" }
+        outcome.lockedPlace = problems.first { $0.status == .locked && $0.module != "vault" }
         if isPartial { outcome.locked += inVault.lockedCount }
-        return Set((inVault.items + inNamespace.items).map(\.name)).sorted()
+        return names.sorted()
+    }
+
+    /// Adds the namespaces in which the stack's modules have items.
+    private func addNamespaces(
+        to namespaces: inout Set<String>, _ problems: inout [TokenKeepError], _ outcome: inout ExportOutcome,
+        _ call: CallContext
+    ) throws(TokenKeepError) {
+        for module in dispatcher.places(for: .list).modules
+        where !module.holdsRecords && module.name != dispatcher.memory.name {
+            do throws(TokenKeepError) {
+                if let found = try module.namespaces(inTime(call)) {
+                    namespaces.formUnion(found)
+                } else {
+                    outcome.modulesOfOneNamespace.append(module.name)
+                }
+            } catch {
+                problems.append(error)
+            }
+        }
     }
 
     /// Saves every item of an export file, after verifying the whole file.

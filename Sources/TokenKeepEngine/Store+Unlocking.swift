@@ -16,7 +16,7 @@ public struct UnlockOutcome: Sendable {
 public enum Locking: Sendable {
     /// All keys, as at the end of the session.
     case all
-    /// The keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
+    /// Forgets the keys of ``AccessLevel/whenUnlocked`` alone, as a locked screen does.
     case screen
 }
 

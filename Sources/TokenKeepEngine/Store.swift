@@ -46,7 +46,7 @@ public final class Store: Sendable {
         }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
-        reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock)
+        reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks)
         if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
 
@@ -174,8 +174,7 @@ public final class Store: Sendable {
     /// Reports the state of the store and its modules.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
-        var seen: Set<String> = []
-        let modules = dispatcher.programs.places.map(\.module).filter { seen.insert($0.name).inserted }
+        let modules = dispatcher.programs.places.modules
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? GuardedPool.shared.isLocked()) ?? false,
             pending: PendingReport(records))
@@ -183,17 +182,22 @@ public final class Store: Sendable {
 
     /// Calls `observer` after a module signals that items may have changed, until `observer` returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
-        var seen: Set<String> = []
-        for place in dispatcher.places(for: .list) where seen.insert(place.module.name).inserted {
-            place.module.whenChanged(observer)
-        }
+        for module in dispatcher.places(for: .list).modules { module.whenChanged(observer) }
     }
 
     /// Lists items for a watch. Never prompts.
+    ///
     func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts
         if let service { _ = try name(service, "") }
         return try list(service, call)
+    }
+
+    /// Drains for a watch, because a pending change hides what another program has changed in the module. Never prompts.
+    ///
+    /// - Returns: false if a change that a module was asked to apply stays pending.
+    func drainQuietly(until deadline: Deadline) throws(TokenKeepError) -> Bool {
+        reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
     /// Loads an item for a watch. Never prompts.

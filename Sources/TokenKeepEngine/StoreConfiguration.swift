@@ -1,5 +1,6 @@
 public import TokenKeepCore
 package import TokenKeepKeys
+package import TokenKeepRecords
 
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -28,6 +29,8 @@ public struct StoreConfiguration: Sendable {
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Gives the time of a pending change; replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
+    /// Gives the clocks at the time of a pending change; replaced in tests.
+    package var clocks: @Sendable () -> ClockMark = { .now }
     /// The costs of deriving new passwords; lower in tests.
     package var passwordCosts = PasswordCosts.standard
     /// The directories of stack files.

@@ -2,7 +2,7 @@ package import TokenKeepCore
 
 /// The subkeys of the journal key, which are the same in every era of a vault (docs/format.md, "Keys").
 package struct JournalKeys: Sendable {
-    /// The key of item versions.
+    /// The secret key for hashing items to versions.
     package let versions: ItemVersionKey
     private let ids: SecretBytes
     private let machines: SecretBytes

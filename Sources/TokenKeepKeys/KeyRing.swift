@@ -11,7 +11,7 @@ package struct KeyRing: Sendable {
     package let header: Header
     /// The key for the file names of records.
     package let names: SecretBytes
-    /// The key that seals the states of records, and notes.
+    /// The key under which states of records and notes about sealed items are encrypted.
     package let states: SecretBytes
     /// The keys for versions, fingerprints, IDs and machine hashes.
     package let journal: JournalKeys

@@ -25,19 +25,18 @@ package struct OpenVault: Sendable {
 
 /// Opens a vault, and keeps it open while its files stay the same.
 ///
-/// Each call compares the status of the vault's directory, `current`, the header and `records`. A vault that was
+/// Each call compares the status of the vault's directory, and of the header and `records` that `current` leads to. A vault that was
 /// restored, moved or removed, or that got new keys, is opened anew.
 package final class VaultOpener: Sendable {
     private struct Kept {
         let vault: OpenVault
         let identity: Identity
-        let names: EraNames
     }
 
     /// Distinguishes a vault from another vault that took its path.
     private struct Identity: Equatable {
         let directory: FileStatus.Identity
-        let link: FileStatus.Identity
+        /// Differs in each era.
         let header: FileStatus.Identity
         let records: FileStatus.Identity
     }
@@ -83,29 +82,29 @@ package final class VaultOpener: Sendable {
         let path = try path()
         let before = kept.withLock { $0 }
         if !fresh, let before,
-            let identity = identity(path, before.vault.directory, before.names), identity == before.identity
+            let identity = identity(path, before.vault.directory), identity == before.identity
         {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
         // Another process may replace `current` or the header meanwhile: parts read from two states are read again.
         for _ in 0..<VaultOpener.attempts {
+            // Before the era's number: if the era changes in between, the next call sees another identity.
+            let identity = identity(path, directory)
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
                 guard try directory.currentEra() != nil else { return nil }
                 continue
             }
-            let names = EraNames(number)
-            let identity = identity(path, directory, names)
             do throws(TokenKeepError) {
                 let vault = try open(number, of: directory, isTrusting: isTrusting)
                 if let identity, !isTrusting {
-                    kept.withLock { $0 = Kept(vault: vault, identity: identity, names: names) }
+                    kept.withLock { $0 = Kept(vault: vault, identity: identity) }
                 }
                 return vault
             } catch {
                 // A header read just before its replacement is older than the header that is trusted since.
-                guard try directory.currentEra() != number || self.identity(path, directory, names) != identity else {
+                guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
             }
@@ -149,28 +148,19 @@ package final class VaultOpener: Sendable {
     }
 
     /// The identities of the files now at the path; nil if a file is missing or has a wrong type or owner.
-    private func identity(_ path: String, _ directory: VaultDirectory, _ names: EraNames) -> Identity? {
+    private func identity(_ path: String, _ directory: VaultDirectory) -> Identity? {
         let vault = directory.descriptor.number
         guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
-            let link = VaultOpener.status(EraDirectory.link, vault),
-            let header = VaultOpener.status(names.header, vault),
-            let records = VaultOpener.status(names.records, vault)
+            let header = VaultOpener.status(VaultOpener.header, vault),
+            let records = VaultOpener.status(VaultOpener.records, vault)
         else { return nil }
         return Identity(
-            directory: found.identity.ofFolder, link: link.identity, header: header.identity,
-            records: records.identity.ofFolder)
+            directory: found.identity.ofFolder, header: header.identity, records: records.identity.ofFolder)
     }
 
-    /// The paths of an era's files, relative to the vault's directory.
-    private struct EraNames {
-        let header: String
-        let records: String
-
-        init(_ era: UInt64) {
-            header = "\(EraDirectory.name(era))/\(HeaderFiles.names[0])"
-            records = "\(EraDirectory.name(era))/\(EraDirectory.recordsFolder)"
-        }
-    }
+    /// The paths of files of the era in force, relative to the vault's directory.
+    private static let header = "\(EraDirectory.link)/\(HeaderFiles.names[0])"
+    private static let records = "\(EraDirectory.link)/\(EraDirectory.recordsFolder)"
 
     private static func status(_ path: String, _ directory: Int32) -> FileStatus? {
         (try? SystemCall.status(of: path, in: directory)) ?? nil

@@ -11,7 +11,8 @@ import TokenKeepKeys
 ///   records.
 enum HeaderTestimony {
     private static let sample = 16
-    /// The least number of strange records that refutes a header. Fewer count as damage of those records alone.
+    /// How many records that no key of the header opens show that the header is a wrong one. Fewer count as damaged
+    /// records.
     private static let leastStrangers = 3
     /// The limit of names from which the sample is drawn: a vault may have very many.
     private static let mostNames = 2048

@@ -19,6 +19,8 @@ package struct PendingWrite: Sendable, Equatable {
     package var kind: Kind
     /// The time of the change.
     package var since: UnixTime
+    /// The clocks at the time of the change.
+    package var clocks: ClockMark
     /// A keyed fingerprint (16 bytes) of the module's value as last seen; nil if the value was absent or is unknown.
     package var base: [UInt8]?
     /// Keyed fingerprints (16 bytes each) of values that were sent but not acknowledged.
@@ -26,12 +28,14 @@ package struct PendingWrite: Sendable, Equatable {
 
     /// Describes a pending write.
     package init(
-        module: String, machine: [UInt8], kind: Kind, since: UnixTime, base: [UInt8]? = nil, inFlight: [[UInt8]] = []
+        module: String, machine: [UInt8], kind: Kind, since: UnixTime, clocks: ClockMark = .now,
+        base: [UInt8]? = nil, inFlight: [[UInt8]] = []
     ) {
         self.module = module
         self.machine = machine
         self.kind = kind
         self.since = since
+        self.clocks = clocks
         self.base = base
         self.inFlight = inFlight
     }
@@ -50,12 +54,13 @@ package struct PendingWrite: Sendable, Equatable {
     }
 
     /// A copy dated now: changes that another program made earlier count as older.
-    package var renewed: PendingWrite { renewed(at: .now) }
+    package var renewed: PendingWrite { renewed(at: .now, .now) }
 
     /// A copy with the given time of change.
-    package func renewed(at time: UnixTime) -> PendingWrite {
+    package func renewed(at time: UnixTime, _ clocks: ClockMark) -> PendingWrite {
         var copy = self
         copy.since = time
+        copy.clocks = clocks
         return copy
     }
 

@@ -46,6 +46,12 @@ package final class Records: Sendable {
         return vault
     }
 
+    /// Opens a vault again that was open a moment ago. A changed header is checked like any other.
+    func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
+        if let present = try open(), present.headerFile == vault.headerFile { return present }
+        return try openOrMake(call)
+    }
+
     /// Refuses a header that does not belong to the records; see ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
@@ -67,7 +73,7 @@ package final class Records: Sendable {
         (try? open())?.keys.journal.fingerprint(of: secret)
     }
 
-    /// The key of item versions; nil if no vault can be read.
+    /// The secret key for hashing items to versions; nil if no vault can be read.
     package func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }
 
     /// The item's record; nil if there is no record. Takes no lock.

@@ -136,6 +136,11 @@ public final class SecretServiceModule: Module {
         return listing
     }
 
+    /// The namespaces of TokenKeep's items.
+    public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
+        try withServiceCall(call) { serviceCall throws(TokenKeepError) in try serviceCall.namespaces() }
+    }
+
     /// True.
     public let supportsSealing = true
 
@@ -195,37 +200,60 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Runs `body` over the present link, and once more over a new link if the service went away meanwhile.
+    /// Runs `body` over the present link.
+    ///
+    /// Runs it once more over a new link if the service went away meanwhile, or if the session's key was doubted.
     private func withServiceCall<Result>(
         _ call: CallContext, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
+        let budget = Budget(milliseconds: timeout, until: call.deadline)
+        let patience = budget.deadline.remainingMilliseconds
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let budget = Budget(milliseconds: timeout, until: call.deadline)
             let first = try link(until: budget.deadline)
+            let doubt = SessionDoubt(isRepetition: false)
             do throws(TokenKeepError) {
-                return try body(serviceCall(over: first, call, budget))
+                return try body(serviceCall(over: first, call, budget, doubt))
             } catch {
-                guard error.status == .unavailable, first.isLost, !isFinal(), !budget.deadline.hasPassed else {
-                    throw error
-                }
+                let isLost = error.status == .unavailable && first.isLost && !isFinal()
+                guard isLost || doubt.isRaised, !budget.deadline.hasPassed else { throw error }
             }
-            return try body(serviceCall(over: try link(until: budget.deadline), call, budget))
+            if doubt.isRaised { drop(first) }
+            let second = try link(until: budget.deadline)
+            return try body(serviceCall(over: second, call, budget, SessionDoubt(isRepetition: doubt.isRaised)))
         } catch {
+            if error.status == .timedOut { leaveMark(after: patience) }
             throw error.inModule(name)
         }
     }
 
-    private func serviceCall(over link: ServiceLink, _ call: CallContext, _ budget: Budget) -> ServiceCall {
-        ServiceCall(link: link, call: call, budget: budget, module: name)
+    /// Tells the user's other processes that the service did not answer, unless the time went elsewhere.
+    private func leaveMark(after milliseconds: UInt32) {
+        guard (try? breaker.check()) == nil else { return }
+        links.withLock { $0.connection }?.leaveMark(after: milliseconds)
+    }
+
+    private func serviceCall(
+        over link: ServiceLink, _ call: CallContext, _ budget: Budget, _ doubt: SessionDoubt
+    ) -> ServiceCall {
+        ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt)
+    }
+
+    /// Drops a link whose session was doubted. Its connection stays.
+    private func drop(_ doubted: ServiceLink) {
+        doubted.refuse()
+        replaceLinks { $0.link === doubted ? Links(connection: $0.connection) : $0 }
     }
 
     /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.
     private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
-        if let link { return link }
+        if let link {
+            try link.connection.checkMark(of: link.owner, until: deadline)
+            return link
+        }
         let usable: BusConnection
         if let connection {
             usable = connection

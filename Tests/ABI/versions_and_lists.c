@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Versions and what depends on them: compare-and-swap, IF_ABSENT, clear_if. Lists and clearing a service. */
+#define _GNU_SOURCE
 #include "store_test.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static tokenkeep_store *store;
 
@@ -156,6 +161,27 @@ static void clearing_a_service_counts(void) {
     tokenkeep_close(other);
 }
 
+/* A bus that never answers may have items: from then on its absence is an outage. */
+static void use_a_silent_bus(tokenkeep_store *owing) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char bus[sizeof address.sun_path + 16];
+    const char *before = getenv("DBUS_SESSION_BUS_ADDRESS");
+    char *kept = before ? strdup(before) : NULL;
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "/tmp/tokenkeep-silent-%d", (int)getpid());
+    snprintf(bus, sizeof bus, "unix:path=%s", address.sun_path);
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 1) == 0);
+    setenv("DBUS_SESSION_BUS_ADDRESS", bus, 1);
+    CHECK_NUMBER(TOKENKEEP_TIMED_OUT, load_status(owing, "owed", "nobody"));
+    if (kept)
+        setenv("DBUS_SESSION_BUS_ADDRESS", kept, 1);
+    else
+        unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    free(kept);
+    close(listener);
+    unlink(address.sun_path);
+}
+
 /* No bus is there: what is saved is owed. */
 static void syncing_counts_what_is_owed(void) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
@@ -165,9 +191,11 @@ static void syncing_counts_what_is_owed(void) {
     CHECK(drained == 0 && left == 0);
     options.stack_text = "any sufficient secret-service\nany required vault";
     options.name_space = "owing";
+    options.timeout_ms = 1000;
     if (!CHECK(tokenkeep_open(&options, &owing, NULL) == TOKENKEEP_OK)) {
         return;
     }
+    use_a_silent_bus(owing);
     CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "a", "x", NULL));
     CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "b", "x", NULL));
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(owing, &drained, &left, &error));

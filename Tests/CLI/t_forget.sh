@@ -17,10 +17,12 @@ pending() { "$TOKENKEEP" status --stack "$both" | grep -A1 "pending for" || echo
 
 title "a machine that is installed anew"
 becomes 1
+use_service "$both"
 printf token | run save example.com ann --stack "$both"
 printf token | run save example.com bob --stack "$both"
 run clear example.com bob --stack "$both"
 becomes 2
+use_service "$both"
 printf token | run save example.com cyd --stack "$both"
 pending
 run sync --stack "$both"

@@ -12,6 +12,7 @@ run migrate --from vault --to secret-service --stack "$both"
 [ -e "$TOKENKEEP_VAULT" ] || echo "nothing was made"
 
 title "a service that is away"
+use_service "$both"
 printf token | run save example.com ann --stack "$both"
 printf token | run save example.com bob --stack "$both" --namespace two
 printf token | run save example.com cyd --stack "$both"
@@ -58,6 +59,7 @@ run migrate --from vault --to memory --stack "$both"$'\nany optional memory'
 run migrate --from vault
 
 title "a damaged record"
+use_service "$both"
 printf token | run save example.com dan --stack "$both"
 echo damaged >"$(find "$(era)/pending" -type f | sed 's|/pending/|/records/|')"
 run sync --stack "$both"

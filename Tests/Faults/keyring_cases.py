@@ -21,10 +21,20 @@ def strace(names, *options):
 
 
 class Keyring:
-    """A bus and a gnome-keyring of their own, open while the block runs."""
+    """A bus and a gnome-keyring of their own, open while the block runs.
+
+    `user`: the user id that both run as; needs root and setpriv.
+    """
+
+    def __init__(self, user=None):
+        self.wrapper = () if user is None else ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
+        self.user = user
 
     def __enter__(self):
         self.home = tempfile.mkdtemp(prefix="keyring-", dir=WORK)
+        if self.user is not None:
+            os.chmod(WORK, 0o755)
+            os.chown(self.home, self.user, self.user)
         configuration = os.path.join(self.home, "bus.conf")
         with open(configuration, "w", encoding="utf-8") as file:
             file.write(
@@ -36,14 +46,14 @@ class Keyring:
             "XDG_DATA_HOME": self.home + "/data", "XDG_CACHE_HOME": self.home + "/cache"}
         try:
             self.bus = subprocess.Popen(
-                ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"],
+                [*self.wrapper, "dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"],
                 env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         except FileNotFoundError:
             raise Skip("there is no dbus-daemon") from None
         self.address = self.environment["DBUS_SESSION_BUS_ADDRESS"] = self.bus.stdout.readline().strip()
         try:
             self.daemon = subprocess.Popen(
-                ["gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
+                [*self.wrapper, "gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         except FileNotFoundError:
             self.stop(self.bus)
@@ -51,7 +61,7 @@ class Keyring:
         self.daemon.stdin.write(b"keyring password")
         self.daemon.stdin.close()
         subprocess.run(
-            ["gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], env=self.environment, check=True)
+            [*self.wrapper, "gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], env=self.environment, check=True)
         return self
 
     def __exit__(self, *_):

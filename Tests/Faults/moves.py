@@ -24,6 +24,7 @@ class Machine:
     def __init__(self, keyring, work):
         self.vault = os.path.join(work, "vault")
         self.environment = dict(keyring.environment, TOKENKEEP_VAULT=self.vault)
+        self.run("load", "nobody", "nobody")  # from then on the service is used, and its absence an outage
 
     def run(self, *arguments, input="", wrapper=(), online=True):
         environment = dict(self.environment)
@@ -109,6 +110,7 @@ def hints(machine):
     machine.expect("forget", "secret-service", "--yes", "--though-reachable")
     assert not os.path.exists(hint)
     open(hint, "w").close()
+    machine.run("load", "nobody", "nobody")  # the service is used again
     trace = machine.vault + ".trace"
     wrapper = ("strace", "-f", "-qq", "-y", "-o", trace, "-e", "trace=fsync,rename,renameat,renameat2")
     assert machine.run("save", "example.com", "ann", input="new", online=False, wrapper=wrapper).returncode == 0

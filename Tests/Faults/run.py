@@ -18,7 +18,8 @@ import tempfile
 import time
 import traceback
 
-import crowd_cases  # the cases of these register themselves
+import breaker_cases  # the cases of these register themselves
+import crowd_cases
 import host_cases
 import keyring_cases
 import late_cases

@@ -16,6 +16,7 @@ import TokenKeepCore
         var configuration = StoreConfiguration(stackText: ScriptedService.stack, isInteractive: isInteractive)
         configuration.vaultPath = directory.path + "/vault"
         configuration.clock = { world.now }
+        configuration.clocks = { world.clocks }
         configuration.standIns["secret-service"] = {
             AskingConnection(
                 base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,

@@ -88,6 +88,7 @@ import TokenKeepRecords
     }
 
     @Test func aPendingWriteWaitsForTheKeyAndIsClearedWithoutIt() throws {
+        #expect(throws: TokenKeepError(.notFound, "")) { try load() }  // the service is used from then on
         world.become(.down)
         try save("owed")
         try store.lock()

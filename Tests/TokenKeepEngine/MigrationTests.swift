@@ -269,7 +269,7 @@ import TokenKeepRecords
         #expect(try record() == nil)
         let after = try load(open(stack))
         #expect(after.secret.utf8String == "token")
-        #expect(after.details.label == "Ann's")
+        #expect(after.details.label == "example.com (ann)")
         #expect(after.details.module == "secret-service")
         #expect(after.details.expiresAt == (expires ? UnixTime(2_000_000_000) : nil))
     }

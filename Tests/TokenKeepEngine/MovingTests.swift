@@ -149,7 +149,11 @@ import TokenKeepRecords
         return lines.withLock { $0 }
     }
 
+    /// From then on an absent service is an outage.
+    private func useService() throws { _ = try? open().load(service: "example.com", account: "nobody") }
+
     @Test func syncKeepsItsDeadline() throws {
+        try useService()
         for number in 0..<3 { try save(open(isConnected: false), "x", "\(number)") }
         let outcome = try open().sync(until: Deadline(milliseconds: 0))
         #expect(outcome.left == 3)
@@ -159,6 +163,7 @@ import TokenKeepRecords
 
     /// One damaged record is named and counted, and keeps nobody else from being settled.
     @Test func syncNamesWhatItCannotRead() throws {
+        try useService()
         try save(open(isConnected: false), "x")
         let damaged = try #require(vault.names(in: "vault/current/records").first)
         vault.write([0], to: "vault/current/records/" + damaged)
@@ -172,6 +177,7 @@ import TokenKeepRecords
 
     /// A crash between a record and its hint leaves the hint: it is taken away, and no other.
     @Test func syncRemovesStaleHints() throws {
+        try useService()
         try save(open(stack: "any required vault"), "home", "home")
         try save(open(isConnected: false), "x")
         let home = try #require(
@@ -242,6 +248,7 @@ import TokenKeepRecords
 
     /// Pending writes of the module on another machine, and of other modules here, stay.
     @Test func forgettingAModuleLeavesThePendingWritesOfOthers() throws {
+        try useService()
         try save(open(isConnected: false), "a")
         let journal = Records(at: vault.path + "/vault")
         let name = try ItemName(service: "example.com", account: "ann")

@@ -150,6 +150,7 @@ import TokenKeepCore
     }
 
     @Test func aPendingWriteArrivesSealed() throws {
+        _ = try? world.load()  // from then on an absent service is an outage
         world.stopService()
         let outcome = try world.save("one", level: .whenUnlocked)
         #expect(outcome.module == "vault" && outcome.pendingModules == ["secret-service"])

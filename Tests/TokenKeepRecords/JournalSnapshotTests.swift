@@ -59,8 +59,7 @@ import TokenKeepCore
         let reader = try quietReader()
         let before = try reader.snapshot().generation
         try change("b", [], in: writer)
-        let era = try #require(try reader.open()).era
-        #expect(reader.quiet.withLock { $0?.place.isSame(era) } == true)
+        #expect(reader.quiet.withLock { $0?.place.isUnchanged } == true)
         #expect(try reader.snapshot().generation != before)
         #expect(try reader.snapshot().generation == reader.generation())
     }
@@ -75,10 +74,15 @@ import TokenKeepCore
         #expect(try reader.snapshot().mayHavePending)
     }
 
+    /// Nothing is pending in it, which is no secret; its items are refused.
     @Test func aVaultThatIsOpenToOthersIsRefused() throws {
         try change("a", [], in: vault())
         let reader = try quietReader()
         chmod(path, 0o755)
-        #expect(throws: TokenKeepError(.denied, "")) { try reader.snapshot() }
+        let call = CallContext(deadline: Deadline(milliseconds: 1000))
+        #expect(throws: TokenKeepError(.denied, "")) {
+            try reader.item(ItemName(service: "example.com", account: "a"), call)
+        }
+        #expect(throws: TokenKeepError(.denied, "")) { try vault().snapshot() }
     }
 }

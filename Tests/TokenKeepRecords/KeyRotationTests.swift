@@ -244,7 +244,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try locked.setPassword() }
         #expect(try locked.records.hasUsed("m"))
         #expect(try locked.records.pendingRecords().record(of: name)?.pending == [removal])
-        #expect(try locked.records.begin(name, locked.call).sent(to: "m") == [fingerprint])
+        #expect(try locked.records.begin(name, locked.call).holder("m").sent == [fingerprint])
         let after = try #require(try locked.records.open())
         #expect(try SealedNotes(after).note(of: name) == note)
         // The key that sealed it elsewhere stays until it is sealed anew.

@@ -170,8 +170,9 @@ import TokenKeepCore
         try fake.configure(#"{"damage": "\#(damage)"}"#)
         #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
         #expect(try fake.client.list().count == 1, "what is listed needs no secret")
-        try fake.client.save("example.com", "ann", "new")
+        #expect(status { try fake.client.save("example.com", "ann", "new") } == .corrupt, "it cannot be read back")
         try fake.configure(#"{"damage": ""}"#)
+        try fake.client.save("example.com", "ann", "new")
         #expect(try fake.client.load("example.com", "ann") == "new")
     }
 

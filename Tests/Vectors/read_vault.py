@@ -25,7 +25,7 @@ NAMED_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 ERA_FOLDERS = {
     "records": (NAMED_FILES, None),
     "pending": (NOTE_FILES, 0),
-    "sent": (re.compile(r"[0-9a-f]{32}\.[a-z0-9._-]{1,64}"), None),
+    "holders": (re.compile(r"[0-9a-f]{32}\.[a-z0-9._-]{1,64}@[0-9a-f]{32}"), None),
     "used": (re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}"), 0),
     "sealed": (NAMED_FILES, None),
 }

@@ -18,7 +18,7 @@ def attribute(name, value):
 
 
 def pending_part(kind, module=b"a-module-of-old-times", base=(), in_flight=(), module_length=None, machine=None):
-    head = struct.pack("<B16sq", kind, machine or seeded("machine", 16), CREATED_AT)
+    head = struct.pack("<B16sq16sq", kind, machine or seeded("machine", 16), CREATED_AT, seeded("boot", 16), CREATED_AT * 1000)
     head += bytes([len(module) if module_length is None else module_length]) + module
     return head + bytes([len(base)]) + b"".join(base) + bytes([len(in_flight)]) + b"".join(in_flight)
 

@@ -60,6 +60,8 @@ class PendingPart:
     kind: str
     machine: str
     since: int
+    boot: str
+    clock_offset: int
     module: str
     base: list
     in_flight: list
@@ -215,11 +217,12 @@ def parse_pending(data, where):
     cursor = Cursor(data, where + ", pending part")
     kind = {1: "write", 2: "remove"}[cursor.integer(1, 1, 2)]
     machine, since = cursor.take(16).hex(), cursor.time()
+    boot, offset = cursor.take(16).hex(), cursor.time()
     module = decode_word(cursor.take(cursor.integer(1)), cursor.where)
     base = [cursor.take(16).hex() for _ in range(cursor.integer(1, 0, 1))]
     in_flight = [cursor.take(16).hex() for _ in range(cursor.integer(1, 0, 16))]
     cursor.end()
-    return PendingPart(kind, machine, since, module, base, in_flight)
+    return PendingPart(kind, machine, since, boot, offset, module, base, in_flight)
 
 
 def parse_metadata(data, name, name_key, where):

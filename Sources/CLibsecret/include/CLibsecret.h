@@ -35,4 +35,26 @@ const tokenkeep_libsecret *_Nonnull tokenkeep_libsecret_table(void);
 SecretService *_Nullable tokenkeep_secret_service_new(GDBusConnection *_Nonnull connection,
                                                       const char *_Nonnull owner);
 
+/* An attempt to connect to a bus, on a thread of its own. */
+typedef struct tokenkeep_connecting tokenkeep_connecting;
+
+/* Begins to connect to the bus at an address. The connection reports its events in `context`, which must be
+ * the calling thread's default, and which is woken when the attempt has finished.
+ *
+ * 0; EAGAIN if the kernel refuses a thread; ENOMEM. */
+int tokenkeep_connecting_start(const char *_Nonnull address, GMainContext *_Nullable context,
+                               tokenkeep_connecting *_Nullable *_Nonnull started);
+
+/* Whether the attempt has finished. Does not wait. */
+int tokenkeep_connecting_is_finished(tokenkeep_connecting *_Nonnull connecting);
+
+/* Takes the result and frees the attempt. An attempt that has not finished is cancelled and frees itself.
+ *
+ * 0 and a connection. ECONNREFUSED and GLib's error, owned by the caller. ETIMEDOUT if the attempt has not
+ * finished. EAGAIN if the kernel refuses GLib its thread; ENOTRECOVERABLE if GLib found that out itself:
+ * then every later attempt of this process fails too. Or another errno. */
+int tokenkeep_connecting_end(tokenkeep_connecting *_Nonnull connecting,
+                             GDBusConnection *_Nullable *_Nonnull connection,
+                             GError *_Nullable *_Nonnull failure);
+
 #endif

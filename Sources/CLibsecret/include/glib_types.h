@@ -31,6 +31,7 @@ typedef struct _GDBusAuthObserver GDBusAuthObserver;
 typedef struct _GDBusConnection GDBusConnection;
 typedef struct _GDBusMessage GDBusMessage;
 typedef struct _GIOStream GIOStream;
+typedef struct _GInitable GInitable;
 typedef struct _GMainContext GMainContext;
 typedef struct _GObject GObject;
 typedef struct _GSocket GSocket;
@@ -54,6 +55,7 @@ typedef int GDBusConnectionFlags;
 typedef int GDBusMessageType;
 typedef int GDBusSendMessageFlags;
 typedef int GDBusSignalFlags;
+typedef int GLogLevelFlags;
 typedef int GTypeFlags;
 
 typedef void (*GAsyncReadyCallback)(GObject *source, GAsyncResult *result, gpointer data);
@@ -65,6 +67,7 @@ typedef void (*GDBusSignalCallback)(GDBusConnection *connection, const gchar *se
 typedef void (*GCallback)(void);
 typedef void (*GClosureNotify)(gpointer data, GClosure *closure);
 typedef void (*GDestroyNotify)(gpointer data);
+typedef void (*GLogFunc)(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data);
 typedef gboolean (*GSourceFunc)(gpointer data);
 
 /* Used for the subclass of SecretService. */

@@ -63,6 +63,10 @@ public protocol Module: Sendable {
     /// - Parameter service: only items of this service; nil for all.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
+    /// The namespaces in which the module has items of TokenKeep's; nil if the module can list only a namespace that is
+    /// named.
+    func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>?
+
     /// Whether the module seals secrets with the call's sealer, if its own protection is not enough for an item.
     var supportsSealing: Bool { get }
 
@@ -91,6 +95,8 @@ extension Module {
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
     /// False.
     public var supportsSealing: Bool { false }
+    /// nil.
+    public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? { nil }
     /// Empty: the module gets no sealed secrets.
     public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
     /// Saves: every save is one step.

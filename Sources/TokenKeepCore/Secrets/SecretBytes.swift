@@ -64,10 +64,12 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     deinit { GuardedPool.shared.free(slot) }
 
     /// Passes the bytes to `body`. The pointer is valid only during `body`.
+    @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(UnsafeRawBufferPointer(slot.bytes))
+        defer { withExtendedLifetime(self) {} }
+        return try body(UnsafeRawBufferPointer(start: unsafeAddress, count: count))
     }
 
     /// The address of the bytes, followed by a NUL. Valid while this object lives.

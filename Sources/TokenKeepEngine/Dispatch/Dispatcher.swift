@@ -14,7 +14,7 @@ struct Dispatcher: Sendable {
     let memory: MemoryModule
     /// Gets an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether a save may leave a pending write for a module that it passes.
+    /// Whether a save may go on to the next module and leave a pending write for the present one.
     var canRecordPending = false
 
     /// Loads the first item found. If there is none, throws the worst failure met.
@@ -109,8 +109,16 @@ struct Dispatcher: Sendable {
         }
     }
 
-    /// The error of an operation without a stack line: such a stack cannot find out whether an item exists.
+    /// The error of an operation for which the stack has no line: nothing can answer it.
     static func noModule(_ does: String) -> TokenKeepError {
         TokenKeepError(.unsupported, "no module of the stack \(does) items")
+    }
+}
+
+extension Sequence<Dispatcher.Place> {
+    /// The modules of these places in their order, each once.
+    var modules: [any Module] {
+        var seen: Set<String> = []
+        return map(\.module).filter { seen.insert($0.name).inserted }
     }
 }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The programs of a stack, one for each operation, with the modules.
+/// A stack, prepared for walking: for each operation its lines, with the modules that they name.
 struct StackOperations: Sendable {
     /// The modules and their lines in the order of the stack.
     let places: [Dispatcher.Place]

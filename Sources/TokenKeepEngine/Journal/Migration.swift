@@ -147,7 +147,7 @@ struct Migration {
             MigrationModule(
                 base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
         }
-        let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock)
+        let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock, clocks: pending.clocks)
         var item = try records.begin(name, call)
         // If the record does not govern any more, another process drained it meanwhile.
         guard let record = item.entry.record, moving.govern(record) else { return .moved }

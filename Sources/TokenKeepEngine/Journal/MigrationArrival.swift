@@ -56,7 +56,7 @@ struct MigrationModule: RememberingModule {
 
     var name: String { base.name }
     var supportsPendingWrites: Bool { base.supportsPendingWrites }
-    func lastSeen(_ name: ItemName) -> KnownValue? { (base as? any RememberingModule)?.lastSeen(name) }
+    func lastSeen(_ name: ItemName) -> SeenValue? { (base as? any RememberingModule)?.lastSeen(name) }
     var reportsModificationTime: Bool { base.reportsModificationTime }
     var supportsSealing: Bool { base.supportsSealing }
     var mayAnswer: Bool { (isTarget || arrival.hasArrived) && base.mayAnswer }
@@ -91,9 +91,7 @@ struct MigrationModule: RememberingModule {
                 .corrupt, "\(request.name) does not read back as it was saved", module: base.name,
                 hint: "it stays where it was; the module may be broken")
         }
-        var wanted = request.details(replacing: nil, module: "")
-        // A save with the default label keeps a foreign item's own label.
-        if read.details.isForeign, request.label == request.name.defaultLabel { wanted.label = read.details.label }
+        let wanted = request.details(replacing: nil, module: "")
         guard read.details.hasSameMetadata(as: wanted) else {
             arrival.alter(.metadata)
             throw TokenKeepError(

@@ -41,7 +41,7 @@ extension Migration {
         return Plan(item: found, pending: entry.record?.pending ?? [], isGoverned: false)
     }
 
-    /// The module of a governing record's value: the module with the pending write, else the vault.
+    /// The module in which the record's value will live: the module that has not got it yet, else the vault.
     private func home(of record: JournalRecord) -> String {
         record.pending.first { pending.isOurs($0) && $0.kind == .write }?.module ?? "vault"
     }

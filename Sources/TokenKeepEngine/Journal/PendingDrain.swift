@@ -24,7 +24,7 @@ struct PendingDrain {
         var version: UInt64?
         /// The modules that prompt before they delete an older item.
         var asking: Set<String> = []
-        /// The newer value that another program saved in the written module, if the record must stay.
+        /// The newer value that another program saved in a module.
         var newer: TokenItem?
         /// The reason why the first module asked did not apply its pending change.
         var obstacle: TokenKeepError?
@@ -45,11 +45,21 @@ struct PendingDrain {
         case superseded(by: TokenItem)
     }
 
+    /// Whether another program's item, in a module that must lose the record's item, takes the place of the vault's item.
+    ///
+    /// It does if a load finds it first.
+    private func isVisible(in module: any Module) -> Bool {
+        if record.state == .tombstone { return true }
+        let isSent = record.pending.contains { $0.kind == .write && pending.isOurs($0) }
+        return !isSent && pending.beforeVault.contains(module.name)
+    }
+
     /// Drains the record and computes the record's change.
     func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
         var outcome = Outcome()
         var isOver = false
-        var written: (part: PendingWrite, position: Int)?
+        var kept: [(part: PendingWrite, position: Int)] = []
+        var foreign: [(module: String, item: TokenItem)] = []
         for part in record.pending {
             guard let module = pending.module(of: part) else {
                 outcome.left.append(part)
@@ -59,35 +69,39 @@ struct PendingDrain {
             report(result, of: part, module, item.name)
             switch result {
             case .applied(let part, let version) where part.kind == .write:
-                written = (part, outcome.left.count)
+                kept.append((part, outcome.left.count))
                 outcome.version = version
-            case .applied: continue
+            case .applied: item.forgetHolder(part.module)
             case .notApplied(let part, let error): outcome.leave(part, error)
             case .superseded where isMove: isOver = true
-            case .superseded(let theirs) where part.kind == .write:
-                written = (part, outcome.left.count)
-                outcome.newer = theirs
-            case .superseded: continue
+            case .superseded(let theirs):
+                foreign.append((part.module, theirs))
+                guard part.kind == .write || isVisible(in: module) else { continue }
+                kept.append((part, outcome.left.count))
+                outcome.newer = outcome.newer ?? theirs
             }
         }
-        finish(&outcome, written, isOver: isOver, item)
-        outcome.change = try change(outcome.left, isOver: isOver)
+        let mustStay = finish(&outcome, kept, isOver: isOver)
+        if !mustStay {
+            // While the record stays, the next drain must find these values unknown again.
+            for (module, theirs) in foreign { item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: module) }
+        }
+        outcome.change = try change(outcome.left, isOver: isOver || outcome.newer != nil)
         return outcome
     }
 
     /// Keeps the record while another module may answer with an older item.
     ///
-    /// The record then governs, and keeps the written module's part, which names the item's module.
+    /// The record then governs, and keeps the parts of the modules that have the item.
+    ///
+    /// - Returns: whether the record stays.
     private func finish(
-        _ outcome: inout Outcome, _ written: (part: PendingWrite, position: Int)?, isOver: Bool,
-        _ item: borrowing ItemTransaction
-    ) {
+        _ outcome: inout Outcome, _ kept: [(part: PendingWrite, position: Int)], isOver: Bool
+    ) -> Bool {
         let mustStay = outcome.left.contains(where: pending.isOurs) && !isOver
         if isOver { outcome.left.removeAll(where: pending.isOurs) }
-        if !mustStay { outcome.newer = nil }
-        guard let written else { return }
-        if mustStay { outcome.left.insert(written.part, at: written.position) }
-        if outcome.version == nil, outcome.left.isEmpty { item.forgetSent(to: written.part.module) }
+        if mustStay { for (part, position) in kept.reversed() { outcome.left.insert(part, at: position) } }
+        return mustStay
     }
 
     private func report(_ result: Result, of part: PendingWrite, _ module: any Module, _ name: ItemName) {
@@ -121,6 +135,8 @@ struct PendingDrain {
             case .nothing: part.base = nil
             case .item(let theirs):
                 guard isKnown(theirs, to: part, ours, item) else {
+                    // A locked record does not say which protection its item requires.
+                    if let locked = record.locked { return .notApplied(part, locked) }
                     // Below another program's item, the module may hold an older item of this record.
                     if theirs.details.isForeign { try removeOwn(from: module, item.name) }
                     return .superseded(by: theirs)
@@ -169,7 +185,7 @@ struct PendingDrain {
         part = part.sending(fingerprint)
         item.noteSending(fingerprint, to: module.name)
         let version = try module.save(try SaveRequest(ours), call)
-        item.noteArrival(fingerprint, in: module)
+        item.noteArrival(fingerprint, in: module.name)
         part.base = fingerprint
         return .applied(part, version: version)
     }

@@ -8,8 +8,11 @@ struct PendingWrites {
     let records: Records
     /// The deferrable modules of this stack.
     let deferrable: [any Module]
-    /// Gives the time of a change.
+    /// The names of the modules that a load asks before the vault.
+    var beforeVault: Set<String> = []
+    /// Give the time of a change.
     let clock: @Sendable () -> UnixTime
+    let clocks: @Sendable () -> ClockMark
 
     /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
@@ -20,7 +23,7 @@ struct PendingWrites {
     /// Whether a record governs in this stack: it has a pending write for a module of this stack on this machine.
     func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
-    /// Whether any module that has pending writes in a record may answer now.
+    /// Whether any module for which a record has a pending change might answer now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
     /// Whether a record has a pending write for a module of this stack on this machine.
@@ -39,42 +42,63 @@ struct PendingWrites {
         return module
     }
 
+    /// The fingerprints of the modules' values at the beginning of a change, by the modules' names; nil for no item. A
+    /// module that could not be asked is missing.
+    typealias Looks = [String: [UInt8]?]
+
+    /// Reads the modules' values. Whoever wrote them, they are older than the change that begins now.
+    func look(
+        at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext
+    ) -> Looks {
+        var looks = Looks()
+        for module in modules where module.mayAnswer {
+            do throws(TokenKeepError) {
+                let found = try module.load(item.name, call.withoutPrompts)
+                looks[module.name] = .some(item.keys.fingerprint(of: found.secret))
+            } catch {
+                if error.status == .notFound, !error.isAbsence { looks[module.name] = .some(nil) }
+            }
+        }
+        return looks
+    }
+
     /// The pending writes after a save whose value belongs to `top`; `holders` may hold an older value.
     ///
     /// - Parameter isNewValue: whether the value is newer than every foreign change until now, also in modules of other
     ///   stacks.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
-        isNewValue: Bool = true
+        looks: Looks = [:], isNewValue: Bool = true
     ) -> [PendingWrite] {
-        var after = pending.filter { !isOurs($0) }.map { isNewValue ? $0.renewed(at: clock()) : $0 }
-        if let top { after.append(part(.write, of: item, for: top, after: pending)) }
+        var after = pending.filter { !isOurs($0) }.map { isNewValue ? $0.renewed(at: clock(), clocks()) : $0 }
+        if let top { after.append(part(.write, of: item, for: top, after: pending, looks)) }
         for module in holders where module.name != top?.name {
-            after.append(part(.remove, of: item, for: module, after: pending))
+            after.append(part(.remove, of: item, for: module, after: pending, looks))
         }
         return after
     }
 
     /// The pending writes after a clear: every holder must remove the item, on other machines too.
     func afterClear(
-        _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module]
+        _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module], looks: Looks = [:]
     ) -> [PendingWrite] {
-        var after = pending.filter { !isOurs($0) }.map { $0.ofRemoval.renewed(at: clock()) }
-        for module in holders { after.append(part(.remove, of: item, for: module, after: pending)) }
+        var after = pending.filter { !isOurs($0) }.map { $0.ofRemoval.renewed(at: clock(), clocks()) }
+        for module in holders { after.append(part(.remove, of: item, for: module, after: pending, looks)) }
         return after
     }
 
     /// The new pending write for a module, with the earlier knowledge of the module's value.
     private func part(
         _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
-        after pending: [PendingWrite]
+        after pending: [PendingWrite], _ looks: Looks
     ) -> PendingWrite {
         let machine = item.machineHash
         let known = pending.first { $0.module == module.name && $0.machine == machine }
         let part = PendingWrite(
-            module: module.name, machine: machine, kind: kind, since: clock(),
-            base: known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint,
+            module: module.name, machine: machine, kind: kind, since: clock(), clocks: clocks(),
+            base: looks[module.name]
+                ?? (known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint),
             inFlight: known?.inFlight ?? [])
-        return item.sent(to: module.name).reduce(part) { $0.sending($1) }
+        return item.holder(module.name).sent.reduce(part) { $0.sending($1) }
     }
 }

@@ -17,6 +17,7 @@ extension Reconciler {
             return true
         }
         guard usesRecords else { return try dispatcher.clear(name, ifVersion: version, call) }
+        if version != nil { try drainBeforeCondition(name, call) }
         var isVisited = false
         let cleared: Cleared
         do throws(TokenKeepError) {
@@ -90,12 +91,16 @@ extension Reconciler {
         switch item.entry {
         case .unreadable(let error):
             if version != nil { throw error }
-            let parts = pending.afterClear([], of: item, holders: clearable(after: []))
+            let looks = pending.look(at: clearable(after: []), item, call)
+            let parts = pending.afterClear([], of: item, holders: used(clearable(after: [])), looks: looks)
             return (parts.isEmpty ? .remove : .tombstone(pending: parts), Cleared(wasThere: true, hasPending: true))
         case .record(let record) where pending.govern(record) || record.holdsValue && clearsRecords:
             if let version { try SaveRequest.check(version: version, of: item.name, present: record.openDetails()) }
             let known = record.pendingBeforeChange(item.keys)
-            let parts = pending.afterClear(known, of: item, holders: clearable(after: known))
+            // A module that answers the look counts as used.
+            let looks = pending.look(at: clearable(after: known), item, call)
+            let holders = used(clearable(after: known), known)
+            let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
             note(
                 .clear, item.name, record.holdsValue ? .ok : .notFound,
                 parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
@@ -108,11 +113,9 @@ extension Reconciler {
         }
     }
 
-    /// Forgets the sent values of modules that report no modification time, because the item is gone from all of them.
-    private func forgetArrivals(of item: borrowing ItemTransaction) {
-        for module in clearable(after: []) where !module.reportsModificationTime {
-            item.forgetSent(to: module.name)
-        }
+    /// Forgets the known values of every module, because the item is gone from all of them.
+    private func forgetHolders(of item: borrowing ItemTransaction) {
+        for module in clearable(after: []) { item.forgetHolder(module.name) }
     }
 
     /// Whether a line of the stack clears the vault's items.
@@ -124,6 +127,11 @@ extension Reconciler {
         return pending.deferrable.filter { module in
             cleared.contains(module.name) || pending.has(known, for: module.name)
         }
+    }
+
+    /// The modules that may hold an item: those ever used on this machine, and those with a pending change.
+    private func used(_ modules: [any Module], _ known: [PendingWrite] = []) -> [any Module] {
+        modules.filter { (try? records.hasUsed($0.name)) != false || pending.has(known, for: $0.name) }
     }
 
     /// Clears in each module, as the stack's lines for `clear` say, if no record governs.
@@ -152,10 +160,14 @@ extension Reconciler {
         guard !visit.missed.isEmpty else {
             // A removal of nothing is made durable too, because an earlier removal may have been interrupted.
             let isNothing = record == nil && cleared.problem == nil
-            if isNothing { forgetArrivals(of: item) }
+            if isNothing { forgetHolders(of: item) }
             return (isNothing ? .remove : .keep, cleared)
         }
         cleared.hasPending = true
+        if cleared.problem == nil {
+            let missed = Set(visit.missed.map(\.name))
+            for module in clearable(after: []) where !missed.contains(module.name) { item.forgetHolder(module.name) }
+        }
         let foreign = known.filter { !pending.isOurs($0) }
         return (.tombstone(pending: pending.afterClear(foreign, of: item, holders: visit.missed)), cleared)
     }

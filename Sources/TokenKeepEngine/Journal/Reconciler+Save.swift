@@ -50,6 +50,7 @@ extension Reconciler {
     ) throws(TokenKeepError) -> SaveOutcome {
         var attempt = Attempt()
         let step: Step
+        if request.precondition != .none { try drainBeforeCondition(request.name, call) }
         do throws(TokenKeepError) {
             step = try save(request, first: top, call, mayAsk: mayAsk, &attempt)
         } catch {
@@ -68,7 +69,7 @@ extension Reconciler {
         switch step {
         case .sent(let version): return SaveOutcome(version: version, module: top.name)
         case .recorded(let version, let parts, let home), .ahead(let version, let parts, let home):
-            let drained = try? draining(request.name, call)
+            let drained = parts.isEmpty ? nil : try? draining(request.name, call)
             let left = drained?.left ?? parts
             // A written module stays in the record while another module must still lose the item.
             let missed = drained?.version == nil ? left.filter { $0.kind == .write }.map(\.module) : []
@@ -114,7 +115,8 @@ extension Reconciler {
     /// Whether a record hides the modules' items.
     private func hides(_ record: JournalRecord) -> Bool { pending.govern(record) || record.holdsValue }
 
-    /// Saves in the modules alone. If they cannot be reached, throws the journal's problem, which the user can repair.
+    /// Saves in the modules without the journal, which has failed. If no module can be reached, throws the journal's error,
+    /// which the user can repair.
     private func saveWithoutJournal(
         _ request: SaveRequest, because problem: TokenKeepError?, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -144,17 +146,17 @@ extension Reconciler {
             if !top.holdsRecords, !canStore(top, details.accessLevel, details.flags) {
                 discoverItems(request.name, call)
             }
-            return try recording(request, over: record, present, first: top, item)
+            return try recording(request, over: record, present, first: top, item, call)
         }
         if case .unreadable = item.entry {
-            return try recording(inheriting(request, from: top), over: nil, nil, first: top, item)
+            return try recording(inheriting(request, from: top), over: nil, nil, first: top, item, call)
         }
         // The precondition holds from here on: if the module fails later, the record saves the item.
         let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         if top.holdsRecords || !canStore(top, level, request.flags) {
             if !top.holdsRecords { discoverItems(request.name, call) }
-            return try recording(request, over: record, nil, first: top, item)
+            return try recording(request, over: record, nil, first: top, item, call)
         }
         return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
     }
@@ -176,15 +178,16 @@ extension Reconciler {
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         // If this process is killed, the sent value may arrive after another process's save, and must then count as
         // older.
-        let before = item.sent(to: top.name)
-        item.noteSending(item.keys.fingerprint(of: request.secret), to: top.name)
+        let before = item.holder(top.name)
+        let fingerprint = item.keys.fingerprint(of: request.secret)
+        item.noteSending(fingerprint, to: top.name)
         do throws(TokenKeepError) {
             let (change, step) = try send(request, over: record, first: top, item, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
             // This save has arrived, so every value sent before has arrived too.
-            item.noteArrival(item.keys.fingerprint(of: request.secret), in: top)
+            item.noteArrival(fingerprint, in: top.name)
             guard try removeCopies(of: request.name, except: top, call) else {
-                return try recording(request, over: record, nil, first: top, item, wasSent: true)
+                return try recording(request, over: record, nil, first: top, item, call, wasSent: true)
             }
             return (change, step)
         } catch {
@@ -193,14 +196,25 @@ extension Reconciler {
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
                 if error.changedNothing {
-                    item.takeBackSending(to: top.name, leaving: before)
+                    item.noteHolder(before, top.name)
                 }
                 throw error
             }
+            if error.changedNothing { item.noteHolder(before, top.name) }
             let request = try inheriting(request, from: top)
-            let (change, step) = try recording(request, over: record, nil, first: top, item, wasSent: true)
+            let (change, step) = try recording(request, over: record, nil, first: top, item, call, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
+    }
+
+    /// Whether a module was never used on this machine, and the vault takes the stack's items.
+    ///
+    /// A machine that never had a service must not collect pending writes for one.
+    private func isNeverUsed(_ module: any Module) throws(TokenKeepError) -> Bool {
+        guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
+            return false
+        }
+        return try !records.hasUsed(module.name)
     }
 
     /// Removes older copies from the other modules that the stack clears.
@@ -280,7 +294,8 @@ extension Reconciler {
             try request.check(present: present?.details)
             let keys = item.keys
             let base = present.map { keys.fingerprint(of: $0.secret) }
-            let (record, step) = try recording(request, over: record, present?.details, first: top, item, base: base)
+            let (record, step) = try recording(
+                request, over: record, present?.details, first: top, item, call, base: base)
             guard case .recorded(let version, let parts, let home) = step else { return (record, step) }
             return (record, .ahead(version: version, pending: parts, home: home))
         } catch {
@@ -345,7 +360,7 @@ extension Reconciler {
     /// Writes the value into the record, with the pending writes and removals that follow from the save.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
-        _ item: borrowing ItemTransaction, wasSent: Bool = false, base: [UInt8]? = nil
+        _ item: borrowing ItemTransaction, _ call: CallContext, wasSent: Bool = false, base: [UInt8]? = nil
     ) throws(TokenKeepError) -> (JournalChange, Step) {
         if record != nil, !wasSent { try check(request, present: present) }
         var details = request.details(replacing: present, module: "vault")
@@ -354,24 +369,23 @@ extension Reconciler {
             try details.checkLowersNothing(of: records.sealedDetails(of: request.name), module: top.name)
         }
         details.version = item.keys.versions.version(of: details, secret: request.secret)
-        let isKept = canStore(top, details.accessLevel, details.flags)
+        let known = record?.pendingBeforeChange(item.keys) ?? []
+        var isKept = canStore(top, details.accessLevel, details.flags)
+        let holders = try modulesToClear(after: known, to: isKept ? top : nil)
+        let looks =
+            wasSent || base != nil ? [:] : pending.look(at: holders + (isKept ? [top] : []), item, call)
+        // A module that answered the look counts as used.
+        if isKept, top.supportsPendingWrites, !pending.has(known, for: top.name) { isKept = try !isNeverUsed(top) }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
                 .policy, "\(top.name) cannot meet the protection requirement of \(request.name)", module: top.name,
                 hint: "use a stack that ends with the vault: any required vault")
         }
         let target = top.supportsPendingWrites && isKept ? top : nil
-        let known = record?.pendingBeforeChange(item.keys) ?? []
-        var parts = pending.afterSave(
-            known, of: item, to: target, holders: try modulesToClear(after: known, to: target))
-        if wasSent {
-            let fingerprint = item.keys.fingerprint(of: request.secret)
-            parts = parts.map { pending.isOurs($0) && $0.kind == .write ? $0.sending(fingerprint) : $0 }
-        }
-        if let base {
-            for index in parts.indices where pending.isOurs(parts[index]) && parts[index].kind == .write {
-                parts[index].base = base
-            }
+        var parts = pending.afterSave(known, of: item, to: target, holders: holders, looks: looks)
+        for index in parts.indices where pending.isOurs(parts[index]) && parts[index].kind == .write {
+            if wasSent { parts[index] = parts[index].sending(item.keys.fingerprint(of: request.secret)) }
+            if let base { parts[index].base = base }
         }
         let state: RecordState = parts.isEmpty ? .home : .pending
         note(.save, request.name, .ok, parts.isEmpty ? "the vault keeps it" : "the vault keeps it, with pending writes")

@@ -7,8 +7,8 @@ import TokenKeepRecords
 /// A record with a pending change for a module of this stack on this machine governs: the record answers, and no module
 /// is asked. Changes happen under the item's lock. No lock is held during a prompt.
 struct Reconciler: Sendable {
-    /// The time limit for a load to drain the record that it met.
-    private static let drainMilliseconds: UInt32 = 250
+    /// The time that a load spends on applying the pending changes of its item.
+    static let drainMilliseconds: UInt32 = 250
     /// The maximum number of times that one call reads the modules, if items move meanwhile.
     private static let attempts = 3
 
@@ -18,14 +18,16 @@ struct Reconciler: Sendable {
     /// Whether the stack has the vault or a deferrable module. If not, records do not concern the stack.
     let usesRecords: Bool
 
-    init(_ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now }) {
-        var seen: Set<String> = []
-        let deferrable = dispatcher.programs.places.map(\.module).filter {
-            $0.supportsPendingWrites && seen.insert($0.name).inserted
-        }
+    init(
+        _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
+        clocks: @escaping @Sendable () -> ClockMark = { .now }
+    ) {
+        let deferrable = dispatcher.programs.places.modules.filter(\.supportsPendingWrites)
         self.dispatcher = dispatcher
         self.records = records
-        pending = PendingWrites(records: records, deferrable: deferrable, clock: clock)
+        let beforeVault = dispatcher.places(for: .load).prefix { !$0.module.holdsRecords }.map(\.module.name)
+        pending = PendingWrites(
+            records: records, deferrable: deferrable, beforeVault: Set(beforeVault), clock: clock, clocks: clocks)
         usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
     }
 
@@ -40,7 +42,7 @@ struct Reconciler: Sendable {
                 if pending.mayBeDrained(record) {
                     let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
                     let drained = try? draining(name, call.until(soon).withoutPrompts)
-                    if item != nil, let newer = drained?.newer { return newer }
+                    if let newer = drained?.newer { return newer }
                 }
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
@@ -126,6 +128,25 @@ struct Reconciler: Sendable {
         outcome.left.removeAll { !pending.isOurs($0) }
         try item.apply(outcome.change)
         return outcome
+    }
+
+    /// Drains an item before a conditional change, because another program may have changed it in the module.
+    ///
+    /// - Throws: the failure of a module that could not be asked; nothing changes then.
+    func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard try records.snapshot(for: name).mayHavePending, try governing(name, call) != nil else { return }
+        var drained = try draining(name, call.withoutPrompts)
+        if let obstacle = drained.obstacle, obstacle.status == .locked, obstacle.module != "vault", call.promptsAllowed
+        {
+            for module in pending.deferrable { try module.prepare(call) }
+            drained = try draining(name, call.withoutPrompts)
+        }
+        guard let left = drained.left.first else { return }
+        throw drained.obstacle
+            ?? TokenKeepError(
+                .unavailable, "\(name) has a change pending for \(left.module), which is not asked now",
+                module: left.module,
+                hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
     }
 
     /// Drains an item, with a prompt by a module that prompts before it deletes an older item.

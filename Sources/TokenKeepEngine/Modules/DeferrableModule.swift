@@ -13,7 +13,7 @@ struct DeferrableModule: RememberingModule {
 
     let base: any Module
     let records: Records
-    private let seen = KnownValues()
+    private let seen = SeenValues()
     /// Whether this store has checked that the module's use is noted.
     private let hasLooked = MutexGuarded(false)
 
@@ -32,10 +32,19 @@ struct DeferrableModule: RememberingModule {
 
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
-    func lastSeen(_ name: ItemName) -> KnownValue? { seen[name] }
+    func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
+
+    /// Remembers an item that a load found, for this process and for later ones.
+    private func noteSeen(_ item: TokenItem, _ name: ItemName) {
+        let before = seen[name]
+        remember(name, item.secret, item.details)
+        guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint, fingerprint != before?.fingerprint
+        else { return }
+        records.noteSeen(fingerprint, of: name, in: self.name)
+    }
 
     private func remember(_ name: ItemName, _ secret: SecretBytes, _ details: ItemDetails?) {
-        seen[name] = records.fingerprint(of: secret).map { KnownValue(fingerprint: $0, details: details) }
+        seen[name] = records.fingerprint(of: secret).map { SeenValue(fingerprint: $0, details: details) }
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -47,12 +56,12 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        remember(name, item.secret, item.details)
         let isFirst = hasLooked.withLock { hasLooked in
             defer { hasLooked = true }
             return !hasLooked
         }
         if isFirst { noteThere(call) }
+        noteSeen(item, name)
         return item
     }
 
@@ -155,6 +164,12 @@ struct DeferrableModule: RememberingModule {
         }
     }
 
+    func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
+        try unlessUnused(answer: [], or: "no items", call) { () throws(TokenKeepError) in
+            try base.namespaces(share(of: call))
+        }
+    }
+
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
         base.protection(of: level, flags)
     }
@@ -165,7 +180,7 @@ struct DeferrableModule: RememberingModule {
 
     /// Answers for an absent module that was never used here: such a module has no items.
     ///
-    /// The error's `isAbsence` says that the module was not asked.
+    /// The error has `isAbsence` set, because the module could not be asked.
     private func unlessUnused<Answer>(
         answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
     ) throws(TokenKeepError) -> Answer {
@@ -187,7 +202,6 @@ struct DeferrableModule: RememberingModule {
     /// The module may have items later. In a session without a bus, its absence then cannot pass for an empty module,
     /// and its pending changes stay.
     private func noteThere(_ call: CallContext) {
-        guard (try? records.exists()) == true else { return }
         try? records.markUsed(name, call)
     }
 

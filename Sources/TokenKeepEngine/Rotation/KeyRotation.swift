@@ -20,7 +20,7 @@ struct KeyRotation {
     /// Runs the whole rotation.
     ///
     /// - Parameters:
-    ///   - before: the vault, with every key open whose items must be written anew.
+    ///   - before: the vault under its old keys; the keys of all items to be rewritten are open.
     ///   - newKeys: opens the new keys.
     ///   - check: may refuse the switch; runs under the lock of the whole vault.
     /// - Returns: the new era, and the number of records that no key opened; these records are copied unchanged.

@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// Seals items anew that other modules hold under retiring keys, and then drops those keys.
 struct Resealing {
-    /// An item that a module may hold under a retiring key.
+    /// An item that a module may hold sealed under a key that is being phased out.
     private struct Item {
         let name: ItemName
         let module: String
@@ -12,7 +12,7 @@ struct Resealing {
         let machine: [UInt8]?
         /// Whether this is another machine's entry of a note that names this machine too.
         ///
-        /// The item found here then proves nothing about the other machine.
+        /// An item found on this machine then proves nothing about the module of the other machine.
         var isOnlyElsewhere = false
     }
 
@@ -87,10 +87,9 @@ struct Resealing {
     private func unnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         let noted = Set(try SealedNotes(vault).all().map(\.name))
         var items: [Item] = []
-        var seen: Set<String> = []
-        for place in reconciler.dispatcher.programs.places where seen.insert(place.module.name).inserted {
-            for name in place.module.sealedItems(call) where !noted.contains(name) {
-                items.append(Item(name: name, module: place.module.name, machine: nil))
+        for module in reconciler.dispatcher.programs.places.modules {
+            for name in module.sealedItems(call) where !noted.contains(name) {
+                items.append(Item(name: name, module: module.name, machine: nil))
             }
         }
         return items

@@ -18,6 +18,7 @@ struct SealingModule: Module {
     func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { base.protection(of: level, flags) }
     func report(_ call: CallContext) -> ModuleReport { base.report(call) }
+    func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? { try base.namespaces(call) }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try opened(try base.load(name, call), call)

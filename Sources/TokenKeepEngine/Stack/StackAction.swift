@@ -14,7 +14,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case die
     /// All counted answers and failures are forgotten, and the walk goes on.
     case reset
-    /// A success counts, a failure does not, and the walk skips this many lines.
+    /// Skips this many lines. A success counts as the answer, a failure does not.
     case jump(Int)
 
     /// The action for a word of a stack; nil if the word is no action.

@@ -11,6 +11,11 @@ struct ItemView {
         let isSettled: Bool
     }
 
+    /// The time until which nothing is drained, after a drain that left something: an attempt signals a change, which
+    /// would lead to the next attempt at once.
+    private static let drainAgain: UInt32 = 30_000
+    private var drainAgainAt: Deadline?
+
     /// The module of memory-only items, which are not watched: no other process sees them.
     private static let memory = "memory"
 
@@ -46,7 +51,7 @@ struct ItemView {
     ) throws(TokenKeepError) -> Beginning {
         var view = ItemView()
         do throws(TokenKeepError) {
-            let problem = try view.read(store, service, deadline).problem
+            let problem = try view.read(store, service, isFirst: true, deadline).problem
             return Beginning(view: view, isRead: true, problem: problem)
         } catch {
             switch error.status {
@@ -68,7 +73,7 @@ struct ItemView {
     ) -> (changes: [ItemChange], isRead: Bool) {
         let hidSome = hidesSome
         do throws(TokenKeepError) {
-            let reading = try read(store, service, deadline)
+            let reading = try read(store, service, isFirst: false, deadline)
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
@@ -92,9 +97,14 @@ struct ItemView {
     }
 
     private mutating func read(
-        _ store: Store, _ service: String?, _ deadline: Deadline
+        _ store: Store, _ service: String?, isFirst: Bool, _ deadline: Deadline
     ) throws(TokenKeepError) -> Reading {
         let now = UnixTime.now
+        if !isFirst, drainAgainAt?.hasPassed ?? true {
+            drainAgainAt =
+                try store.drainQuietly(until: deadline)
+                ? nil : Deadline(milliseconds: ItemView.drainAgain)
+        }
         let listing = try store.listQuietly(service: service, until: deadline)
         var reading = Reading(problem: listing.problem)
         var found: [ItemName: Entry] = [:]

@@ -1,13 +1,14 @@
 /// Reads fields from untrusted bytes. Checks every length before using it.
 package struct ByteReader {
-    private let bytes: UnsafeRawBufferPointer
-    private(set) var offset = 0
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    @usableFromInline var offset = 0
 
     package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    package var remaining: Int { bytes.count - offset }
+    @inlinable package var remaining: Int { bytes.count - offset }
 
     /// The next `count` bytes. The result points into the reader's bytes and is valid as long as those are.
+    @inlinable
     package mutating func take(_ count: Int, _ field: String) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }
@@ -18,6 +19,7 @@ package struct ByteReader {
         Array(try take(count, field))
     }
 
+    @inlinable @inline(__always)
     package mutating func integer<Integer: FixedWidthInteger>(
         _ type: Integer.Type, _ field: String
     ) throws(FormatFault) -> Integer {

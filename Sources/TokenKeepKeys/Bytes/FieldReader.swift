@@ -20,7 +20,7 @@ package struct FieldReader {
             throw .malformed("its fields are out of order")
         }
         last = tag
-        let length = try reader.integer(UInt32.self, "length of field \(tag)")
-        return (tag, try reader.take(Int(length), "field \(tag)"))
+        let length = try reader.integer(UInt32.self, "length of a field")
+        return (tag, try reader.take(Int(length), "field"))
     }
 }

@@ -1,7 +1,8 @@
-package import TokenKeepCore
+public import TokenKeepCore
 
 extension Array where Element == UInt8 {
     /// `withUnsafeBytes` with a typed error.
+    @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -18,6 +19,7 @@ extension Array where Element == UInt8 {
 
 extension SecretBytes {
     /// `withUnsafeBytes` under the name that arrays have in this project.
+    @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

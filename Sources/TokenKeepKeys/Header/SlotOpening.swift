@@ -5,7 +5,7 @@ extension KnownSlot {
         WrappedKey.Place(vaultID: header.vaultID, era: header.era, slotType: type, slotID: id)
     }
 
-    /// Opens every key of the slot: compares the commitment, then checks MAC B, then unwraps.
+    /// Opens every key of the slot: compares the commitment, then checks the header's second MAC, then unwraps.
     ///
     /// - Returns: the keys; nil if the commitment differs, which means that the password is wrong.
     /// - Throws: ``FormatFault/refusedHeader`` if the header was altered without the slot's password.

@@ -12,7 +12,7 @@ package struct UnlockedVault: Sendable {
         self.keys = keys
     }
 
-    /// The presence keys, the current key first. They serve only the call that asked for the password.
+    /// The keys of items that ask for the password at each use, the current key first. Only the call that asked gets them.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))

@@ -130,7 +130,7 @@ package struct EraCopy {
         return (try? file.openMetadata())?.details.name
     }
 
-    /// Seals a file that no key opens.
+    /// Seals, under the new keys, the bytes of a file that none of the old keys opens.
     ///
     /// If the item is known, the file gets the item's new name, so that the item stays damaged. Otherwise the file is
     /// named like one that was set aside.
@@ -175,7 +175,7 @@ package struct EraCopy {
         }
     }
 
-    /// Writes the hints of the new records, and copies the files that stand beside the records.
+    /// Writes the hints of the new records, and copies the other directories of the era.
     ///
     /// Called last, under the lock of the whole vault.
     package func copyCompanions() throws(TokenKeepError) {
@@ -188,7 +188,7 @@ package struct EraCopy {
                 throw error.error("cannot write \(PendingHints.folder)/\(record.newFile)")
             }
         }
-        for folder in [Records.usedFolder, SentValues.folder] { try link(folder) }
+        for folder in [Records.usedFolder, HolderNotes.folder] { try link(folder) }
         let notes = SealedNotes(after)
         for note in try SealedNotes(before).all() { try notes.write(note) }
     }

@@ -6,7 +6,7 @@ package import TokenKeepKeys
 /// The file `generation`, whose value changes before and after every change of a record.
 ///
 /// If an item moves between modules, a reader may ask each module at a moment when the item is in the other, and miss
-/// it. A changed value means that the reader must ask again.
+/// it. After a changed value the reader reads the modules again.
 package struct Generation {
     fileprivate static let file = "generation"
     private let opened: OwnedDescriptor

@@ -31,17 +31,18 @@ package struct MetadataFields {
         _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> MetadataFields {
         var fields = FieldReader(bytes, repeating: [Tag.attribute])
-        var texts: [UInt16: String] = [:]
-        var numbers: [UInt16: UInt64] = [:]
+        // Lists, because dictionaries cost a load more than the disk does.
+        var texts: [String?] = [nil, nil, nil, nil]
+        var numbers: [UInt64?] = [nil, nil, nil, nil]
         var attributes: [(name: String, value: String)] = []
         var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
             case Tag.namespace...Tag.label:
-                texts[tag] = try reader.text(value.count, "metadata")
+                texts[Int(tag - Tag.namespace)] = try reader.text(value.count, "metadata")
             case Tag.createdAt...Tag.version:
-                numbers[tag] = try reader.integer(UInt64.self, "field \(tag)")
+                numbers[Int(tag - Tag.createdAt)] = try reader.integer(UInt64.self, "metadata")
                 try reader.end()
             case Tag.attribute:
                 let length = Int(try reader.integer(UInt8.self, "length of an attribute's name"))
@@ -56,12 +57,11 @@ package struct MetadataFields {
     }
 
     private static func details(
-        _ texts: [UInt16: String], _ numbers: [UInt16: UInt64], _ attributes: [(name: String, value: String)],
+        _ texts: [String?], _ numbers: [UInt64?], _ attributes: [(name: String, value: String)],
         level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> ItemDetails {
-        guard let namespace = texts[Tag.namespace], let service = texts[Tag.service],
-            let account = texts[Tag.account], let label = texts[Tag.label], let createdAt = numbers[Tag.createdAt],
-            let modifiedAt = numbers[Tag.modifiedAt], let version = numbers[Tag.version], version != 0
+        guard let namespace = texts[0], let service = texts[1], let account = texts[2], let label = texts[3],
+            let createdAt = numbers[0], let modifiedAt = numbers[1], let version = numbers[3], version != 0
         else { throw .malformed("a field of its metadata is missing") }
         do throws(TokenKeepError) {
             try Limits.check(label, field: "label", atMost: Limits.label)
@@ -74,7 +74,7 @@ package struct MetadataFields {
                 attributes: checked, accessLevel: level, flags: flags,
                 createdAt: UnixTime(Int64(bitPattern: createdAt)),
                 modifiedAt: UnixTime(Int64(bitPattern: modifiedAt)),
-                expiresAt: numbers[Tag.expiresAt].map { UnixTime(Int64(bitPattern: $0)) }, version: version,
+                expiresAt: numbers[2].map { UnixTime(Int64(bitPattern: $0)) }, version: version,
                 module: "vault")
         } catch {
             throw .malformed("its metadata is outside the limits: \(error.message)")

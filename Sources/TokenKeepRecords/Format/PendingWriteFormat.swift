@@ -14,6 +14,8 @@ enum PendingWriteFormat {
         }
         let machine = try reader.array(machineLength, "machine id")
         let since = UnixTime(try reader.integer(Int64.self, "date of a pending write"))
+        let boot = try reader.array(ClockMark.bootLength, "hash of the machine's start")
+        let clocks = ClockMark(boot: boot, offset: try reader.integer(Int64.self, "offset of the clocks"))
         let module = try parseModule(&reader)
         let baseCount = try reader.integer(UInt8.self, "number of base fingerprints")
         guard baseCount <= 1 else { throw .malformed("it has two base fingerprints") }
@@ -23,7 +25,8 @@ enum PendingWriteFormat {
         var inFlight: [[UInt8]] = []
         for _ in 0..<inFlightCount { inFlight.append(try reader.array(fingerprintLength, "fingerprint")) }
         try reader.end()
-        return PendingWrite(module: module, machine: machine, kind: kind, since: since, base: base, inFlight: inFlight)
+        return PendingWrite(
+            module: module, machine: machine, kind: kind, since: since, clocks: clocks, base: base, inFlight: inFlight)
     }
 
     static func parseModule(_ reader: inout ByteReader) throws(FormatFault) -> String {
@@ -41,6 +44,8 @@ enum PendingWriteFormat {
         writer.append(integer: part.kind.rawValue)
         writer.append(part.machine)
         writer.append(integer: part.since.rawValue)
+        writer.append(part.clocks.boot)
+        writer.append(integer: part.clocks.offset)
         writer.append(integer: UInt8(part.module.utf8.count))
         writer.append(part.module.utf8)
         writer.append(integer: UInt8(part.base == nil ? 0 : 1))
@@ -51,12 +56,13 @@ enum PendingWriteFormat {
     }
 
     static func maximumLength(of part: PendingWrite) -> Int {
-        64 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
+        96 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
     }
 
     /// Whether a pending write is within the limits of the format.
     static func isValid(_ part: PendingWrite) -> Bool {
         ModuleName.isValid(part.module) && part.machine.count == machineLength
+            && part.clocks.boot.count == ClockMark.bootLength
             && (part.base?.count ?? fingerprintLength) == fingerprintLength && part.inFlight.count <= maximumInFlight
             && part.inFlight.allSatisfy { $0.count == fingerprintLength }
     }

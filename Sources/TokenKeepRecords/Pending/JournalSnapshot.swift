@@ -26,18 +26,19 @@ extension Records {
     }
 
     package func snapshot() throws(TokenKeepError) -> JournalSnapshot {
-        guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
-        if let quiet = quiet.withLock({ $0 }), quiet.place.isSame(vault.era), let generation = quiet.generation.value {
+        if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.generation.value {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
+        guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // In this order: a write that becomes pending after this status was taken changes the status.
-        let place = QuietPlace(vault.era)
+        let place = QuietPlace(vault.directory)
         let snapshot = JournalSnapshot(
             generation: try Generation.read(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // A reader makes no files: without a generation there is nothing to remember.
+        // A reader makes no files: without a generation there is nothing to remember. If another era came into force
+        // meanwhile, the status is not that of the directory that was read.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
-            let generation = HeldGeneration(vault.directory)
+            try vault.directory.currentEra() == vault.era.number, let generation = HeldGeneration(vault.directory)
         else { return snapshot }
         quiet.withLock { $0 = QuietVault(place: place, generation: generation) }
         return snapshot
@@ -50,35 +51,32 @@ struct QuietVault {
     let generation: HeldGeneration
 }
 
-/// The status of the directory that changes when a write becomes pending.
+/// The status of the directory that changes when a write becomes pending: `pending` of the era in force. If `pending`
+/// is missing, it is the era's own directory.
 ///
-/// The directory is `pending`; if `pending` is missing, the era's own directory.
+/// The path leads through `current`, so that another era and another vault at the path have another status.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity
 
     /// nil if the directory's status cannot be read.
-    init?(_ era: EraDirectory) {
+    init?(_ vault: VaultDirectory) {
+        let era = "\(vault.path)/\(EraDirectory.link)/"
         // The era's own directory first: making `pending` in it afterwards changes its status.
-        guard let own = QuietPlace.look(era.path) else { return nil }
-        let pending = QuietPlace.pending(era)
-        if let identity = QuietPlace.look(pending) {
-            (path, self.identity) = (pending, identity)
+        guard let own = QuietPlace.look(era + ".") else { return nil }
+        if let identity = QuietPlace.look(era + PendingHints.folder) {
+            (path, self.identity) = (era + PendingHints.folder, identity)
         } else {
-            (path, identity) = (era.path, own)
+            (path, identity) = (era + ".", own)
         }
     }
-
-    private static func pending(_ era: EraDirectory) -> String { "\(era.path)/\(PendingHints.folder)" }
 
     private static func look(_ path: String) -> FileStatus.Identity? {
         ((try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil)?.identity
     }
 
-    /// Whether the directory's status is unchanged, and the era is still the given era.
-    func isSame(_ era: EraDirectory) -> Bool {
-        (path == QuietPlace.pending(era) || path == era.path) && QuietPlace.look(path) == identity
-    }
+    /// Whether the directory's status is unchanged.
+    var isUnchanged: Bool { QuietPlace.look(path) == identity }
 
     /// Whether any further change would change the status. The clock of the file system advances only every few
     /// milliseconds.

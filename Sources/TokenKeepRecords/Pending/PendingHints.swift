@@ -19,7 +19,7 @@ struct PendingHints {
         return try !RecordNames.hasAny(in: folder)
     }
 
-    /// The names of the records that may have pending writes, in binary.
+    /// The file names of the records that may have pending writes, as bytes.
     func all() throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try directory.open() else { return [] }
         return try RecordNames.all(in: folder)

@@ -28,7 +28,7 @@ package struct ItemTransaction: ~Copyable {
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
         do throws(TokenKeepError) {
             // The keys may have been replaced during the wait for the lock.
-            var vault = try records.openOrMake(call)
+            var vault = try records.reopen(before, call)
             let fileName = vault.keys.fileName(of: name)
             let present = try Present(
                 of: name, RecordReader(records: records, fileName: fileName), &vault, call.presence)
@@ -76,17 +76,16 @@ package struct ItemTransaction: ~Copyable {
         }
         // A hint is added before its record, and removed after it: readers ignore a record without a hint.
         let hints = PendingHints(vault.era)
-        let before = pending
-        if change.hasPending { try hints.add(fileName, hadPending: !before.isEmpty) }
-        try write(change)
-        pending = change.pending
-        guard !change.hasPending else { return }
-        try hints.remove(fileName)
-        // Values sent before a drain have arrived by now. The sender of a value notes the rest.
-        let sent = SentValues(vault)
-        for part in before where !change.isRemoval || part.kind == .remove {
-            try sent.remove(name, module: part.module)
+        let hadPending = !pending.isEmpty
+        if change.hasPending { try hints.add(fileName, hadPending: hadPending) }
+        do throws(TokenKeepError) {
+            try write(change)
+        } catch {
+            if !hadPending { try? hints.remove(fileName) }
+            throw error
         }
+        pending = change.pending
+        if !change.hasPending { try hints.remove(fileName) }
     }
 
     /// Reads the record again after changes.
@@ -191,11 +190,6 @@ extension Records {
 }
 
 extension JournalChange {
-    fileprivate var isRemoval: Bool {
-        if case .remove = self { return true }
-        return false
-    }
-
     /// The pending writes after the change.
     fileprivate var pending: [PendingWrite] {
         switch self {

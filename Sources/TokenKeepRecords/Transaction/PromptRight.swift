@@ -10,7 +10,7 @@ package struct PromptRight: Sendable {
 }
 
 extension ItemTransaction {
-    /// Acquires the right to ask the user about the item after the transaction.
+    /// Acquires the right to prompt about the item, which only one process has at a time. It outlives the transaction.
     ///
     /// Until the right ends, no process drains the item. Otherwise the user's answer could apply to a value that was
     /// saved later.

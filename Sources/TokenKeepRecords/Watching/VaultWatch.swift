@@ -6,7 +6,7 @@ import TokenKeepKeys
 
 /// A notice for an observer of a vault.
 public struct ChangeNotice: Sendable {
-    /// Whether something may have changed.
+    /// Whether an item of the vault or of a module may have changed since the last look.
     public var hasChanged = false
     /// Whether a process of TokenKeep signalled the change, or the vault itself was moved. False if only another source
     /// did.

@@ -74,7 +74,7 @@ struct WatchedPath {
     /// The watch of the directory in which the next step is awaited; nil if all steps exist.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
-    /// Removes and returns the directories in which no step is awaited any more.
+    /// Removes and returns the directories that no longer need to be watched.
     mutating func takePassed() -> [Entries] {
         let passed = entries.filter { $0.watch != awaited }
         entries = isWaiting ? entries.suffix(1) : []

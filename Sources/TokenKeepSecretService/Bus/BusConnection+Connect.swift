@@ -41,40 +41,41 @@ extension BusConnection {
     }
 
     /// Connects to one entry. Every signal is blocked in the threads that this starts.
+    ///
+    /// - Throws: ``Status/io`` if the system refuses a thread.
     private static func connect(
         toEntry address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
         let context = try MainContext(leaving: DescriptorSupply.forConnection)
-        let pending = Pending { _, result -> Attempt in
-            var error: UnsafeMutablePointer<GError>?
-            let connection = glib.pointee.g_dbus_connection_new_for_address_finish(result, &error)
-            return connection.map(Attempt.connected) ?? .failed(failure(error))
-        }
-        withSignalsBlocked {
-            let authenticateAsClientOfABus: Int32 = 1 | 8
-            glib.pointee.g_dbus_connection_new_for_address(
-                address, authenticateAsClientOfABus, nil, pending.cancellable, pendingCallback, pending.callbackData)
-        }
-        guard context.run(until: deadline, { pending.isDone }) else {
-            glib.pointee.g_cancellable_cancel(pending.cancellable)
-            if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
-            _ = context.run(until: Deadline(milliseconds: 50)) { pending.isDone }
-            if case .connected(let late)? = pending.take() {
-                _ = BusConnection(late, in: context, breaker: breaker, observers: observers)  // deinit closes it
-            }
-            throw deadline.failure("the message bus did not answer in time")
-        }
-        switch pending.take() {
-        case .connected(let connection)?:
+        let retained = context.retained()
+        defer { glib.pointee.g_main_context_unref(retained) }
+        var started: OpaquePointer?
+        let problem = tokenkeep_connecting_start(address, retained, &started)
+        guard problem == 0, let started else { throw threadless(problem) }
+        _ = context.run(until: deadline) { tokenkeep_connecting_is_finished(started) != 0 }
+        var connection: OpaquePointer?
+        var error: UnsafeMutablePointer<GError>?
+        let outcome = tokenkeep_connecting_end(started, &connection, &error)
+        if outcome == 0, let connection {
             return BusConnection(connection, in: context, breaker: breaker, observers: observers)
-        case .failed(let error)?: throw error
-        case nil: throw TokenKeepError(.internal, "GLib did not say how connecting ended")
+        }
+        switch outcome {
+        case ECONNREFUSED: throw failure(error)
+        case ETIMEDOUT:
+            if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
+            throw deadline.failure("the message bus did not answer in time")
+        default: throw threadless(outcome)
         }
     }
 
-    private enum Attempt {
-        case connected(OpaquePointer)
-        case failed(TokenKeepError)
+    private static func threadless(_ error: Int32) -> TokenKeepError {
+        guard error != ENOTRECOVERABLE else {
+            return TokenKeepError(
+                .io, "GLib could not start its thread for the message bus", hint: "start the program again")
+        }
+        return TokenKeepError(
+            .io, "the system starts no thread to talk to the Secret Service",
+            hint: "end some programs, or raise the limit of processes (ulimit -u)")
     }
 
     /// The error for a failed connection: an absence only if nothing listens.
@@ -89,14 +90,5 @@ extension BusConnection {
         return TokenKeepError(
             .unavailable, "there is no session bus at its address: \(GLibrary.printable(error.message))",
             isAbsence: true)
-    }
-
-    private static func withSignalsBlocked(_ body: () -> Void) {
-        var all = sigset_t()
-        var previous = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_BLOCK, &all, &previous)
-        body()
-        pthread_sigmask(SIG_SETMASK, &previous, nil)
     }
 }

@@ -10,6 +10,8 @@ import TokenKeepCore
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
+    /// The note about this bus that all processes share; nil if there is no place for it.
+    let mark: BreakerMark?
     private let breaker: CircuitBreaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
@@ -23,6 +25,7 @@ final class BusConnection: @unchecked Sendable {
         self.pointer = pointer
         self.breaker = breaker
         construction = context.retained()
+        mark = glib.pointee.g_dbus_connection_get_guid(pointer).flatMap { BreakerMark(bus: String(cString: $0)) }
         watch = BusWatch(breaker: breaker, observers: observers)
         glib.pointee.g_dbus_connection_set_exit_on_close(pointer, 0)
         filter = glib.pointee.g_dbus_connection_add_filter(

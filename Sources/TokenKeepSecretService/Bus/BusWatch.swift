@@ -59,6 +59,9 @@ final class BusWatch: Sendable {
     /// Notes that the bus has accepted a rule. A rule sent twice would be stored twice.
     func noteStanding(_ rule: String) { standing.withLock { _ = $0.insert(rule) } }
 
+    /// The owner that the connection talks to; nil before the first one.
+    var usedOwner: String? { owner.withLock { $0.used } }
+
     /// Notes the owner that the connection talks to from now on.
     ///
     /// - Parameter tells: whether the owner is known to signal that an item was made or changed.

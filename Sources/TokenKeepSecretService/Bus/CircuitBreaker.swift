@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Rejects calls early while the service is known not to answer.
+/// Rejects this process's calls early while the service is known not to answer.
 ///
 /// The breaker opens when a deadline passes without an answer. Three events close it:
 ///
@@ -8,6 +8,8 @@ import TokenKeepCore
 /// - the bus reports that the service changed
 /// - the service has answered a Ping and the rest period has passed; the Ping alone is not enough, because libraries
 ///   answer it for a program whose main loop hangs
+///
+/// ``BreakerMark`` tells other processes.
 final class CircuitBreaker: Sendable {
     private struct Silence {
         var unanswered: Set<UInt32>

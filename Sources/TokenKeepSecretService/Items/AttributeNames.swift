@@ -11,6 +11,8 @@ enum AttributeNames {
     static let ownService = "tokenkeep:service"
     static let ownAccount = "tokenkeep:account"
     static let access = "tokenkeep:access"
+    /// The label of an adopted item, whose own label stays the other program's.
+    static let label = "tokenkeep:label"
     static let expires = "tokenkeep:expires"
     static let flags = "tokenkeep:flags"
     static let encoding = "tokenkeep:encoding"

@@ -44,14 +44,20 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The new attributes of a foreign item.
+    /// The new attributes of an item that another program made.
     ///
     /// The item keeps its own attributes. TokenKeep's are added only if information would be lost without them.
+    ///
+    /// - Parameter isAdopting: whether the item is TokenKeep's from then on: listed, and cleared with its service.
     static func attributes(
-        of details: ItemDetails, as form: StoredForm, over foreign: StoredItem
+        of details: ItemDetails, as form: StoredForm, over foreign: StoredItem, isAdopting: Bool
     ) -> [String: String] {
         let kept = foreign.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }
         var added = metadata(of: details, as: form)
+        if isAdopting {
+            added[AttributeNames.namespace] = details.name.namespace
+            added[AttributeNames.label] = details.label
+        }
         if details.accessLevel != .afterFirstUnlock { added[AttributeNames.access] = details.accessLevel.word }
         return kept.merging(added) { _, new in new }
     }
@@ -75,12 +81,13 @@ enum ItemCoding {
     /// - Throws: ``Status/corrupt`` if an attribute is unreadable or outside its limits.
     static func details(of item: StoredItem, name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
-            try Limits.check(item.label, field: "label", atMost: Limits.label)
+            let label = item.attributes[AttributeNames.label] ?? item.label
+            try Limits.check(label, field: "label", atMost: Limits.label)
             let level = try item.attributes[AttributeNames.access].map {
                 (word) throws(TokenKeepError) in try AccessLevel(word: word)
             }
             var details = ItemDetails(
-                name: name, label: item.label, attributes: try ownAttributes(of: item),
+                name: name, label: label, attributes: try ownAttributes(of: item),
                 accessLevel: level ?? .afterFirstUnlock,
                 flags: ItemFlags(rawValue: try number(AttributeNames.flags, of: item) ?? 0),
                 createdAt: time(item.created), modifiedAt: time(item.modified),

@@ -24,6 +24,19 @@ extension ServiceCall {
         }.items.map(\.name)
     }
 
+    /// The namespaces of TokenKeep's items, as far as readable.
+    func namespaces() throws(TokenKeepError) -> Set<String> {
+        var found: Set<String> = []
+        // The marks of the common namespace find the items of every other namespace, too, by their schema.
+        let searches = ItemCoding.searches(namespace: "", service: nil, maybeSealed: false)
+        _ = try list(searches, "the items") { item throws(TokenKeepError) in
+            let namespace = item.attributes[AttributeNames.namespace] ?? ""
+            if item.isOurs(namespace: namespace) { found.insert(namespace) }
+            return nil
+        }
+        return found
+    }
+
     /// Lists the items found by any of these searches. The listing's problem names locked or unreadable items.
     ///
     /// - Parameter details: reads one item; returns nil if the item does not belong to the list.

@@ -126,7 +126,7 @@ extension ServiceCall {
     private func storedSecret(
         of item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> SecretBytes {
-        try plain(try link.decode(try encodedSecret(of: item, as: name, fetched)), of: item)
+        try plain(try decode(try encodedSecret(of: item, as: name, fetched)), of: item)
     }
 
     /// The encoded secret of an item.
@@ -151,6 +151,10 @@ extension ServiceCall {
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
+        // An empty secret of TokenKeep's is encoded. KWallet loses secrets when it is killed, but not their attributes.
+        if stored.count == 0, item.attributes[AttributeNames.namespace] != nil {
+            throw TokenKeepError(.corrupt, "the Secret Service lost the secret of this item", hint: "save it anew")
+        }
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
             // A save was interrupted before it set the attribute.

@@ -17,7 +17,7 @@ extension ServiceCall {
         // Other programs have no use for a sealed secret.
         let twins = findings.ours.isEmpty || writing.form.sealedBy != nil ? [] : findings.foreign
         for twin in twins {
-            let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin)
+            let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin, isAdopting: false)
             do throws(TokenKeepError) {
                 _ = try overwrite(twin, secret, attributes, label: twin.label, of: name, mayBeGone: true)
             } catch {
@@ -25,7 +25,8 @@ extension ServiceCall {
             }
         }
         let dated = try overwrite(
-            target, secret, attributes, label: details.label, of: name, mayBeGone: false,
+            target, secret, attributes, label: target.label(for: details, isOurs: !findings.ours.isEmpty), of: name,
+            mayBeGone: false,
             isDated: isOneStep && link.itemChanges != nil)
         guard !findings.ours.isEmpty else { return nil }
         if findings.foreign.isEmpty { link.paths[name] = PathCache.Entry(path: target.path) }

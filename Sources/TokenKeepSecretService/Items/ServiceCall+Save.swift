@@ -24,13 +24,27 @@ struct Writing {
 
 extension ServiceCall {
     /// Saves an item, replacing the present one. Returns its version; nil if the save needs more steps.
+    ///
+    /// If the service refuses the secret in a session that nothing has proven, the doubt about the session is raised.
     func save(
+        _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
+    ) throws(TokenKeepError) -> UInt64? {
+        do throws(TokenKeepError) {
+            return try write(request, in: steps, key, mark)
+        } catch {
+            if mark.hasWritten, !link.isProven, error.status == .io { doubt.raise() }
+            throw error
+        }
+    }
+
+    private func write(
         _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
         if let version = try saveOverUntouched(request, key, mark) { return version }
         let name = request.name
         let changes = link.itemChanges
-        let needsPresent = request.precondition != .none
+        // A repetition replaces what the first session left of this save, whose precondition was met.
+        let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
         let findings = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
             let present = try answer(findings, name).map { (item) throws(TokenKeepError) in
@@ -44,24 +58,32 @@ extension ServiceCall {
         if let target, writing.attributes == nil { try checkLeaveToReplace(target, name, steps) }
         let isOneStep = isOneStep(writing, findings)
         if case .one = steps, !isOneStep { return nil }
-        let secret = try encoded(request.secret, writing)
+        let stored = try stored(request.secret, writing)
+        let secret = try link.encode(stored)
         let version = key.version(of: writing.details, secret: request.secret)
         mark.hasWritten = true
         link.paths[name] = nil
         if let target, let attributes = writing.attributes {
             let dated = try replace(target, attributes, among: findings, by: writing, secret, isOneStep: isOneStep)
+            try verify(stored, at: target.path)
             if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes, modified: dated) }
         } else {
             let path = try create(writing, secret)
+            if let path { try verify(stored, at: path) }
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
         }
-        if writing.form.sealedBy == nil {
-            sealing.forget(name, in: module, everywhere: false)
-        } else {
-            sealing.sealer?.acknowledge(name, in: module)
-        }
+        noteForm(of: writing)
         return version
+    }
+
+    /// Notes whether the service holds the saved item sealed.
+    private func noteForm(of writing: Writing) {
+        if writing.form.sealedBy == nil {
+            sealing.forget(writing.details.name, in: module, everywhere: false)
+        } else {
+            sealing.sealer?.acknowledge(writing.details.name, in: module)
+        }
     }
 
     /// Sets only the secret of a recently read item; nil if the item must be searched for.
@@ -71,12 +93,12 @@ extension ServiceCall {
         _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
         let name = request.name
-        guard request.precondition == .none, let entry = link.paths[name], let target = entry.item,
+        guard request.precondition == .none, link.isProven, let entry = link.paths[name], let target = entry.item,
             link.isUntouched(entry), try isOurs(target, name), try isStillThere(target, entry)
         else { return nil }
         let writing = try writing(request, over: target, isOurs: true)
         guard isOneStep(writing, Findings(ours: [target])) else { return nil }
-        let secret = try encoded(request.secret, writing)
+        let secret = try link.encode(try stored(request.secret, writing))
         link.paths[name] = nil
         mark.hasWritten = true
         let replies = try exchange([item(target.path, "SetSecret", [secret]), modified(target.path)])
@@ -131,12 +153,11 @@ extension ServiceCall {
         _ request: SaveRequest, over present: StoredItem?, isOurs: Bool
     ) throws(TokenKeepError) -> Writing {
         let known = present.flatMap { presentDetails(of: $0, for: request) }
-        var details = request.details(replacing: known, module: module)
+        let details = request.details(replacing: known, module: module)
         if isOurs, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
         // A foreign item gets no sealed secret, and stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present
-        if let target, !isOurs, request.label == request.name.defaultLabel { details.label = target.label }
         let form = StoredForm(
             isEncoded: vaultID != nil || StoredValue.needsEncoding(request.secret), sealedBy: vaultID)
         return Writing(
@@ -144,10 +165,11 @@ extension ServiceCall {
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    private func encoded(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> Variant {
+    /// The bytes that the service stores for a secret.
+    private func stored(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> SecretBytes {
         let isSealed = writing.form.sealedBy != nil
         let stored = isSealed ? try sealing.seal(secret, of: writing.details, call) : secret
-        return try link.encode(writing.form.isEncoded ? try StoredValue.encode(stored) : stored)
+        return writing.form.isEncoded ? try StoredValue.encode(stored) : stored
     }
 
     /// Refuses a new item beside an old item that cannot be deleted without a prompt.
@@ -169,7 +191,8 @@ extension ServiceCall {
         guard let target = writing.target else { return true }
         let hasTwins = !findings.ours.isEmpty && !findings.foreign.isEmpty && writing.form.sealedBy == nil
         guard let attributes = writing.attributes, findings.ours.count < 2, !hasTwins else { return false }
-        return target.hasExactly(attributes) && writing.details.label.utf8.elementsEqual(target.label.utf8)
+        let label = target.label(for: writing.details, isOurs: !findings.ours.isEmpty)
+        return target.hasExactly(attributes) && label.utf8.elementsEqual(target.label.utf8)
     }
 
     /// The details from which a save may keep level, flags and date; nil if unreadable. An unreadable item is replaced

@@ -59,6 +59,18 @@ struct StoredItem {
             && (schema == AttributeNames.ourSchema || schema == AttributeNames.genericSchema)
     }
 
+    /// Whether another program made the item and TokenKeep saved over it since.
+    ///
+    /// The item keeps its schema and its label, by which the other program knows it.
+    var isAdopted: Bool {
+        attributes[AttributeNames.namespace] != nil && attributes[AttributeNames.label] != nil
+    }
+
+    /// The label after a save. An item that another program made keeps its label.
+    func label(for details: ItemDetails, isOurs: Bool) -> String {
+        isOurs && !isAdopted ? details.label : label
+    }
+
     /// Whether the item is a foreign item with this name: service and username match, and no attribute contradicts.
     ///
     /// Only the common namespace has foreign items.
@@ -86,9 +98,9 @@ struct StoredItem {
         // attributes of the other form.
         guard sealedBy == form.sealedBy else { return nil }
         let wanted =
-            isOurs
+            isOurs && !isAdopted
             ? ItemCoding.merged(ItemCoding.attributes(of: details, as: form), over: self)
-            : ItemCoding.attributes(of: details, as: form, over: self)
+            : ItemCoding.attributes(of: details, as: form, over: self, isAdopting: true)
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 

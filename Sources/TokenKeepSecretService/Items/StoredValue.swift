@@ -25,21 +25,26 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64.
     ///
-    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, or begins like an
-    /// encoded secret.
+    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, begins like an
+    /// encoded secret, or is empty.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
-        guard !isEncoded(secret) else { return true }
-        return secret.withUnsafeBytes { bytes in
-            guard bytes.first != UInt8(ascii: " "), bytes.last != UInt8(ascii: " ") else { return true }
+        guard secret.count > 0, !isEncoded(secret), isText(secret) else { return true }
+        let (space, backslash) = (UInt8(ascii: " "), UInt8(ascii: "\\"))
+        return secret.withUnsafeBytes { $0.first == space || $0.last == space || $0.contains(backslash) }
+    }
+
+    /// Whether a secret is UTF-8 without control characters.
+    static func isText(_ secret: SecretBytes) -> Bool {
+        secret.withUnsafeBytes { bytes in
             var iterator = bytes.makeIterator()
             var parser = Unicode.UTF8.ForwardParser()
             while true {
                 switch parser.parseScalar(from: &iterator) {
-                case .emptyInput: return false
-                case .error: return true
+                case .emptyInput: return true
+                case .error: return false
                 case .valid(let encoded):
                     let scalar = Unicode.UTF8.decode(encoded).value
-                    if scalar < 0x20 || scalar == 0x5C || (0x7F...0x9F).contains(scalar) { return true }
+                    if scalar < 0x20 || (0x7F...0x9F).contains(scalar) { return false }
                 }
             }
         }

@@ -8,6 +8,8 @@ struct ServiceCall {
     let budget: Budget
     /// The module's name, for an item's details.
     let module: String
+    /// This call's doubt about the session's key.
+    let doubt: SessionDoubt
 
     /// Seals and opens secrets with the call's sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }

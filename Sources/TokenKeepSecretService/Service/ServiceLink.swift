@@ -1,4 +1,5 @@
 internal import CLibsecret
+import Synchronization
 import TokenKeepCore
 
 /// A session with one running Secret Service, identified by its unique bus name.
@@ -12,9 +13,12 @@ final class ServiceLink: @unchecked Sendable {
     let owner: String
     /// The session's path, which is part of every secret.
     let session: ObjectPath
-    private let isEncrypted: Bool
+    /// Whether secrets travel encrypted. Otherwise there is no key to disagree about.
+    let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = MutexGuarded<Void>(())
+    private let proven = Atomic<Bool>(false)
+    private let refused = Atomic<Bool>(false)
     /// The context in which GLib reports the owner's end to the service object. Object and context hold each other
     /// until then.
     private let construction: OpaquePointer?
@@ -23,6 +27,15 @@ final class ServiceLink: @unchecked Sendable {
     let paths = PathCache()
 
     var isLost: Bool { connection.isLost }
+
+    /// Whether a secret has shown that both ends have the same key.
+    var isProven: Bool { !isEncrypted || proven.load(ordering: .relaxed) }
+
+    /// Notes that both ends have the same key.
+    func prove() { proven.store(true, ordering: .relaxed) }
+
+    /// Closes the session at its end, because the two ends have different keys.
+    func refuse() { refused.store(true, ordering: .relaxed) }
 
     /// See ``BusWatch/itemChanges``.
     var itemChanges: UInt64? { connection.watch.itemChanges }
@@ -43,6 +56,7 @@ final class ServiceLink: @unchecked Sendable {
         let found = try ServiceOwner.find(over: connection, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
+        try connection.checkMark(of: owner, until: deadline)
         let context = try MainContext()
         guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {
             throw TokenKeepError(.internal, "libsecret made no service object")
@@ -62,6 +76,12 @@ final class ServiceLink: @unchecked Sendable {
 
     deinit {
         guard ForkGuard.allows else { return }
+        if refused.load(ordering: .relaxed), !isLost {
+            connection.post(
+                MethodCall(
+                    destination: owner, path: session, interface: "org.freedesktop.Secret.Session", member: "Close",
+                    answerType: "()"))
+        }
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
@@ -74,17 +94,25 @@ final class ServiceLink: @unchecked Sendable {
         _ service: OpaquePointer, _ context: borrowing MainContext, of owner: String, over connection: BusConnection,
         until deadline: Deadline
     ) throws(TokenKeepError) -> ObjectPath {
-        try complete(context, until: deadline, connection, owner) { pending in
+        let isInitialised = try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
                 service, 0, pending.cancellable, pendingCallback, pending.callbackData)
         } finish: { result, error in
             glib.pointee.g_async_initable_init_finish(service, result, error)
         }
-        try complete(context, until: deadline, connection, owner) { pending in
-            glib.pointee.secret_service_ensure_session(
-                service, pending.cancellable, pendingCallback, pending.callbackData)
-        } finish: { result, error in
-            glib.pointee.secret_service_ensure_session_finish(service, result, error)
+        // KWallet before 6.25 refuses a client's key that begins with a zero byte. Each negotiation has new keys.
+        var hasSession = false
+        for _ in 0..<2 where isInitialised && !hasSession {
+            hasSession = try complete(context, until: deadline, connection, owner) { pending in
+                glib.pointee.secret_service_ensure_session(
+                    service, pending.cancellable, pendingCallback, pending.callbackData)
+            } finish: { result, error in
+                glib.pointee.secret_service_ensure_session_finish(service, result, error)
+            }
+        }
+        guard hasSession else {
+            connection.noteLoss()
+            throw TokenKeepError(.unavailable, "the Secret Service opened no session")
         }
         guard let path = glib.pointee.secret_service_get_session_dbus_path(service).map({ String(cString: $0) }),
             let session = ObjectPath(path)
@@ -92,11 +120,12 @@ final class ServiceLink: @unchecked Sendable {
         return session
     }
 
+    /// Runs one of libsecret's asynchronous functions. Returns whether it succeeded.
     private static func complete(
         _ context: borrowing MainContext, until deadline: Deadline, _ connection: BusConnection, _ owner: String,
         start: (Pending<Bool>) -> Void,
         finish: @escaping (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Int32
-    ) throws(TokenKeepError) {
+    ) throws(TokenKeepError) -> Bool {
         let pending = Pending<Bool> { _, result in
             var error: UnsafeMutablePointer<GError>?
             let hasSession = finish(result, &error) != 0
@@ -110,9 +139,7 @@ final class ServiceLink: @unchecked Sendable {
             context.deliver(atMost: 32) { pending.isDone }
             throw BusConnection.late(deadline)
         }
-        guard pending.take() != true else { return }
-        connection.noteLoss()
-        throw TokenKeepError(.unavailable, "the Secret Service opened no session")
+        return pending.take() == true
     }
 
     /// Encodes a secret for the service. Copies in libsecret's memory are wiped.

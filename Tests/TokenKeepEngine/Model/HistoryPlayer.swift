@@ -121,6 +121,7 @@ final class HistoryPlayer: @unchecked Sendable {
         case .fault(let fault, let calls): world.fault = (fault, calls)
         case .otherProgramSaves: try otherProgram(step, isClear: false)
         case .otherProgramClears: try otherProgram(step, isClear: true)
+        case .clockIsSet(let seconds): try setClock(by: seconds)
         case .secondsPass: world.now = UnixTime(world.now.rawValue + 2)
         case .setPassword, .changePassword, .removePassword: try changeKeys(step)
         case .unlock: try unlock(step)
@@ -168,8 +169,7 @@ final class HistoryPlayer: @unchecked Sendable {
         case (.setPassword, .invalid): return try require(password != nil, step, "INVALID without a cause")
         case (_, .unsupported): return try require(password == nil, step, "UNSUPPORTED without a cause")
         case (.removePassword, .policy):
-            // It was opened before.
-            locking = nil
+            if try isOpen { locking = nil }
             return try require(mayBeEnforced, step, "POLICY without a cause")
         case (_, .cancelled): return try require(wasCut, step, "CANCELLED by nobody")
         case (_, .ok): try require(password != nil, step, "no password to change")
@@ -177,6 +177,16 @@ final class HistoryPlayer: @unchecked Sendable {
         }
         if case .removePassword = step.action { password = nil } else { password = new }
         locking = nil
+    }
+
+    private var isOpen: Bool {
+        get throws {
+            guard let keys = try records.open()?.keys else { return false }
+            let purposes: [KeyPurpose] = [.metadata, .level(.whenUnlocked), .level(.afterFirstUnlock)]
+            return purposes.allSatisfy { purpose in
+                keys.currentKeyID(for: purpose).map { (try? keys.key($0, for: purpose)) != nil } ?? false
+            }
+        }
     }
 
     private func unlock(_ step: HistoryStep) throws {
@@ -235,13 +245,14 @@ final class HistoryPlayer: @unchecked Sendable {
             try require(!isLower, step, "a save took the requirement away")
             items[step.account].acknowledge(value)
             learn(step.account, outcome.version, value)
+            try meetUnseen(step.account)
             try checkPlace(of: value, step, outcome)
             if mayBeUnseen, try governing(step.account) == nil {
                 items[step.account].mayBeShadowed(by: try world.items[name(step.account)]?.secret.utf8String)
             }
         }
         // A value that was sent may arrive, although the vault could not note that it is on its way.
-        let isLate = status == .locked && wasClosed && mayArriveLater
+        let isLate = wasClosed && mayArriveLater && (status == .locked || isOutage(status))
         if isLate { toRetry.insert(step.account) }
         if isCut(status) || isLate { return items[step.account].mayBe(value) }
         switch (precondition, status) {
@@ -277,15 +288,29 @@ final class HistoryPlayer: @unchecked Sendable {
         try !isSeen(step) && governing(account) == nil
     }
 
+    private func meetUnseen(_ account: Int) throws {
+        let isPending = try governing(account) != nil
+        let present = try world.items[name(account)]?.secret.utf8String
+        items[account].meetUnseen(present, at: world.now, clockOffset: world.clockOffset, isPending: isPending)
+    }
+
+    private func setClock(by seconds: Int64) throws {
+        world.setClock(by: seconds)
+        guard seconds < 0 else { return }
+        for account in items.indices { items[account].clockWasSetBack(isPending: try governing(account) != nil) }
+    }
+
     private func acknowledgeClear(_ account: Int, _ mayMiss: Bool) throws {
         items[account].acknowledgeClear()
+        try meetUnseen(account)
         if mayMiss { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
     }
 
     private func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let (mayBeUnseen, mayMiss) = (try !isSeen(step), try mayMissTheirs(step, step.account))
-        let wasClosed = locking == .all
+        // What is pending is drained first, which needs the value's key.
+        let wasClosed = try locking == .all || locking != nil && governing(step.account) != nil
         let (_, status) = attempt {
             try stores[step.store].clear(
                 service: serviceName, account: "\(step.account)", ifVersion: known.version, until: deadline)
@@ -373,13 +398,15 @@ final class HistoryPlayer: @unchecked Sendable {
         let name = try name(step.account)
         if isClear {
             guard world.remove(name) else { return }
-            items[step.account].change(to: nil, laterThanRecord: isLater)
+            items[step.account].change(
+                to: nil, at: world.now, clockOffset: world.clockOffset, laterThanRecord: isLater)
             return note(step, "")
         }
         saved += 1
         let value = "v\(saved)"
         try world.put(ItemDetails(name: name, label: name.defaultLabel, module: "secret-service"), SecretBytes(value))
-        items[step.account].change(to: value, laterThanRecord: isLater)
+        items[step.account].change(
+            to: value, at: world.now, clockOffset: world.clockOffset, laterThanRecord: isLater)
         note(step, "\(value)\(isLater == false ? " in the same second as the record" : "")")
     }
 
@@ -464,7 +491,11 @@ final class HistoryPlayer: @unchecked Sendable {
         let isThere = first.items[try name(step.account)]?.secret.utf8String == value
         if outcome.pendingModules.isEmpty, outcome.module == "vault" {
             let isHome = try record(step.account)?.holdsValue == true
-            try require(isHome && !isThere && items[step.account].mayStayInVault, step, "said to be in the vault")
+            let mayBeHome = try items[step.account].mayStayInVault || !records.hasUsed(first.name)
+            // What was sent before the service failed goes again.
+            let mayGo = try !isThere || governing(step.account) != nil
+            try require(isHome && mayGo && mayBeHome, step, "said to be in the vault")
+            items[step.account].isInVault()
         } else if outcome.pendingModules.isEmpty {
             try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
         } else {

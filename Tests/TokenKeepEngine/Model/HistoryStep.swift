@@ -17,6 +17,7 @@ struct HistoryStep: CustomStringConvertible {
         case fault(ScriptedService.Fault, calls: Int)
         case otherProgramSaves, otherProgramClears
         case secondsPass
+        case clockIsSet(by: Int64)
         case setPassword, removePassword
         case changePassword(isCompromised: Bool)
         case unlock
@@ -85,7 +86,7 @@ extension HistoryStep {
     }
 
     private static func action(_ numbers: inout SeededNumbers) -> Action {
-        switch numbers.number(0..<60) {
+        switch numbers.number(0..<62) {
         case 0..<8: .save
         case 8..<10: .saveIfAbsent
         case 10..<13: .saveIfVersion(isStale: numbers.number(0..<3) == 0)
@@ -107,6 +108,8 @@ extension HistoryStep {
         case 51..<53: .changePassword(isCompromised: numbers.number(0..<3) > 0)
         case 53: .removePassword
         case 54..<57: .unlock
+        case 60: .clockIsSet(by: [-3600, 3600][numbers.number(0..<2)])
+        case 61: .clockIsSet(by: [-315_360_000, 315_360_000][numbers.number(0..<2)])
         default: .lock(numbers.number(0..<3) == 0 ? .screen : .all)
         }
     }

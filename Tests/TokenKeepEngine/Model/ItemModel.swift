@@ -8,6 +8,8 @@ struct ItemModel {
     private(set) var theirs: String?
     /// The same, where it cannot be told whether it still stands.
     private var perhapsTheirs: String?
+    /// What another program saved last, until a store has seen it.
+    private var unseen: (value: String?, at: UnixTime, clockOffset: Int64)?
     /// Whether it may ask for protection that the vault alone gives: then it may stay there.
     private(set) var mayStayInVault = false
     /// Whether it may ask for enforced protection, which only a password gives.
@@ -24,6 +26,28 @@ struct ItemModel {
         perhapsTheirs = nil
     }
 
+    /// A store was acknowledged, without a look at what another program saved before.
+    ///
+    /// In the same second nobody can tell which was earlier, nor when the clock was set back meanwhile.
+    ///
+    /// - Parameters:
+    ///   - present: what the service has now.
+    ///   - isPending: whether the change waits for the service.
+    mutating func meetUnseen(_ present: String?, at now: UnixTime, clockOffset: Int64, isPending: Bool) {
+        if let unseen, unseen.value != present { self.unseen = nil }
+        guard isPending, let unseen, let value = unseen.value, unseen.at >= now || clockOffset < unseen.clockOffset
+        else { return }
+        possible.insert(value)
+        perhapsTheirs = value
+    }
+
+    /// The clock was set back: what another program saved unseen may count as later than what is pending.
+    mutating func clockWasSetBack(isPending: Bool) {
+        guard isPending, let value = unseen?.value, theirs == nil else { return }
+        possible.insert(value)
+        perhapsTheirs = value
+    }
+
     /// A save asks for a level, or keeps the item's for nil.
     ///
     /// - Parameter isAcknowledged: false before its answer came: it may have happened.
@@ -35,6 +59,9 @@ struct ItemModel {
         mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced
         isEnforced = isAcknowledged && flags.contains(.requireEnforced)
     }
+
+    /// A save was acknowledged that stays in the vault, because no service was ever used.
+    mutating func isInVault() { mayStayInVault = true }
 
     /// A save into the vault was acknowledged, and it cannot be told whether the service has another program's item.
     mutating func mayBeShadowed(by value: String?) {
@@ -62,21 +89,25 @@ struct ItemModel {
 
     /// A load answered.
     mutating func see(_ value: String?) {
+        if let unseen, unseen.value == value { self.unseen = nil }
         guard let later = theirs ?? perhapsTheirs, value != later else { return acknowledge(value) }
         possible = [value, later]
     }
 
     /// Another program saved a value, or cleared it with nil.
     ///
-    /// - Parameter owing: what a record that governs says: whether the change is later than it; nil without a record.
-    mutating func change(to value: String?, laterThanRecord owing: Bool?) {
+    /// - Parameter owing: what a record that governs says: whether the change is certainly later; nil without a record.
+    mutating func change(
+        to value: String?, at now: UnixTime, clockOffset: Int64, laterThanRecord owing: Bool?
+    ) {
+        unseen = (value, now, clockOffset)
         guard let isLater = owing else { return acknowledge(value) }
         if let replaced = theirs ?? perhapsTheirs { possible.remove(replaced) }
         theirs = nil
         perhapsTheirs = nil
-        // What is gone from a module is put there anew; a second is the unit of time, and in the same one ours wins.
-        guard isLater, let value else { return }
-        theirs = value
+        // What is gone from a module is put there anew; a second is the unit of time.
+        guard let value else { return }
         possible.insert(value)
+        if isLater { theirs = value } else { perhapsTheirs = value }
     }
 }

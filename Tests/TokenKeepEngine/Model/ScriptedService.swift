@@ -1,6 +1,7 @@
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
+import TokenKeepRecords
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
 /// call. All connections to it see the same items. Used by one thread at a time.
@@ -49,7 +50,18 @@ final class ScriptedService: @unchecked Sendable {
     /// Whether a save over an item takes several steps.
     var takesSteps = false
     /// The time, in whole seconds.
-    var now = UnixTime(1_000_000)
+    var now = UnixTime(3_000_000_000)
+    /// The wall clock less the time since the machine's start, in seconds.
+    private(set) var clockOffset: Int64 = 1_000
+
+    /// Sets the clock forward or back.
+    func setClock(by seconds: Int64) {
+        now = UnixTime(now.rawValue + seconds)
+        clockOffset += seconds
+    }
+
+    /// The clocks now.
+    var clocks: ClockMark { ClockMark(boot: Array(repeating: 1, count: 16), offset: clockOffset * 1000) }
     /// Sent to a service that hangs, in this order.
     private var waiting: [() -> Void] = []
 
@@ -163,6 +175,7 @@ extension ScriptedService {
             }
         }
         configuration.clock = { self.now }
+        configuration.clocks = { self.clocks }
         if let keys {
             configuration.residentKeys = keys
             configuration.passwordCosts = .least

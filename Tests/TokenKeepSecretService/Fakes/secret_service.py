@@ -6,6 +6,10 @@ default       whether there is a default collection (true)
 locked        whether the collection is locked: then nothing is found in it (false)
 encrypted     whether it knows encrypted sessions (false): else plain ones alone
 damage        what is wrong with secrets of an encrypted session: session | parameters | truncated | padding | empty | garbage
+refusals      how many negotiations of encrypted sessions it refuses from its start (0)
+bad           for how many encrypted sessions from its start it has another key (0); what becomes of secrets then:
+badReads      what it sends: undecryptable | binary (decrypts to bytes that are no text)
+badWrites     what it does with a secret that it gets: refuse | garble; as in KWallet, CreateItem makes an item even so
 signals       whether it tells of items that are made or changed (false); Configure tells of every item then
 tellsOf       what Configure tells of the collection besides, as a signal's name ("")
 alias         another name that it has on the bus from its start ("")
@@ -31,7 +35,6 @@ from gi.repository import GLib
 NAME = "org.freedesktop.secrets"
 SERVICE = "/org/freedesktop/secrets"
 DEFAULT = SERVICE + "/aliases/default"
-SESSION = SERVICE + "/session/s1"
 PROMPT = SERVICE + "/prompt/p1"
 ERROR = "org.freedesktop.Secret.Error."
 
@@ -45,11 +48,17 @@ state = {
     "deletePrompts": False,
     "encrypted": False,
     "damage": "",
+    "refusals": 0,
+    "bad": 0,
+    "badReads": "undecryptable",
+    "badWrites": "refuse",
     "signals": False,
     "tellsOf": "",
     "alias": "",
 }
 session_key = [b""]
+negotiations = [0]
+sessions = [0]
 calls = []
 clock = [1000]
 
@@ -109,6 +118,14 @@ def find_unlocked(path):
     return item
 
 
+def session_path():
+    return "%s/session/s%d" % (SERVICE, sessions[0])
+
+
+def is_bad():
+    return bool(session_key[0]) and sessions[0] <= state["bad"]
+
+
 def aes(parameters):
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     return Cipher(algorithms.AES(session_key[0]), modes.CBC(parameters))
@@ -117,6 +134,10 @@ def aes(parameters):
 def encrypted(plain):
     """What travels for a secret: the initial vector and the blocks, with what is wrong with them as told."""
     damage, parameters = state["damage"], secrets.token_bytes(16)
+    if is_bad() and state["badReads"] == "binary":
+        plain = b"\x00\xff" + plain
+    elif is_bad():
+        damage = "padding"
     count = 16 - len(plain) % 16
     padding = bytes([count]) * count
     if damage == "padding":
@@ -133,12 +154,16 @@ def encrypted(plain):
     return parameters[:8] if damage == "parameters" else parameters, blocks
 
 
-def secret_text(secret):
+def secret_text(secret, refusal):
+    if is_bad() and state["badWrites"] == "refuse":
+        raise Failure(refusal)
     value = bytes(secret[2])
     if session_key[0]:
         decryptor = aes(bytes(secret[1])).decryptor()
         value = decryptor.update(value) + decryptor.finalize()
         value = value[:-value[-1]]
+    if is_bad():
+        value = b"\xfe" + value[::-1]
     return value.decode("latin-1")
 
 
@@ -150,7 +175,7 @@ def as_secret(value):
     parameters = b""
     if session_key[0]:
         parameters, value = encrypted(value)
-    session = SESSION + "/another" if state["damage"] == "session" else SESSION
+    session = session_path() + ("/another" if state["damage"] == "session" else "")
     return dbus.Struct(
         (dbus.ObjectPath(session), dbus.ByteArray(parameters), dbus.ByteArray(value), "text/plain"), signature="oayays")
 
@@ -180,10 +205,15 @@ def agree(theirs):
 def open_session(algorithm, theirs):
     session_key[0] = b""
     if algorithm == "dh-ietf1024-sha256-aes128-cbc-pkcs7" and state["encrypted"]:
-        return "vo", (dbus.ByteArray(agree(bytes(theirs)), variant_level=1), dbus.ObjectPath(SESSION))
+        negotiations[0] += 1
+        if negotiations[0] <= state["refusals"]:
+            raise Failure("org.freedesktop.DBus.Error.InvalidArgs")
+        sessions[0] += 1
+        return "vo", (dbus.ByteArray(agree(bytes(theirs)), variant_level=1), dbus.ObjectPath(session_path()))
     if algorithm != "plain":
         raise Failure("org.freedesktop.DBus.Error.NotSupported")
-    return "vo", (dbus.String("", variant_level=1), dbus.ObjectPath(SESSION))
+    sessions[0] += 1
+    return "vo", (dbus.String("", variant_level=1), dbus.ObjectPath(session_path()))
 
 
 def create_item(properties, secret, _replace):
@@ -198,8 +228,9 @@ def create_item(properties, secret, _replace):
     state["items"][path] = {
         "attributes": dict(properties["org.freedesktop.Secret.Item.Attributes"]),
         "label": properties["org.freedesktop.Secret.Item.Label"],
-        "secret": secret_text(secret), "created": clock[0], "modified": clock[0],
+        "secret": "", "created": clock[0], "modified": clock[0],
     }
+    state["items"][path]["secret"] = secret_text(secret, "org.qtproject.QtDBus.Error.InvalidObjectPath")
     tell("ItemCreated", path)
     return "oo", (dbus.ObjectPath(path), dbus.ObjectPath("/"))
 
@@ -216,7 +247,7 @@ def get_all(path):
 def set_secret(path, secret):
     item = find_unlocked(path)
     clock[0] += 1
-    item["secret"], item["modified"] = secret_text(secret), clock[0]
+    item["secret"], item["modified"] = secret_text(secret, "org.freedesktop.DBus.Error.UnknownObject"), clock[0]
     return "", ()
 
 
@@ -276,6 +307,7 @@ def answer(path, member, arguments):
         "CreateItem": lambda: create_item(*arguments),
         "GetSecrets": lambda: get_secrets(*arguments),
         "GetSecret": lambda: ("(oayays)", (secret_struct(find_unlocked(path)),)),
+        "Close": lambda: ("", ()),
         "SetSecret": lambda: set_secret(path, *arguments),
         "Delete": lambda: delete(path),
         "Unlock": lambda: unlock(*arguments),

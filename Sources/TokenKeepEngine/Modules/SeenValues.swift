@@ -3,11 +3,11 @@ import TokenKeepCore
 /// A module that remembers the values it was last seen to hold.
 protocol RememberingModule: Module {
     /// The item as this process last loaded or saved it in the module; nil if it was absent or never seen.
-    func lastSeen(_ name: ItemName) -> KnownValue?
+    func lastSeen(_ name: ItemName) -> SeenValue?
 }
 
 /// An item as last seen in a module, without its secret.
-struct KnownValue: Sendable {
+struct SeenValue: Sendable {
     /// The value's keyed fingerprint.
     ///
     /// A value seen before a save is older than the saved value, whatever the clocks say.
@@ -17,15 +17,15 @@ struct KnownValue: Sendable {
 }
 
 /// The values that a module was last seen to hold.
-final class KnownValues: Sendable {
+final class SeenValues: Sendable {
     private static let limit = 1024
-    private let values = MutexGuarded<[ItemName: KnownValue]>([:])
+    private let values = MutexGuarded<[ItemName: SeenValue]>([:])
 
-    subscript(name: ItemName) -> KnownValue? {
+    subscript(name: ItemName) -> SeenValue? {
         get { values.withLock { $0[name] } }
         set {
             values.withLock { values in
-                if values.count >= KnownValues.limit { values.removeAll() }
+                if values.count >= SeenValues.limit { values.removeAll() }
                 values[name] = newValue
             }
         }

@@ -1,0 +1,156 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The known values of one item in one module. Values are keyed fingerprints of 16 bytes.
+package struct Holder: Equatable, Sendable {
+    /// Values that the module was seen to hold, or acknowledged; the latest last.
+    package var seen: [[UInt8]] = []
+    /// Values that were sent and not acknowledged: they may still arrive.
+    package var sent: [[UInt8]] = []
+
+    fileprivate static let maximum = 16
+
+    /// Nothing is known.
+    package init() {}
+
+    /// A copy in which the module was seen to hold one more value.
+    fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
+        var copy = self
+        copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
+        return copy
+    }
+}
+
+/// The directory `holders`: a ``Holder`` for each item and module of a machine (docs/format.md, section 1).
+///
+/// A value that goes straight to a module has no record. With the holder, a value that this vault gave to a module
+/// counts as its own whatever the clocks say, and so does a value whose sender was killed. Nothing is synced: without a
+/// holder, dates decide.
+struct HolderNotes {
+    static let folder = "holders"
+    private static let sentMark: UInt8 = 1
+    private static let seenMark: UInt8 = 2
+    private static let entryLength = 1 + PendingWriteFormat.fingerprintLength
+    private let directory: EraFolder
+    private let keys: JournalKeys
+    private let machine: [UInt8]
+
+    init(_ vault: OpenVault, of machine: MachineID) {
+        directory = EraFolder(name: HolderNotes.folder, era: vault.era)
+        keys = vault.keys.journal
+        self.machine = keys.machine(machine.bytes)
+    }
+
+    private func file(_ name: ItemName, _ module: String) -> String {
+        Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
+    }
+
+    /// Adds a value that is about to be sent. A full list loses its oldest value.
+    func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
+        var known = try holder(name, module: module)
+        guard !known.sent.contains(fingerprint) else { return }
+        guard known.sent.count < Holder.maximum else {
+            known.sent = known.sent.suffix(Holder.maximum - 1) + [fingerprint]
+            return try replace(with: known, name, module: module)
+        }
+        try write([HolderNotes.sentMark] + fingerprint, to: file(name, module), O_APPEND)
+    }
+
+    /// Replaces a holder. One that knows nothing loses its file.
+    func replace(with holder: Holder, _ name: ItemName, module: String) throws(TokenKeepError) {
+        guard holder != Holder() else { return try remove(name, module: module) }
+        guard try self.holder(name, module: module) != holder else { return }
+        let file = file(name, module)
+        let seen = holder.seen.flatMap { [HolderNotes.seenMark] + $0 }
+        try write(seen + holder.sent.flatMap { [HolderNotes.sentMark] + $0 }, to: file + ".tmp", O_TRUNC)
+        guard let folder = try directory.open() else { return }
+        do throws(Errno) {
+            try SystemCall.rename(file + ".tmp", to: file, in: folder)
+        } catch {
+            throw error.error("cannot write to \(HolderNotes.folder)")
+        }
+    }
+
+    private func write(_ bytes: [UInt8], to name: String, _ how: Int32) throws(TokenKeepError) {
+        let folder = try directory.openOrMake(isDurable: false)
+        do throws(Errno) {
+            guard
+                let file = try SystemCall.openRegular(name, in: folder.number, O_WRONLY | O_CREAT | how, mode: 0o600)
+            else { throw Errno.noSuchFileOrDirectory }
+            try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: file) }
+        } catch {
+            throw error.error("cannot write to \(HolderNotes.folder)")
+        }
+    }
+
+    /// The holder. An incomplete entry at the end, from an interrupted write, is ignored.
+    func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
+        var holder = Holder()
+        guard let folder = try directory.open(),
+            let bytes = try VaultFiles.read(
+                file(name, module), in: folder, atMost: 2 * Holder.maximum * HolderNotes.entryLength)
+        else { return holder }
+        for start in stride(from: 0, through: bytes.count - HolderNotes.entryLength, by: HolderNotes.entryLength) {
+            let fingerprint = Array(bytes[start + 1..<start + HolderNotes.entryLength])
+            switch bytes[start] {
+            case HolderNotes.seenMark: holder.seen.append(fingerprint)
+            case HolderNotes.sentMark: holder.sent.append(fingerprint)
+            default: break
+            }
+        }
+        return holder
+    }
+
+    /// Removes an item's holder; no error if there is none. Not durable.
+    func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
+        try directory.remove(file: file(name, module))
+    }
+}
+
+extension ItemTransaction {
+    /// Notes that a value is about to be sent to a module. A failure is ignored: it must not prevent the save.
+    package func noteSending(_ fingerprint: [UInt8], to module: String) {
+        try? HolderNotes(vault, of: records.machine).append(sent: fingerprint, name, module: module)
+    }
+
+    /// Notes that a module has the value. Values sent earlier have arrived before, or never will.
+    package func noteArrival(_ fingerprint: [UInt8], in module: String) {
+        noteHolder(Holder().seeing(fingerprint), module)
+    }
+
+    /// Forgets the values of a module that does not hold the item and never will get a value sent earlier.
+    package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
+
+    /// Puts back what was known before a value was noted that was not sent.
+    package func noteHolder(_ holder: Holder, _ module: String) {
+        try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
+    }
+
+    /// The known values of the item in a module.
+    package func holder(_ module: String) -> Holder {
+        (try? HolderNotes(vault, of: records.machine).holder(name, module: module)) ?? Holder()
+    }
+}
+
+extension Records {
+    /// Notes that a load found a value in a module. Without a vault, and while another process changes the item, nothing
+    /// is noted.
+    package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) {
+        guard let vault = try? open() else { return }
+        let keys = vault.keys.journal
+        let notes = HolderNotes(vault, of: machine)
+        guard let known = try? notes.holder(name, module: module), known.seen.last != fingerprint,
+            let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory)
+        else { return }
+        defer { lock.release() }
+        // While a change of the item is pending, the value may be newer than the change.
+        let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
+        guard let known = try? notes.holder(name, module: module),
+            (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,
+            (try? opener.open())?.era.number == vault.era.number
+        else { return }
+        try? notes.replace(with: known.seeing(fingerprint), name, module: module)
+    }
+}

@@ -1,0 +1,12 @@
+"""Runs a program on a message bus that never answers: a service that may have items. Usage: silent_bus.py PROGRAM ARGUMENT..."""
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+
+with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as bus:
+    bus.bind(f"{directory}/bus")
+    bus.listen()
+    environment = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": f"unix:path={directory}/bus"}
+    subprocess.run(sys.argv[1:], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)

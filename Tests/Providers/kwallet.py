@@ -1,0 +1,93 @@
+"""KWallet without a window: the wallet is made and opened as pam_kwallet does, with the hash of a password.
+
+The service is kwalletd6 before KDE Frameworks 6.14, ksecretd since.
+"""
+import glob
+import os
+import socket
+import time
+
+CONFIGURATION = """[Wallet]
+Enabled=true
+First Use=false
+Default Wallet=kdewallet
+Use One Wallet=true
+Close When Idle=false
+Prompt on Open=false
+
+[KSecretD]
+Enabled=true
+
+[org.freedesktop.secrets]
+apiEnabled=true
+"""
+
+HASH = bytes(range(56))  # as long as PBKDF2 makes it; of any password
+
+
+class KWallet:
+    name = "KWallet"
+    package = "kwallet6"
+
+    def __init__(self, surroundings):
+        self.around = surroundings
+        surroundings.write("config/kwalletrc", CONFIGURATION)
+        names = ["ksecretd", "kwalletd6"]
+        self.program = next(name for name in names if os.path.exists(f"{surroundings.root}/usr/bin/{name}"))
+        self.start()
+
+    def start(self):
+        """The service reads the hash from a pipe, and takes its environment from who connects to a socket."""
+        reading, writing = os.pipe()
+        os.write(writing, HASH)
+        path = f"{self.around.outside}/login"
+        if os.path.exists(path):
+            os.unlink(path)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            self.process = self.around.start(
+                [self.program, "--pam-login", str(reading), str(listener.fileno())], PAM_KWALLET5_LOGIN=path,
+                descriptors=[reading, listener.fileno()])
+        os.close(reading)
+        os.close(writing)
+        with socket.socket(socket.AF_UNIX) as login:
+            login.connect(path)
+        self.around.wait_for_name("org.freedesktop.secrets")
+        self.unlock()
+
+    def unlock(self):
+        """kwalletd6 calls an open wallet locked until somebody asks for it. The prompt shows nothing."""
+        answer = self.service("Unlock", f"['{self.collection()}']")
+        prompt = answer.split("objectpath ")[-1].split("'")[1]
+        if prompt != "/":
+            self.around.call(prompt, "org.freedesktop.Secret.Prompt.Prompt", "")
+        self.around.wait_for_collection()
+
+    def restart(self):
+        """Ends the service once it has written its file, some seconds after the last change."""
+        now, end = time.time(), time.monotonic() + 15
+        while self.written() < now and time.monotonic() < end:
+            time.sleep(0.1)
+        self.around.stop(self.process)
+        self.start()
+
+    def written(self):
+        return max(map(os.path.getmtime, glob.glob(f"{self.around.outside}/data/kwalletd/*.kwl")), default=0)
+
+    def lock(self):
+        self.service("Lock", f"['{self.collection()}']")
+        self.around.wait_for_collection(locked=True)
+
+    def collection(self):
+        """The path of the default collection, which this service makes after its name."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            path = (self.service("ReadAlias", "default") or "'/'").split("'")[1]
+            if path != "/":
+                return path
+            time.sleep(0.05)
+        raise RuntimeError(f"there is no default collection: {self.around.last_errors()}")
+
+    def service(self, method, *arguments):
+        return self.around.call("/org/freedesktop/secrets", f"org.freedesktop.Secret.Service.{method}", *arguments)
