@@ -121,6 +121,6 @@ run load example.com ann
 run lock
 
 title "both copies of the header damaged"
-printf x | dd of="$(era)/header" bs=1 seek=200 conv=notrunc status=none
-printf x | dd of="$(era)/header.2" bs=1 seek=200 conv=notrunc status=none
+printf xxxxxxxx | dd of="$(era)/header" bs=1 seek=200 conv=notrunc status=none
+printf xxxxxxxx | dd of="$(era)/header.2" bs=1 seek=200 conv=notrunc status=none
 run load example.com ann

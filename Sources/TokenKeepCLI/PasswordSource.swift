@@ -1,0 +1,89 @@
+import Glibc
+import TokenKeepCore
+
+/// Where a password comes from if nobody types it: the first line of a file or of a descriptor.
+struct PasswordSource: Sendable {
+    private enum Place: Sendable {
+        case file(String, named: String)
+        case descriptor(Int32)
+    }
+
+    private let place: Place
+    /// The password, once it was read: a pipe can be read only once.
+    private let known = MutexGuarded<SecretBytes?>(nil)
+
+    /// A file; `name` tells in errors who named the file.
+    static func file(_ path: String, named name: String) -> PasswordSource {
+        PasswordSource(place: .file(path, named: name))
+    }
+
+    /// An open descriptor, which stays open.
+    static func descriptor(_ number: Int32) -> PasswordSource { PasswordSource(place: .descriptor(number)) }
+
+    private init(place: Place) { self.place = place }
+
+    /// Whether standard input is the source.
+    var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
+
+    /// The first line without its newline.
+    ///
+    /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if the line is empty,
+    ///   ``Status/io`` if the source cannot be read.
+    func read() throws(TokenKeepError) -> SecretBytes {
+        try known.withLock { known throws(TokenKeepError) in
+            if let known { return known }
+            let line: SecretBytes
+            switch place {
+            case .descriptor(let number): line = try firstLine(of: number, "descriptor \(number)")
+            case .file(let path, let name): line = try firstLine(ofFile: path, "\(name) \(path)")
+            }
+            known = line
+            return line
+        }
+    }
+
+    private func firstLine(ofFile path: String, _ name: String) throws(TokenKeepError) -> SecretBytes {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else {
+            throw TokenKeepError(.io, "\(name) cannot be opened: \(Terminal.describe(errno: errno))")
+        }
+        defer { close(descriptor) }
+        try PasswordSource.checkOwnerAndMode(of: descriptor, name)
+        return try firstLine(of: descriptor, name)
+    }
+
+    /// Refuses a file that another user may have written or may read.
+    ///
+    /// Files of root may be readable by all: container platforms mount their secrets so.
+    private static func checkOwnerAndMode(of descriptor: Int32, _ name: String) throws(TokenKeepError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw TokenKeepError(.io, "\(name) cannot be examined: \(Terminal.describe(errno: errno))")
+        }
+        let type = status.st_mode & S_IFMT
+        guard type == S_IFREG || type == S_IFIFO else {
+            throw TokenKeepError(.invalid, "\(name) is neither a file nor a pipe")
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw TokenKeepError(
+                .denied, "\(name) belongs to user \(status.st_uid)", hint: "use a file of your own or of root")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw TokenKeepError(.denied, "other users may change \(name)", hint: "chmod go-w the file")
+        }
+        guard status.st_uid == 0 || status.st_mode & 0o044 == 0 else {
+            throw TokenKeepError(.denied, "other users may read \(name)", hint: "chmod go-r the file")
+        }
+    }
+
+    private func firstLine(of descriptor: Int32, _ name: String) throws(TokenKeepError) -> SecretBytes {
+        let input = try SecretInput.readToEnd(
+            of: descriptor, named: name, tooLong: TokenKeepError(.invalid, "\(name) is longer than any password"))
+        let line = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
+            let end = bytes.firstIndex(of: UInt8(ascii: "\n")) ?? bytes.endIndex
+            return try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+        }
+        guard line.count > 0 else { throw TokenKeepError(.invalid, "the first line of \(name) is empty") }
+        return line
+    }
+}

@@ -1,0 +1,111 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// Keys of an unlocked vault that a process inherits from `tokenkeep run` (docs/format.md, "For one process tree").
+///
+/// The keys are in a sealed memory file. The environment variable ``variable`` names its descriptor.
+package struct InheritedKeys {
+    /// The environment variable with the number of the descriptor.
+    package static let variable = "TOKENKEEP_KEYS_FD"
+
+    /// A key and its place among resident keys.
+    struct Entry {
+        let place: String
+        let key: SecretBytes
+        /// The end of the key's life, in seconds since the machine's start; nil for none.
+        let deadline: Int64?
+    }
+
+    let entries: [Entry]
+
+    private static let signature = "TKEEPTRE"
+    private static let version: UInt16 = 1
+    /// Fits the keys of a vault and its trusted headers several times.
+    private static let maximumLength = 32 * 1024
+
+    init(_ entries: [Entry]) { self.entries = entries }
+
+    // MARK: Handing over
+
+    /// Writes the keys into a sealed memory file that programs executed by this process inherit.
+    ///
+    /// - Returns: the descriptor.
+    /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
+    func makeDescriptor() throws(TokenKeepError) -> Int32 {
+        var descriptor: Int32 = -1
+        let error = try serialized().withUnsafeBytes {
+            tokenkeep_sealed_memory_make($0.baseAddress, $0.count, &descriptor)
+        }
+        guard error == 0 else {
+            throw TokenKeepError(
+                .unsupported, "the kernel refuses a sealed memory file for the keys: \(String(cString: strerror(error)))",
+                module: "vault", hint: "give each command the password: --password-file FILE")
+        }
+        return descriptor
+    }
+
+    private func serialized() throws(TokenKeepError) -> SecretBytes {
+        var head = ByteWriter()
+        head.append(InheritedKeys.signature.utf8)
+        head.append(integer: InheritedKeys.version)
+        head.append(integer: UInt16(entries.count))
+        let count = entries.reduce(head.bytes.count) { $0 + 12 + $1.place.utf8.count + $1.key.count }
+        return try SecretBytes(count: count) { payload in
+            UnsafeMutableRawBufferPointer(rebasing: payload[...]).copyBytes(from: head.bytes)
+            var offset = head.bytes.count
+            for entry in entries {
+                var fields = ByteWriter()
+                fields.append(integer: entry.deadline ?? 0)
+                fields.append(integer: UInt16(entry.place.utf8.count))
+                fields.append(integer: UInt16(entry.key.count))
+                fields.append(entry.place.utf8)
+                UnsafeMutableRawBufferPointer(rebasing: payload[offset...]).copyBytes(from: fields.bytes)
+                offset += fields.bytes.count
+                entry.key.withUnsafeBytes {
+                    UnsafeMutableRawBufferPointer(rebasing: payload[offset...]).copyBytes(from: $0)
+                }
+                offset += entry.key.count
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The keys that this process inherited; nil if it inherited none, or if the variable names anything but an intact
+    /// memory file of the same user.
+    ///
+    /// Programs with raised privileges inherit no keys: their caller chooses environment and descriptors.
+    static func read() -> InheritedKeys? {
+        guard !Privileges.areRaised, let value = getenv(variable), let text = String(validatingCString: value),
+            let descriptor = Int32(text), descriptor >= 0
+        else { return nil }
+        var length = 0
+        var error: Int32 = 0
+        let payload = try? SecretBytes(count: maximumLength) {
+            error = tokenkeep_sealed_memory_read(descriptor, $0.baseAddress, $0.count, &length)
+        }
+        guard error == 0, let payload else { return nil }
+        return try? payload.withUnsafeBytes { bytes throws(FormatFault) in
+            try parse(UnsafeRawBufferPointer(rebasing: bytes.prefix(length)))
+        }
+    }
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> InheritedKeys {
+        var reader = ByteReader(bytes)
+        try reader.signature(signature, version: version)
+        var entries: [Entry] = []
+        for _ in 0..<(try reader.integer(UInt16.self, "number of keys")) {
+            let deadline = try reader.integer(Int64.self, "deadline")
+            let placeLength = Int(try reader.integer(UInt16.self, "length of a place"))
+            let keyLength = Int(try reader.integer(UInt16.self, "length of a key"))
+            let place = try reader.text(placeLength, "place")
+            let bytes = try reader.take(keyLength, "key")
+            guard keyLength > 0, deadline >= 0 else { throw .malformed("a key is empty, or its deadline is negative") }
+            let key = try FormatFault.needing { () throws(TokenKeepError) in try SecretBytes(copying: bytes) }
+            entries.append(Entry(place: place, key: key, deadline: deadline == 0 ? nil : deadline))
+        }
+        try reader.end()
+        return InheritedKeys(entries)
+    }
+}
