@@ -27,6 +27,8 @@ enum CommandRunner {
             return error.status.exitCode
         case is Terminal.OutputClosed:
             return Status.io.exitCode
+        case let code as ExitCode:
+            return code.rawValue
         case _ where TokenKeepCommand.exitCode(for: error) == .success:
             return show(TokenKeepCommand.message(for: error))
         default:

@@ -27,6 +27,9 @@ struct ExportCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
+        if stdin {
+            try storeOptions.passwordOptions.refuseStandardInput(because: "the passphrase is read from standard input")
+        }
         let store = try storeOptions.open()
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
         let bar = ProgressBar()
@@ -69,6 +72,9 @@ struct ImportCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
+        if stdin {
+            try storeOptions.passwordOptions.refuseStandardInput(because: "the passphrase is read from standard input")
+        }
         let store = try storeOptions.open()
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.passphrase)
         let bar = ProgressBar()

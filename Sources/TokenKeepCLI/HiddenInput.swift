@@ -47,9 +47,11 @@ struct HiddenWords {
     static let secret = HiddenWords(
         what: "secret", otherwise: "give such a secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE",
         empty: "to save an empty one: tokenkeep save SERVICE ACCOUNT --allow-empty < /dev/null")
-    static let password = HiddenWords(what: "password", otherwise: "give it on standard input: --stdin", empty: nil)
+    static let password = HiddenWords(
+        what: "password", otherwise: "give it in a file or a descriptor: --password-file FILE, --password-fd NUMBER",
+        empty: nil)
     static let passwordMeanwhile = HiddenWords(
-        what: "password", otherwise: "run it on a terminal, or unlock the vault before: tokenkeep unlock --stdin",
+        what: "password", otherwise: "run it on a terminal, or give the password in a file: --password-file FILE",
         empty: nil)
     static let passphrase = HiddenWords(what: "passphrase", otherwise: "give it on standard input: --stdin", empty: nil)
     static let code = HiddenWords(what: "recovery code", otherwise: "give it on standard input: --stdin", empty: nil)

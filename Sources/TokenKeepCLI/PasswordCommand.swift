@@ -40,7 +40,7 @@ struct PasswordCommand: ParsableCommand {
 
         func run() throws {
             let store = try storeOptions.open()
-            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassword)
+            let password = try storeOptions.password(inInput: stdin, orAsk: PasswordInput.newPassword)
             try changingKeys { (progress) throws(TokenKeepError) in
                 try store.setPassword(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
@@ -64,6 +64,9 @@ struct PasswordCommand: ParsableCommand {
         var stdin = false
 
         @OptionGroup
+        var newPasswordOptions: NewPasswordOptions
+
+        @OptionGroup
         var slots: SlotOptions
 
         @OptionGroup(title: "Store options")
@@ -71,16 +74,27 @@ struct PasswordCommand: ParsableCommand {
 
         func run() throws {
             let store = try storeOptions.open()
-            let given =
-                stdin
-                ? try PasswordInput.lines(2)
-                : [try PasswordInput.password("present password of the vault: "), try PasswordInput.newPassword()]
+            let (present, new) = try passwords()
             try changingKeys { (progress) throws(TokenKeepError) in
                 try store.changePassword(
-                    from: given[0], to: given[1], isCompromised: compromised,
+                    from: present, to: new, isCompromised: compromised,
                     isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
             if compromised { Terminal.explain("an earlier recovery code is void: tokenkeep recovery create") }
+        }
+
+        private func passwords() throws(TokenKeepError) -> (present: SecretBytes, new: SecretBytes) {
+            guard !stdin else {
+                guard !storeOptions.passwordOptions.isGiven, newPasswordOptions.source() == nil else {
+                    throw TokenKeepError(.invalid, "--stdin gives both passwords: it excludes files and descriptors")
+                }
+                let lines = try PasswordInput.lines(2)
+                return (lines[0], lines[1])
+            }
+            let present = try storeOptions.password(inInput: false) { () throws(TokenKeepError) in
+                try PasswordInput.password("present password of the vault: ")
+            }
+            return (present, try newPasswordOptions.password())
         }
     }
 
@@ -108,7 +122,7 @@ struct PasswordCommand: ParsableCommand {
 
         func run() throws {
             let store = try storeOptions.open()
-            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
+            let password = try storeOptions.password(inInput: stdin)
             try changingKeys { (progress) throws(TokenKeepError) in
                 try store.removePassword(
                     password, isDestroying: destroyItems, isDroppingUnknownSlots: slots.dropUnknownSlots,

@@ -22,11 +22,13 @@ enum PasswordInput {
         return lines
     }
 
-    /// Reads one line of standard input if `inInput` is true, else asks the user.
+    /// Reads one line of standard input if `inInput` is true, else reads `source`, else asks the user.
     static func line(
-        inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes
+        inInput: Bool, or source: PasswordSource? = nil, orAsk ask: () throws(TokenKeepError) -> SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
-        try inInput ? lines(1)[0] : ask()
+        if inInput { return try lines(1)[0] }
+        if let source { return try source.read() }
+        return try ask()
     }
 
     /// Asks for the vault's password.

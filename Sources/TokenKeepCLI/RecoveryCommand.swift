@@ -33,7 +33,7 @@ struct RecoveryCommand: ParsableCommand {
 
         func run() throws {
             let store = try storeOptions.open()
-            let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
+            let password = try storeOptions.password(inInput: stdin)
             let code = try store.createRecoveryCode(password: password)
             do {
                 try code.withUnsafeBytes { try Terminal.write($0) }
@@ -56,21 +56,30 @@ struct RecoveryCommand: ParsableCommand {
                 The vault is unlocked then.
                 """)
 
-        @Flag(help: "Read from standard input: a line with the code, a line with the new password.")
+        @Flag(help: "Read from standard input: a line with the code, a line with the new password unless an option gives it.")
         var stdin = false
+
+        @OptionGroup
+        var newPasswordOptions: NewPasswordOptions
 
         @OptionGroup(title: "Store options")
         var storeOptions: StoreOptions
 
         func run() throws {
             let store = try storeOptions.open()
-            let given =
-                stdin
-                ? try PasswordInput.lines(2)
-                : [try HiddenInput.ask("recovery code: ", .code), try PasswordInput.newPassword()]
-            try changingKeys { (_) throws(TokenKeepError) in
-                try store.recover(code: given[0], newPassword: given[1])
+            let (code, new) = try codeAndPassword()
+            try changingKeys { (_) throws(TokenKeepError) in try store.recover(code: code, newPassword: new) }
+        }
+
+        private func codeAndPassword() throws(TokenKeepError) -> (SecretBytes, SecretBytes) {
+            guard stdin else {
+                return (try HiddenInput.ask("recovery code: ", .code), try newPasswordOptions.password())
             }
+            guard let source = newPasswordOptions.source() else {
+                let lines = try PasswordInput.lines(2)
+                return (lines[0], lines[1])
+            }
+            return (try PasswordInput.lines(1)[0], try source.read())
         }
     }
 }

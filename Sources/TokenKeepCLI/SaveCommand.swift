@@ -92,6 +92,7 @@ struct SaveCommand: ParsableCommand {
         guard surplus.isEmpty else {
             throw TokenKeepError(.invalid, "the secret is never an argument", hint: SaveCommand.secretHint)
         }
+        try storeOptions.passwordOptions.refuseStandardInput(because: "the secret is read from standard input")
         let store = try storeOptions.open(explainOptions)
         try SaveCommand.refuseSavingInMemory(store)
         let name = try storeOptions.name(service, account)

@@ -23,9 +23,11 @@ enum SecretInput {
     /// The buffer has one byte more than the longest secret, to detect a longer input. A growing buffer would leave
     /// copies behind.
     ///
-    /// - Parameter tooLong: the error for an input longer than the limit.
+    /// - Parameters:
+    ///   - name: the name of the descriptor in errors.
+    ///   - tooLong: the error for an input longer than the limit.
     static func readToEnd(
-        of descriptor: Int32, tooLong: TokenKeepError = SecretInput.tooLong()
+        of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong()
     ) throws(TokenKeepError) -> SecretBytes {
         var count = 0
         let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
@@ -38,7 +40,7 @@ enum SecretInput {
                     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                     poll(&poller, 1, -1)
                 } else if errno != EINTR {
-                    throw TokenKeepError(.io, "standard input cannot be read: \(Terminal.describe(errno: errno))")
+                    throw TokenKeepError(.io, "\(name) cannot be read: \(Terminal.describe(errno: errno))")
                 }
             }
         }

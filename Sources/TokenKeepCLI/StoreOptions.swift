@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// The options for opening the store, common to all commands that use the store.
 struct StoreOptions: ParsableArguments {
@@ -18,12 +19,23 @@ struct StoreOptions: ParsableArguments {
     @Flag(help: "Let a module ask you for something: the keyring to be unlocked, the vault for its password.")
     var interactive = false
 
+    @OptionGroup
+    var passwordOptions: PasswordOptions
+
     /// Opens the store. Calls no module and creates nothing.
-    func open(_ explainOptions: ExplainOptions? = nil) throws(TokenKeepError) -> Store {
+    ///
+    /// - Parameter residentKeys: keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
+    func open(
+        _ explainOptions: ExplainOptions? = nil, residentKeys: ClassKeyStore? = nil
+    ) throws(TokenKeepError) -> Store {
         var configuration = StoreConfiguration(namespace: namespace)
         configuration.trace = explainOptions?.handler
         configuration.isInteractive = interactive
+        configuration.residentKeys = residentKeys
         configuration.prompt = PasswordInput.handler
+        if let source = passwordOptions.source() {
+            configuration.password = { () throws(TokenKeepError) in try source.read() }
+        }
         if let stack {
             // A stack's name has no white space; a stack in place has white space between its words.
             if stack.contains(where: \.isWhitespace) {
@@ -39,5 +51,16 @@ struct StoreOptions: ParsableArguments {
     /// Makes the name of an item in the namespace.
     func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: namespace, service: service, account: account)
+    }
+
+    /// The vault's password: a line of standard input if `inInput` is true, else what the options name, else the
+    /// terminal.
+    func password(
+        inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard !inInput || !passwordOptions.isGiven else {
+            throw TokenKeepError(.invalid, "--stdin excludes --password-file and --password-fd")
+        }
+        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
     }
 }

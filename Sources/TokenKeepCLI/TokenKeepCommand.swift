@@ -20,8 +20,8 @@ struct TokenKeepCommand: ParsableCommand {
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
-            StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, PasswordCommand.self,
-            RecoveryCommand.self, ExportCommand.self, ImportCommand.self, SyncCommand.self, MigrateCommand.self,
+            StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
+            PasswordCommand.self, RecoveryCommand.self, ExportCommand.self, ImportCommand.self, SyncCommand.self, MigrateCommand.self,
             ForgetCommand.self, StackCommand.self, ModuleCommand.self,
         ])
 

@@ -12,7 +12,9 @@ struct UnlockCommand: ParsableCommand {
             the machine is switched off. Items that other modules hold under older keys are sealed anew.
 
               tokenkeep unlock
-              tokenkeep unlock --stdin < FILE
+              tokenkeep unlock --password-file /run/secrets/vault
+
+            Without the kernel's keyring, as in many containers, nothing can stay unlocked: see tokenkeep help run.
             """)
 
     @Flag(help: "Read the password from standard input: one line.")
@@ -23,7 +25,7 @@ struct UnlockCommand: ParsableCommand {
 
     func run() throws {
         let store = try storeOptions.open()
-        let password = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.password)
+        let password = try storeOptions.password(inInput: stdin)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
@@ -37,7 +39,7 @@ struct UnlockCommand: ParsableCommand {
     static func cannotLast(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .unsupported, "the password is right, but nothing stays unlocked: \(reason)",
-            hint: "let each command ask for it: --interactive; a program that runs on can unlock the vault for itself")
+            hint: "for one command and the programs that it starts: tokenkeep run -- COMMAND; or give each command the password: --password-file FILE")
     }
 }
 

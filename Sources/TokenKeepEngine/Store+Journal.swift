@@ -16,6 +16,7 @@ extension Store {
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
         let call = try begin(.any, until: deadline)
+        try unlockWithGivenPassword(call)
         var outcome = try reconciler.sync(call, eachItem: timeoutMilliseconds, progress: progress)
         do throws(TokenKeepError) {
             try resealWithoutPassword(call)
@@ -111,6 +112,7 @@ extension Store {
                 .unsupported, "the stack has no two modules between which items can be moved",
                 hint: "give one that has both: --stack $'any sufficient secret-service\\nany required vault'")
         }
+        try unlockWithGivenPassword(call)
         return try Migration(reconciler, from: source, to: target).run(
             namespace: namespace, service: service, isDryRun: isDryRun, call, eachItem: timeoutMilliseconds,
             progress: progress)

@@ -71,6 +71,17 @@ extension Store {
     /// Seals items anew that modules of the stack hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
+    /// Unlocks the vault for the programs that this process executes, and for no other.
+    ///
+    /// The configuration's ``StoreConfiguration/residentKeys`` must keep keys in memory alone.
+    ///
+    /// - Returns: the descriptor of the sealed memory file with the keys; executed programs inherit it.
+    /// - Throws: as ``unlock(_:until:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
+    package func unlockForProcessTree(_ password: SecretBytes) throws(TokenKeepError) -> Int32 {
+        let unlocked = try unlockVault(password, begin(.any))
+        return try records.opener.residentKeys.handOver(unlocked.vault.keys.vaultID)
+    }
+
     /// Locks the vault for every process of the user.
     ///
     /// - Returns: the reason why only this program is locked out, if the kernel's keyring cannot be reached; nil if the
@@ -103,18 +114,26 @@ extension Store {
     /// The number of wrong passwords after which a prompt gives up.
     private static let attempts: UInt32 = 3
 
-    /// Runs `body`; if the vault is locked and prompts are allowed, asks for the password and runs `body` again.
+    /// Runs `body`; if the vault is locked and its password can be had, unlocks the vault and runs `body` again.
     func unlocking<Result>(
         _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             return try body(call)
         } catch {
-            guard error.status == .locked, error.module == "vault", call.promptsAllowed, prompt != nil else {
-                throw error
-            }
+            guard error.status == .locked, error.module == "vault" else { throw error }
+            if let password { return try body(call.granting(try unlockVault(password(), call).presence)) }
+            guard call.promptsAllowed, prompt != nil else { throw error }
         }
         return try body(call.granting(try askForPassword(for: name, call)))
+    }
+
+    /// Unlocks the vault if it is locked and the configuration gives its password.
+    func unlockWithGivenPassword(_ call: CallContext) throws(TokenKeepError) {
+        guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
+            !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))
+        else { return }
+        _ = try unlockVault(password(), call)
     }
 
     private func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {

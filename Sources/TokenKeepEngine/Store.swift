@@ -20,6 +20,8 @@ public final class Store: Sendable {
     private let promptsAllowed: Bool
     /// Answers the vault's prompts.
     let prompt: PromptHandler?
+    /// Gives the vault's password without asking a user.
+    let password: PasswordProvider?
     private let owner = getpid()
 
     /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
@@ -32,6 +34,7 @@ public final class Store: Sendable {
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
         prompt = configuration.prompt
+        password = configuration.password
         records = Records(
             VaultOpener(
                 path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
@@ -162,6 +165,7 @@ public final class Store: Sendable {
     ) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
+        try unlockWithGivenPassword(call)
         return try list(service, call)
     }
 

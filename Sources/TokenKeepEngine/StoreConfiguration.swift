@@ -5,6 +5,9 @@ package import TokenKeepRecords
 /// Provides the key of item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
 
+/// Provides the vault's password.
+package typealias PasswordProvider = @Sendable () throws(TokenKeepError) -> SecretBytes
+
 /// The options for opening a store.
 public struct StoreConfiguration: Sendable {
     /// The name of a configured stack; nil for the default. Excludes ``stackText``.
@@ -19,9 +22,11 @@ public struct StoreConfiguration: Sendable {
     public var isInteractive: Bool
     /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program answers no prompt.
     public var prompt: PromptHandler?
+    /// Gives the vault's password without asking a user, whether prompts are allowed or not; nil to ask ``prompt``.
+    package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
-    /// Keeps the keys of the unlocked vault, for tests; nil for the kernel's keyring if it can be used.
+    /// Keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
     package var residentKeys: ClassKeyStore?
     /// The address of a message bus that replaces the session's, for tests.
     package var busAddress: String?

@@ -151,6 +151,14 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
  * was_read is 0 if the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 
+/* Copies the payload into a new memory file that can no longer be changed, and that its owner alone may open.
+ * The descriptor is inherited by programs that this process executes. 0 or an errno. */
+int tokenkeep_sealed_memory_make(const void *payload, size_t length, int *descriptor);
+
+/* Reads what tokenkeep_sealed_memory_make wrote; at most capacity bytes. 0, or an errno: EINVAL if the
+ * descriptor is no sealed memory file, EPERM if the file is another user's, EMSGSIZE if it is empty or longer. */
+int tokenkeep_sealed_memory_read(int descriptor, void *payload, size_t capacity, size_t *length);
+
 /* The length of a derivation's result, and the longest password and salt, in bytes. */
 #define TOKENKEEP_DERIVED_LENGTH   64
 #define TOKENKEEP_LONGEST_PASSWORD 4096

@@ -21,6 +21,8 @@ package final class ClassKeyStore: Sendable {
         var reason: String?
         /// The result of the last ``ClassKeyStore/probe()``.
         var probed: String?
+        /// Whether the keys that the process inherited are among ``keys``, or there are none.
+        var hasInherited = false
     }
 
     private let memory = MutexGuarded(Memory())
@@ -125,6 +127,7 @@ package final class ClassKeyStore: Sendable {
     private func bytes(at place: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         if usesKernel, let key = try KernelKeyring.read(place, atMost: count) { return key }
         return memory.withLock { memory in
+            inherit(&memory)
             guard let held = memory.keys[place] else { return nil }
             if let deadline = held.deadline, secondsSinceBoot() >= deadline {
                 memory.keys[place] = nil
@@ -132,6 +135,32 @@ package final class ClassKeyStore: Sendable {
             }
             return held.key
         }
+    }
+
+    // MARK: One process tree
+
+    /// Takes the keys over that this process inherited, once. A key that an unlock kept since counts more.
+    private func inherit(_ memory: inout Memory) {
+        guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
+        memory.hasInherited = true
+        for entry in InheritedKeys.read()?.entries ?? [] where memory.keys[entry.place] == nil {
+            memory.keys[entry.place] = Held(key: entry.key, deadline: entry.deadline)
+        }
+    }
+
+    /// Writes the keys of a vault that are in memory into a sealed memory file, for the programs that this process
+    /// executes.
+    ///
+    /// - Returns: the file's descriptor, which is inherited.
+    /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
+    package func handOver(_ vaultID: [UInt8]) throws(TokenKeepError) -> Int32 {
+        let prefix = ClassKeyStore.prefix(vaultID)
+        let entries = memory.withLock { memory in
+            memory.keys.filter { $0.key.hasPrefix(prefix) }.map {
+                InheritedKeys.Entry(place: $0.key, key: $0.value.key, deadline: $0.value.deadline)
+            }
+        }
+        return try InheritedKeys(entries).makeDescriptor()
     }
 
     // MARK: Trust
@@ -169,6 +198,7 @@ package final class ClassKeyStore: Sendable {
 
     private func purge(prefix: String) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
+            inherit(&memory)  // or a later use would bring the keys back
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
@@ -184,7 +214,10 @@ package final class ClassKeyStore: Sendable {
     /// Purges one key that is no longer needed. If this fails, the key that is left opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
-        memory.withLock { $0.keys[place] = nil }
+        memory.withLock { memory in
+            inherit(&memory)
+            memory.keys[place] = nil
+        }
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
