@@ -84,7 +84,7 @@ let package = Package(
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
-                "NextSecond.swift", "SeededNumbers.swift",
+                "NextSecond.swift", "Patience.swift", "SeededNumbers.swift",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -51,7 +51,7 @@ public final class TokenStore: Sendable {
         }
 
         /// The timeout for the engine; 0 for the engine's default. A given timeout is at least 1.
-        fileprivate var timeoutMilliseconds: UInt32 {
+        package var timeoutMilliseconds: UInt32 {
             guard let timeout else { return 0 }
             let (seconds, attoseconds) = timeout.components
             let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1000)

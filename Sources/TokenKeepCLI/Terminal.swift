@@ -1,5 +1,6 @@
 import Glibc
 import TokenKeepCore
+import TokenKeepKeys
 
 // The rules of the interface:
 //
@@ -34,12 +35,19 @@ enum Terminal {
 
     /// Prints the error that ends the program.
     static func report(_ error: TokenKeepError) {
-        say("tokenkeep: \(words(of: error))", hint: error.hint)
+        say("tokenkeep: \(words(of: error))", hint: hint(of: error))
     }
 
     /// Prints an error that does not end the program.
     static func warn(_ error: TokenKeepError) {
-        say("tokenkeep: warning: \(words(of: error))", hint: error.hint)
+        say("tokenkeep: warning: \(words(of: error))", hint: hint(of: error))
+    }
+
+    /// The error's hint. For a locked vault that `tokenkeep unlock` cannot unlock here, a hint that helps.
+    private static func hint(of error: TokenKeepError) -> String? {
+        guard error.status == .locked, error.module == "vault", KernelKeyring.obstacle ?? KernelKeyring.probe() != nil
+        else { return error.hint }
+        return "no key can stay in the kernel here; unlock the vault for one command: tokenkeep run -- COMMAND"
     }
 
     /// Prints a note about an event or an unexpected outcome that is no error.

@@ -41,6 +41,7 @@ extension Store {
         to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ExportOutcome {
         let call = try begin(.load, until: Deadline(milliseconds: .max))
+        try unlockWithGivenPassword(call)
         let file = try ExportWriter(path, passphrase: passphrase, inTime(call))
         let outcome = try writeAll(to: file, isPartial: isPartial, call, progress)
         try file.finish()

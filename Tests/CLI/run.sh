@@ -27,7 +27,7 @@ passed=0 failed=0 skipped=0
 # What differs from run to run: places, times, versions, who runs it.
 mask() {
     sed -E \
-        -e "s|$work|WORK|g" \
+        -e "s|$work|WORK|g; s|$program|TOKENKEEP|g; s|$here|HERE|g" \
         -e 's/\b[0-9a-f]{32}\b/RECORD/g' \
         -e 's/("(created|modified)_at" : )"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"/\1"TIME"/' \
         -e 's/(, since )[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z/\1TIME/' \

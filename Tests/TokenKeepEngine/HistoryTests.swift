@@ -208,17 +208,15 @@ import TokenKeepRecords
     }
 
     @Test func aHungServiceCostsItsShareOnceAndTheValueIsKept() throws {
-        let store = try open(timeout: 1500)
+        let store = try open(timeout: 16_000)
         try save(store, "old")
         keyring.freeze(true)
         defer { keyring.freeze(false) }
-        let start = ContinuousClock.now
         #expect(try save(store, "new").pendingModules == ["secret-service"])
-        #expect(ContinuousClock.now - start < .milliseconds(2000))
         let again = ContinuousClock.now
         #expect(try load(store) == "new")
         #expect(try save(store, "newer").pendingModules == ["secret-service"])
-        #expect(ContinuousClock.now - again < .milliseconds(500))
+        #expect(ContinuousClock.now - again < .seconds(7), "a second share was waited for")
         keyring.freeze(false)
         #expect(try load(open()) == "newer")
         try settle()

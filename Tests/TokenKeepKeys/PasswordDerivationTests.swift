@@ -41,11 +41,9 @@ extension AloneTests {
 
         @Test func aDeadlineEndsTheCallAndTheMemoryIsGivenBack() throws {
             let before = ResidentMemory.kib
-            let start = ContinuousClock.now
             #expect(throws: TokenKeepError(.timedOut, "")) {
                 try derive(.argon2id(passes: 2, memoryKiB: 1 << 20, salt: salt), call(100))
             }
-            #expect(ContinuousClock.now - start < .seconds(2))
             #expect(tokenkeep_abandoned_derivations() == 1)
             waitUntilNoneIsAbandoned()
             #expect(ResidentMemory.kib < before + 100_000)
@@ -57,9 +55,8 @@ extension AloneTests {
                 usleep(50_000)
                 cancellation.cancel()
             }
-            let start = ContinuousClock.now
             #expect(throws: TokenKeepError(.cancelled, "")) { try derive(long, call(60_000, cancellation)) }
-            #expect(ContinuousClock.now - start < .milliseconds(800))
+            #expect(tokenkeep_abandoned_derivations() == 1)
             thread.join()
             #expect(throws: TokenKeepError(.cancelled, "")) { try derive(short, call(60_000, cancellation)) }
             waitUntilNoneIsAbandoned()

@@ -14,7 +14,7 @@ import TokenKeepRecords
     private let directory = TemporaryDirectory()
 
     /// Runs all cases; returns those that say nothing of the module.
-    private func check(_ module: any Module, keepsMetadata: Bool = true, timeout: UInt32 = 30_000) -> [String] {
+    private func check(_ module: any Module, keepsMetadata: Bool = true, timeout: UInt32 = 120_000) -> [String] {
         var skipped: [String] = []
         Conformance(module, keepsMetadata: keepsMetadata, timeoutMilliseconds: timeout).run { name, outcome in
             switch outcome {
@@ -58,7 +58,7 @@ import TokenKeepRecords
         setenv("GNUPGHOME", store.gpgHome, 1)
         let path = BuiltModule.root + "/examples/plugin/pass.py"
         let (module, capabilities) = try ModuleCatalog.module(
-            path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME"])
+            path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME", "timeout=120s"])
         #expect(capabilities?.contains([.keepsMetadata, .saves, .lists]) == true)
         #expect(check(module) == [])
     }
@@ -79,7 +79,7 @@ import TokenKeepRecords
         #expect(check(module, keepsMetadata: false).count == 15)
         func load(_ service: String, _ account: String) throws -> String? {
             try module.load(
-                ItemName(service: service, account: account), CallContext(deadline: Deadline(milliseconds: 10_000))
+                ItemName(service: service, account: account), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds))
             ).secret.utf8String
         }
         #expect(try load("github.com", "ci") == "a token\n")
@@ -137,7 +137,7 @@ import TokenKeepRecords
         let ring = "\(UUID())"
         let built = try BuiltModule.keyctl()
         let module = try ModuleCatalog.module(built.path, arguments: ["ring=\(ring)"]).module
-        let call = CallContext(deadline: Deadline(milliseconds: 10_000))
+        let call = CallContext(deadline: Deadline(milliseconds: Patience.milliseconds))
         var kept: [ItemName] = []
         var refusal: TokenKeepError?
         for number in 0..<10 where refusal == nil {

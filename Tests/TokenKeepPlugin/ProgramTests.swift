@@ -8,7 +8,7 @@ import TokenKeepCore
 /// Modules as programs: the lines, the environment, the deadline, and what a wrong answer comes to.
 @Suite struct ProgramTests {
     private let directory = TemporaryDirectory()
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 10_000)) }
+    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)) }
     private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
 
     /// A module whose program is a shell script.
@@ -199,11 +199,11 @@ import TokenKeepCore
         let module = module("exec 3>'\(pipe)'\nsleep 1000 &\nsleep 1000\n")
         let reader = open(pipe, O_RDONLY | O_NONBLOCK)
         defer { close(reader) }
-        let patience = Deadline(milliseconds: 5000)
+        let patience = Deadline(milliseconds: Patience.milliseconds)
         #expect(try failure(module, milliseconds: 300)?.status == .timedOut)
         #expect(!patience.hasPassed)
         var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
-        #expect(poll(&wait, 1, 10_000) == 1)
+        #expect(poll(&wait, 1, Int32(Patience.milliseconds)) == 1)
         #expect(Int32(wait.revents) & POLLHUP != 0)
         #expect(!module.mayAnswer)
         #expect(try failure(module)?.status == .unavailable)
@@ -245,8 +245,7 @@ import TokenKeepCore
             """)
         #expect(try module.load(name(), call).secret.utf8String == "first")
         close(open(pipe, O_WRONLY))
-        let end = Deadline(milliseconds: 10_000)
-        while access(done, F_OK) != 0, !end.hasPassed { sched_yield() }
+        #expect(Patience.wait { access(done, F_OK) == 0 })
         #expect(try module.load(name(), call).secret.utf8String == "second")
     }
 
@@ -267,7 +266,7 @@ import TokenKeepCore
         for _ in 0..<2 {
             #expect(try module.load(name(), call).secret.utf8String == "x")
             var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
-            #expect(poll(&wait, 1, 10_000) == 1)
+            #expect(poll(&wait, 1, Int32(Patience.milliseconds)) == 1)
             #expect(Int32(wait.revents) & POLLHUP != 0)
         }
     }
@@ -323,9 +322,7 @@ import TokenKeepCore
                 + "printf 'tokenkeep=1\\nstatus=ok\\nsecret+=eA==\\n\\n'\n")
         #expect(try module.load(name(), call).secret.utf8String == "x")
         close(open(pipe, O_WRONLY))
-        let end = Deadline(milliseconds: 10_000)
-        while access(directory.path + "/done", F_OK) != 0, !end.hasPassed { sched_yield() }
-        #expect(!end.hasPassed)
+        #expect(Patience.wait { access(directory.path + "/done", F_OK) == 0 })
     }
 
     /// NOT_FOUND says something of an item, and nothing else.

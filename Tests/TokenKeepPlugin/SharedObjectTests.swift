@@ -28,7 +28,7 @@ import TokenKeepRecords
         return PluginModule(setting) { () throws(TokenKeepError) in key }
     }
 
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 5000)) }
+    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)) }
 
     private func failure(_ module: PluginModule) throws -> TokenKeepError? {
         do throws(TokenKeepError) {
@@ -210,8 +210,8 @@ import TokenKeepRecords
     }
 
     private func wait(until condition: () -> Bool) {
-        let end = Deadline(milliseconds: 10_000)
-        while !condition(), !end.hasPassed { sched_yield() }
+        let happened = Patience.wait(until: condition)
+        #expect(happened)
     }
 
     @Test func aHungModuleIsLeftAloneUntilItReturns() throws {
@@ -219,13 +219,13 @@ import TokenKeepRecords
         let pipe = directory.path + "/pipe"
         mkfifo(pipe, 0o600)
         let module = try module(Self.good.get().path, ["hang=" + pipe])
-        let start = Deadline(milliseconds: 1000)
+        let start = Deadline(milliseconds: Patience.milliseconds)
         #expect(throws: TokenKeepError(.timedOut, "")) {
             try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
         }
         #expect(!start.hasPassed)
         #expect(!module.mayAnswer)
-        let soon = Deadline(milliseconds: 1000)
+        let soon = Deadline(milliseconds: 20_000)
         #expect(throws: TokenKeepError(.unavailable, "")) { try module.load(name(), call) }
         #expect(!soon.hasPassed)
         release(pipe)
@@ -241,10 +241,10 @@ import TokenKeepRecords
         let module = try module(Self.good.get().path, ["hang=" + pipe])
         let cancellation = Cancellation()
         let thread = TestThread { cancellation.cancel() }
-        let soon = Deadline(milliseconds: 5000)
+        let soon = Deadline(milliseconds: 20_000)
         #expect(throws: TokenKeepError(.cancelled, "")) {
             try module.load(
-                name(), CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation)))
+                name(), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds, cancellation: cancellation)))
         }
         thread.join()
         #expect(!soon.hasPassed)

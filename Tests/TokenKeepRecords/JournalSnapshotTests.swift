@@ -29,12 +29,12 @@ import TokenKeepCore
     /// A reader that has asked so often, and so late, that it remembers.
     private func quietReader() throws -> Records {
         let reader = vault()
-        let deadline = Deadline(milliseconds: 10_000)
-        while reader.quiet.withLock({ $0 == nil }), !deadline.hasPassed {
-            #expect(try reader.snapshot().mayHavePending == false)
-            sched_yield()
+        let isQuiet = try Patience.wait { () throws -> Bool in
+            let mayHavePending = try reader.snapshot().mayHavePending
+            #expect(!mayHavePending)
+            return reader.quiet.withLock { $0 != nil }
         }
-        #expect(reader.quiet.withLock { $0 != nil })
+        #expect(isQuiet)
         return reader
     }
 

@@ -8,7 +8,7 @@ struct ServiceClient {
     let module: SecretServiceModule
     let namespace: String
 
-    init(_ bus: PrivateBus, namespace: String = "", timeout: UInt32 = 5000) throws {
+    init(_ bus: PrivateBus, namespace: String = "", timeout: UInt32 = Patience.milliseconds) throws {
         let key = try ItemVersionKey.random()
         module = SecretServiceModule(
             timeoutMilliseconds: timeout, address: bus.address, versionKey: { key })
@@ -27,17 +27,17 @@ struct ServiceClient {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    func call(_ milliseconds: UInt32 = 10000, prompts: Bool = false) -> CallContext {
+    func call(_ milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false) -> CallContext {
         CallContext(deadline: Deadline(milliseconds: milliseconds), promptsAllowed: prompts)
     }
 
-    func item(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws
+    func item(_ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false) throws
         -> TokenItem
     {
         try module.load(name(service, account), call(milliseconds, prompts: prompts))
     }
 
-    func load(_ service: String, _ account: String, within milliseconds: UInt32 = 10000, prompts: Bool = false) throws
+    func load(_ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false) throws
         -> String
     {
         try item(service, account, within: milliseconds, prompts: prompts).secret.utf8String ?? "(not text)"
@@ -45,7 +45,7 @@ struct ServiceClient {
 
     @discardableResult
     func save(
-        _ service: String, _ account: String, _ secret: String, within milliseconds: UInt32 = 10000,
+        _ service: String, _ account: String, _ secret: String, within milliseconds: UInt32 = Patience.milliseconds,
         prompts: Bool = false,
         _ change: (inout SaveRequest) throws -> Void = { _ in }
     ) throws -> UInt64 {
@@ -55,13 +55,13 @@ struct ServiceClient {
     }
 
     func clear(
-        _ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = 10000,
+        _ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = Patience.milliseconds,
         prompts: Bool = false
     ) throws -> Bool {
         try module.clear(name(service, account), ifVersion: version, call(milliseconds, prompts: prompts))
     }
 
-    func list(_ service: String? = nil, within milliseconds: UInt32 = 10000) throws -> [ItemDetails] {
+    func list(_ service: String? = nil, within milliseconds: UInt32 = Patience.milliseconds) throws -> [ItemDetails] {
         try module.list(namespace: namespace, service: service, call(milliseconds)).items
     }
 }

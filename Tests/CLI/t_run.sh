@@ -1,0 +1,124 @@
+# needs: mount
+# Runs a function with a program whose kernel forbids keyrings.
+denied() {
+    printf '#!/bin/sh\nexec python3 %s/without_keyring.py EPERM %s "$@"\n' "$HERE" "$TOKENKEEP" >"$WORK/tmp/denied"
+    chmod 755 "$WORK/tmp/denied"
+    (TOKENKEEP="$WORK/tmp/denied"; "$@")
+}
+echo horse >"$WORK/password" && chmod 600 "$WORK/password"
+echo wrong >"$WORK/wrong" && chmod 600 "$WORK/wrong"
+
+title "a password from a file"
+printf early | run save example.com ann
+run password set --password-file "$WORK/password"
+run lock
+run load example.com ann
+run load example.com ann --password-file "$WORK/wrong"
+run load example.com ann --password-file "$WORK/password"
+run lock
+run unlock --password-file "$WORK/password"
+run load example.com ann
+run lock
+
+title "a password from a descriptor"
+run load example.com ann --password-fd 3 3<"$WORK/password"
+run lock
+printf 'horse\nmore lines\n' | run list --password-fd 0
+run lock
+run list --password-fd 9
+printf horse | run save example.com bert --password-fd 0
+run list --password-fd -1
+run list --password-fd 3 --password-file "$WORK/password"
+run unlock --stdin --password-file "$WORK/password" <<<horse
+
+title "a password from the environment's file"
+(export TOKENKEEP_PASSWORD_FILE="$WORK/password"
+    printf saved | run save example.com bert
+    run lock
+    run load example.com bert
+    run lock
+    run list
+    run lock
+    run export "$WORK/export" --stdin <<<passphrase
+    run lock
+    # An option counts more.
+    run load example.com bert --password-file "$WORK/wrong")
+(export TOKENKEEP_PASSWORD_FILE="$WORK/none"; run load example.com bert; run list)
+
+title "files that are refused"
+: >"$WORK/empty" && chmod 600 "$WORK/empty"
+run load example.com ann --password-file "$WORK/empty"
+printf '\nhorse\n' >"$WORK/empty"
+run load example.com ann --password-file "$WORK/empty"
+chmod 620 "$WORK/password"
+run load example.com ann --password-file "$WORK/password"
+chmod 600 "$WORK/password"
+run load example.com ann --password-file "$WORK"
+run load example.com ann --password-file /dev/null
+head -c 2000000 /dev/zero | tr '\0' x >"$WORK/long" && chmod 600 "$WORK/long"
+run load example.com ann --password-file "$WORK/long"
+
+title "another password, and a recovery code"
+echo new >"$WORK/new" && chmod 600 "$WORK/new"
+run password change --password-file "$WORK/wrong" --new-password-file "$WORK/new"
+run password change --password-file "$WORK/password" --new-password-fd 4 4<"$WORK/new"
+run unlock --password-file "$WORK/password"
+run unlock --password-file "$WORK/new"
+run_into "$WORK/code" recovery create --password-file "$WORK/new"
+run recovery use --stdin --new-password-file "$WORK/password" <"$WORK/code"
+run lock
+run password change --stdin --new-password-file "$WORK/new" <<<x
+run recovery use --new-password-fd 3 --new-password-file "$WORK/new"
+
+title "for one process tree"
+run run --password-file "$WORK/password" -- sh -c 'echo "[$($0 load example.com ann)]"' "$TOKENKEEP"
+run load example.com ann
+run run --password-file "$WORK/password" -- sh -c 'exit 23'
+run run --password-file "$WORK/wrong" -- true
+run run --password-file "$WORK/password" -- no-such-command
+run run --password-file "$WORK/password" -- "$WORK"
+run run
+run run --
+run run true
+run run -- ''
+
+title "in a kernel that forbids keyrings"
+denied run unlock --password-file "$WORK/password"
+denied run load example.com ann
+denied run list
+denied run load example.com ann --password-file "$WORK/password"
+denied run run --password-file "$WORK/password" -- sh -c '
+    echo "[$($0 load example.com ann)]"
+    echo new | "$0" save example.com carl
+    echo "[$($0 load example.com carl)]"
+    "$0" lock
+    echo "[$($0 load example.com ann)]"' "$TOKENKEEP"
+
+title "what a program may not take for the keys"
+# Runs a command under `tokenkeep run` whose keys inherited_keys.py has changed first.
+changed() {
+    echo "# $1"
+    denied run run --password-file "$WORK/password" -- \
+        python3 "$HERE/inherited_keys.py" "$1" "$TOKENKEEP" load example.com ann
+}
+for change in none closed unsealed file pipe cut empty longer magic version count bits other-number words negative other-user; do
+    changed $change
+done
+
+title "a program with raised privileges takes no keys of its caller"
+cat >"$WORK/tmp/raised.py" <<'PYTHON'
+import os, sys
+os.setresuid(65534, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+PYTHON
+mkdir "$WORK/home-of-root"
+# In a home of its own: the one that the passwd database names.
+unshare -m bash -u -c '
+    . "$HERE/lib.sh"
+    mount --bind "$WORK/home-of-root" "$(getent passwd 0 | cut -d: -f6)" || exit 1
+    unset TOKENKEEP_VAULT
+    printf secret | run save example.com ann
+    run password set --password-file "$WORK/password"
+    run lock
+    run run --password-file "$WORK/password" -- "$TOKENKEEP" load example.com ann
+    run run --password-file "$WORK/password" -- python3 "$WORK/tmp/raised.py" "$TOKENKEEP" load example.com ann'

@@ -1,0 +1,22 @@
+import Glibc
+
+/// How long tests wait on a machine however busy.
+///
+/// A test of a deadline gives the code under test a short deadline, and fails if the call ends later than
+/// ``Patience/limit``: whoever ignores the deadline waits for a peer that never answers.
+public enum Patience {
+    /// The longest that a call which obeys its deadline may take.
+    public static let limit = Duration.seconds(20)
+    /// The deadline of calls that must succeed, in milliseconds.
+    public static let milliseconds: UInt32 = 60_000
+
+    /// Waits for what another thread or process does in its own time. Returns false if it did not happen.
+    public static func wait(until condition: () throws -> Bool) rethrows -> Bool {
+        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+        while try !condition() {
+            guard ContinuousClock.now < deadline else { return false }
+            usleep(1000)
+        }
+        return true
+    }
+}
