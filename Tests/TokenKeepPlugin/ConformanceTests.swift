@@ -58,7 +58,8 @@ import TokenKeepRecords
         setenv("GNUPGHOME", store.gpgHome, 1)
         let path = BuiltModule.root + "/examples/plugin/pass.py"
         let (module, capabilities) = try ModuleCatalog.module(
-            path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME", "timeout=120s"])
+            path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME"],
+            configuration: StoreConfiguration(timeoutMilliseconds: 120_000))
         #expect(capabilities?.contains([.keepsMetadata, .saves, .lists]) == true)
         #expect(check(module) == [])
     }

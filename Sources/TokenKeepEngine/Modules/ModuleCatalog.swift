@@ -50,6 +50,7 @@ package enum ModuleCatalog {
         var setting = PluginModule.Setting(file: ModuleFile(relativePath: target))
         setting.arguments = arguments
         setting.repeatsWords = true
+        if configuration.timeoutMilliseconds != 0 { setting.timeoutMilliseconds = configuration.timeoutMilliseconds }
         try setting.file.check()
         let keys = try ItemVersionKey.random()
         let plugin = PluginModule(setting) { () throws(TokenKeepError) in keys }
