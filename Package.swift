@@ -13,6 +13,8 @@ let strictC: [CSetting] = [
 // Where modules are looked for that a stack calls by their names: the build for an installation says it.
 let moduleDirectory =
     Context.environment["TOKENKEEP_MODULE_DIRECTORY"] ?? "/usr/local/lib/tokenkeep/modules"
+let modulesFromProgram =
+    Context.environment["TOKENKEEP_MODULES_FROM_PROGRAM"] ?? "../lib/tokenkeep/modules"
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -35,7 +37,10 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(
             name: "CSystemShims",
-            cSettings: strictC + [.define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\"")],
+            cSettings: strictC + [
+                .define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\""),
+                .define("TOKENKEEP_MODULES_FROM_PROGRAM", to: "\"\(modulesFromProgram)\""),
+            ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
 

@@ -12,14 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef TOKENKEEP_MODULE_DIRECTORY
-#define TOKENKEEP_MODULE_DIRECTORY "/usr/local/lib/tokenkeep/modules"
-#endif
-
-const char *tokenkeep_module_directory(void) {
-    return TOKENKEEP_MODULE_DIRECTORY;
-}
-
 /* Makes a pipe above the standard descriptors, whose numbers are free if this process was started without
  * them. */
 static int make_pipe(int ends[2]) {

@@ -104,8 +104,10 @@ void tokenkeep_flag_lower(int flag);
 /* Opens a descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
 int tokenkeep_either_open(int one, int other);
 
-/* The directory of modules that a stack calls by name. */
-const char *tokenkeep_module_directory(void);
+/* Writes the path of the directory of modules that a stack calls by name, PATH_MAX bytes at most:
+ * tokenkeep/modules beside the shared library or, for the program, in its installation; else the path at the
+ * time of building. */
+void tokenkeep_module_directory(char *path);
 
 /* A started program, and the host's non-blocking ends of its standard input and output. */
 typedef struct tokenkeep_program {

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// The directory of modules that a stack calls by name: `NAME.so`, or the program `NAME`.
 package enum ModuleDirectory {
-    /// The directory's path: `TOKENKEEP_MODULES`, else the compiled-in path.
+    /// The directory's path: `TOKENKEEP_MODULES`, else the directory of the installation.
     ///
     /// The variable is ignored if the program has more rights than its caller.
     package static var path: String {
@@ -13,7 +13,14 @@ package enum ModuleDirectory {
         {
             return path
         }
-        return String(cString: tokenkeep_module_directory())
+        return installed
+    }
+
+    /// The directory in the installation that this code belongs to.
+    private static var installed: String {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        path.withUnsafeMutableBufferPointer { tokenkeep_module_directory($0.baseAddress) }
+        return path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
     /// The file of a module; nil if there is none.
