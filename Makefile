@@ -27,7 +27,7 @@ deps:
 	@scripts/install-dependencies.sh
 
 build: deps
-	swift build
+	TOKENKEEP_PROGRAM=1 swift build
 
 library: deps
 	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
