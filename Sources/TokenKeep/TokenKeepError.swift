@@ -1,3 +1,4 @@
+// For LocalizedError. libtokenkeep.so does not link this target.
 public import FoundationEssentials
 import TokenKeepCore
 

@@ -1,3 +1,4 @@
+// For Date. libtokenkeep.so does not link this target.
 public import FoundationEssentials
 import TokenKeepCore
 
