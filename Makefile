@@ -1,6 +1,7 @@
 # make demo      see what TokenKeep does       make test      everything that must pass
 # make deps      what apt must install         make sanitize  the same code under the sanitizers
 # make bench     figures beside those of peers make format    format in place
+# make docs      the documentation of the Swift API, in build/TokenKeep.doccarchive
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
@@ -15,19 +16,20 @@ SEED ?= 1
 
 .PHONY: demo test deps build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-providers
+        test-providers test-consumers docs
 
 demo: stage
 	@examples/demo.sh $(STAGE)
 
-test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples test-faults
+test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples \
+      test-consumers docs test-faults
 	@echo "All tests passed."
 
 deps:
 	@scripts/install-dependencies.sh
 
 build: deps
-	swift build
+	TOKENKEEP_PROGRAM=1 swift build
 
 library: deps
 	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
@@ -83,6 +85,15 @@ test-cli: stage
 
 test-examples: stage
 	Tests/Examples/run.sh $(STAGE)
+
+# A Swift package that depends on ours by path, and one by the URL of a clone of what is committed; programs in other
+# languages beside an installation that was moved.
+test-consumers: stage
+	Tests/Consumers/swift/run.sh
+	Tests/Consumers/moved.sh $(STAGE)
+
+docs: deps
+	@scripts/docs.sh
 
 test-faults: stage
 	Tests/Faults/run.py $(STAGE)

@@ -22,11 +22,9 @@ let package = Package(
     products: [
         .library(name: "TokenKeep", targets: ["TokenKeep"]),
         .library(name: "TokenKeepC", type: .static, targets: ["TokenKeepC"]),
-        .executable(name: "tokenkeep", targets: ["TokenKeepCLI"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1")
     ],
     targets: [
         // The public header and its layout checks; libraries of the system; what Swift's Glibc lacks.
@@ -74,15 +72,6 @@ let package = Package(
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
-        .executableTarget(
-            name: "TokenKeepCLI",
-            dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
-                "TokenKeepConformance",
-                "CSystemShims",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: strict),
 
         .target(
             name: "TestSupport", path: "Tests/Support",
@@ -129,3 +118,20 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The program alone uses swift-argument-parser: a package that depends on the library does not fetch it. A trait cannot
+// do this: with the trait off, `swift build` here would still compile the program.
+if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
+    package.dependencies.append(.package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"))
+    package.products.append(.executable(name: "tokenkeep", targets: ["TokenKeepCLI"]))
+    package.targets.append(
+        .executableTarget(
+            name: "TokenKeepCLI",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
+                "TokenKeepConformance",
+                "CSystemShims",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict))
+}

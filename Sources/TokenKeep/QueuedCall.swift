@@ -4,7 +4,7 @@ import TokenKeepCore
 ///
 /// If the task is cancelled before a thread takes the call, the task resumes at once.
 final class QueuedCall<Value: Sendable>: Sendable {
-    typealias Outcome = Result<Value, TokenKeepError>
+    typealias Outcome = Result<Value, CoreError>
     typealias Continuation = CheckedContinuation<Outcome, Never>
 
     private enum State {
@@ -36,5 +36,5 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    static var cancelled: Outcome { .failure(TokenKeepError(.cancelled, "the call was cancelled")) }
+    static var cancelled: Outcome { .failure(CoreError(.cancelled, "the call was cancelled")) }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import TokenKeepCore
 import TokenKeepEngine
 
 extension TokenStore {
@@ -21,7 +21,7 @@ extension TokenStore {
 
     /// An asynchronous sequence of a store's changes, without values.
     ///
-    /// The first element is always ``ItemChange/listAgain``. The sequence misses no later change, so a list after the
+    /// The first element is always ``Change/listAgain``. The sequence misses no later change, so a list after the
     /// first element is up to date. Each further element reports one difference from the previous list:
     ///
     /// - An item that only moves to another module, or is saved unchanged, produces no element.
@@ -34,12 +34,12 @@ extension TokenStore {
     /// even while a module does not answer.
     public struct Changes: AsyncSequence, Sendable {
         /// One change of an item.
-        public typealias Element = ItemChange
+        public typealias Element = Change
         /// The reason why the store cannot be watched.
         ///
-        /// - ``Status/io``: the system allows no more watches.
-        /// - ``Status/forked``: the process is a child made by `fork()`.
-        /// - ``Status/unsupported``: the stack lists nothing.
+        /// - ``TokenKeepError/Status/io``: the system allows no more watches.
+        /// - ``TokenKeepError/Status/forked``: the process is a child made by `fork()`.
+        /// - ``TokenKeepError/Status/unsupported``: the stack lists nothing.
         public typealias Failure = TokenKeepError
 
         fileprivate let engine: Store
@@ -61,33 +61,32 @@ extension TokenStore {
             }
 
             /// The next change; nil when the task is cancelled.
-            public mutating func next() async throws(TokenKeepError) -> ItemChange? {
+            public mutating func next() async throws(TokenKeepError) -> Change? {
                 try await next(isolation: nil)
             }
 
             /// The next change; nil when the task is cancelled.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
-            ) async throws(TokenKeepError) -> ItemChange? {
+            ) async throws(TokenKeepError) -> Change? {
                 guard !hasEnded else { return nil }
-                let thread: WatchThread
-                if let waiting {
-                    thread = waiting
-                } else {
-                    // A child made by fork() has no threads: list() throws the error.
-                    if !engine.isUsable { _ = try engine.list() }
-                    thread = try WatchThread(engine, service: service)
-                    waiting = thread
-                }
-                let change: ItemChange?
-                do throws(TokenKeepError) {
-                    change = try await thread.next()
+                do throws(CoreError) {
+                    let change = try await thread().next()
+                    if change == nil { end() }
+                    return change.map { Change($0) }
                 } catch {
                     end()
-                    throw error
+                    throw TokenKeepError(error)
                 }
-                if change == nil { end() }
-                return change
+            }
+
+            private mutating func thread() throws(CoreError) -> WatchThread {
+                if let waiting { return waiting }
+                // A child made by fork() has no threads: list() throws the error.
+                if !engine.isUsable { _ = try engine.list() }
+                let thread = try WatchThread(engine, service: service)
+                waiting = thread
+                return thread
             }
 
             private mutating func end() {

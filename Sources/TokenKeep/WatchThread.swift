@@ -15,23 +15,23 @@ final class WatchThread: Sendable {
     /// Cancels a list that waits for a module.
     private let cancellation = Cancellation()
 
-    init(_ engine: Store, service: String?) throws(TokenKeepError) {
+    init(_ engine: Store, service: String?) throws(CoreError) {
         end = tokenkeep_flag_open()
-        guard end >= 0 else { throw TokenKeepError(.io, "there are no more descriptors to watch with") }
+        guard end >= 0 else { throw CoreError(.io, "there are no more descriptors to watch with") }
         self.engine = engine
         self.service = service
     }
 
     deinit { close(end) }
 
-    /// Waits for the next change, first ``ItemChange/listAgain``; nil once the task is cancelled.
-    func next() async throws(TokenKeepError) -> ItemChange? {
-        let result: Result<ItemChange?, TokenKeepError> = await withTaskCancellationHandler {
+    /// Waits for the next change, first ``TokenStore/Change/listAgain``; nil once the task is cancelled.
+    func next() async throws(CoreError) -> ItemChange? {
+        let result: Result<ItemChange?, CoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isStarted = threads.run { continuation.resume(returning: self.wait()) }
                 if !isStarted {
                     continuation.resume(
-                        returning: .failure(TokenKeepError(.io, "no thread could be started for the watch")))
+                        returning: .failure(CoreError(.io, "no thread could be started for the watch")))
                 }
             }
         } onCancel: {
@@ -41,8 +41,8 @@ final class WatchThread: Sendable {
         return try result.get()
     }
 
-    private func wait() -> Result<ItemChange?, TokenKeepError> {
-        do throws(TokenKeepError) {
+    private func wait() -> Result<ItemChange?, CoreError> {
+        do throws(CoreError) {
             guard let watch = watch.withLock({ $0 }) else {
                 let made = try StoreWatch(engine, service: service, cancellation: cancellation)
                 watch.withLock { $0 = made }
@@ -60,7 +60,7 @@ final class WatchThread: Sendable {
                 poll(&pollers, 2, watch.lookAgainMilliseconds)
             }
         } catch {
-            return .failure(error)
+            return cancellation.isCancelled ? .success(nil) : .failure(error)
         }
     }
 }

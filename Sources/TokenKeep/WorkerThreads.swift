@@ -1,4 +1,5 @@
 import Glibc
+import TokenKeepCore
 
 /// A pool of threads for blocking work, which starts threads on demand and ends idle threads.
 ///

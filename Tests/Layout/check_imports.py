@@ -25,6 +25,7 @@ OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI"},
+    "FoundationEssentials": {"TokenKeep", "TokenKeepCLI"},
     "ArgumentParser": {"TokenKeepCLI"},
 }
 

@@ -15,7 +15,7 @@ import TokenKeep
         var changes = try open("team").changes.makeAsyncIterator()
         #expect(try await changes.next() == .listAgain)
         try await store.save("1", service: "example.com", account: "ann")
-        let name = try ItemName(namespace: "team", service: "example.com", account: "ann")
+        let name = try TokenItem.Name(namespace: "team", service: "example.com", account: "ann")
         #expect(try await changes.next() == .saved(name))
         try await store.clear(service: "example.com", account: "ann")
         #expect(try await changes.next() == .cleared(name))
@@ -30,7 +30,7 @@ import TokenKeep
             for account in ["a", "b"] { try await store.save("1", service: "other.example", account: account) }
             try await store.save("1", service: "example.com", account: "ann")
         }()
-        #expect(try await changes.next() == .saved(ItemName(service: "example.com", account: "ann")))
+        #expect(try await changes.next() == .saved(TokenItem.Name(service: "example.com", account: "ann")))
         try await saved
     }
 
@@ -97,7 +97,7 @@ import TokenKeep
 
     @Test func saysWhyItCannotWatch() async throws {
         let changes = try open().changes(of: "")
-        await #expect(throws: TokenKeepError(.invalid, "")) {
+        await expect(.invalid) {
             for try await _ in changes {}
         }
     }

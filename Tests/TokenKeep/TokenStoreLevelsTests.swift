@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import TokenKeep
+import TokenKeepCore
 import TokenKeepEngine
 
 @Suite struct TokenStoreLevelsTests {
@@ -21,12 +22,12 @@ import TokenKeepEngine
     @Test func unlocksAndLocks() async throws {
         let store = try open()
         try await store.save("secret", service: "s", account: "a")
-        await #expect(throws: TokenKeepError(.unsupported, "")) { try await store.lock() }
+        await expect(.unsupported) { try await store.lock() }
         try setPassword()
         try await store.lock()
-        await #expect(throws: TokenKeepError(.locked, "")) { try await store.load(service: "s", account: "a") }
-        await #expect(throws: TokenKeepError(.denied, "")) { try await store.unlock(password: SecretBytes("x")) }
-        try await store.unlock(password: SecretBytes("horse"))
+        await expect(.locked) { try await store.load(service: "s", account: "a") }
+        await expect(.denied) { try await store.unlock(password: TokenStore.Secret("x")) }
+        try await store.unlock(password: TokenStore.Secret("horse"))
         #expect(try await store.load(service: "s", account: "a").secret.utf8String == "secret")
         let protection = try await store.protection(for: .afterFirstUnlock)
         #expect(protection[.diskTheft].strength == .enforced)
@@ -34,11 +35,11 @@ import TokenKeepEngine
     }
 
     @Test func asksByItsPrompt() async throws {
-        let questions = MutexGuarded<[Prompt]>([])
+        let questions = MutexGuarded<[TokenStore.Prompt]>([])
         let store = try open(
-            TokenStore.Options(stackText: "any required vault", isInteractive: true) { prompt throws(TokenKeepError) in
+            TokenStore.Options(stackText: "any required vault", isInteractive: true) { prompt in
                 questions.withLock { $0.append(prompt) }
-                return try SecretBytes(prompt.attempt == 1 ? "wrong" : "horse")
+                return try TokenStore.Secret(prompt.attempt == 1 ? "wrong" : "horse")
             })
         try setPassword()
         var options = TokenStore.SaveOptions()
@@ -48,5 +49,29 @@ import TokenKeepEngine
         #expect(questions.withLock { $0.map(\.attempt) } == [1, 2, 1, 2])
         #expect(questions.withLock { $0.allSatisfy { $0.kind == .password && $0.item.account == "a" } })
         try await store.lock()
+    }
+
+    private func openLocked(_ handler: @escaping TokenStore.PromptHandler) async throws -> TokenStore {
+        try await open().save("secret", service: "s", account: "a")
+        try setPassword()
+        let store = try open(
+            TokenStore.Options(stackText: "any required vault", isInteractive: true, prompt: handler))
+        try await store.lock()
+        return store
+    }
+
+    @Test func aDismissedPromptIsNoCancelledTask() async throws {
+        let store = try await openLocked { _ in nil }
+        await expect(.cancelled) { try await store.load(service: "s", account: "a") }
+    }
+
+    @Test func theErrorOfAPromptHandlerIsTheErrorOfTheCall() async throws {
+        let store = try await openLocked { _ in throw TokenKeep.TokenKeepError(.denied, "no password today") }
+        await expect(.denied) { try await store.load(service: "s", account: "a") }
+    }
+
+    @Test func anErrorOfTheApplicationDismissesThePrompt() async throws {
+        let store = try await openLocked { _ in throw CancellationError() }
+        await expect(.cancelled) { try await store.load(service: "s", account: "a") }
     }
 }

@@ -11,13 +11,13 @@ try await store.save("newer", service: "example.com", account: "ann")
 do {
     try await store.save(
         "late", service: "example.com", account: "ann", options: .init(precondition: .version(item.details.version)))
-} catch {
-    print("not saved: \(error)")
+} catch TokenKeepError.Status.conflict {
+    print("not saved: another program was faster")
 }
 
 try await store.clear(service: "example.com", account: "ann")
 do {
     _ = try await store.load(service: "example.com", account: "ann")
-} catch {
-    print(error.status == .notFound ? "cleared" : "still there?")
+} catch TokenKeepError.Status.notFound {
+    print("cleared")
 }

@@ -1,0 +1,34 @@
+import TokenKeepCore
+
+extension TokenItem {
+    /// The name of an item: namespace, service and account, within the limits.
+    ///
+    /// Names are compared byte by byte: canonically equivalent spellings name different items.
+    public struct Name: Sendable, Hashable, Comparable, CustomStringConvertible {
+        let core: ItemName
+
+        init(core: ItemName) { self.core = core }
+
+        /// Checks and joins the parts of a name.
+        ///
+        /// - Throws: ``TokenKeepError/Status/invalid`` if a part is outside its limits: a service has 1 to 255 bytes, an
+        ///   account at most 255, a namespace at most 64, and none has control characters.
+        public init(namespace: String = "", service: String, account: String) throws(TokenKeepError) {
+            core = try convertingError { () throws(CoreError) in
+                try ItemName(namespace: namespace, service: service, account: account)
+            }
+        }
+
+        /// The Linux form of a keychain access group; "" is the common one.
+        public var namespace: String { core.namespace }
+        /// The service that the secret is for, as in `example.com` or `com.example.app`.
+        public var service: String { core.service }
+        /// The account at the service; may be empty.
+        public var account: String { core.account }
+        /// `service (account)`, and the namespace unless it is empty. For messages.
+        public var description: String { core.description }
+
+        /// Orders by namespace, service, account.
+        public static func < (left: Name, right: Name) -> Bool { left.core < right.core }
+    }
+}

@@ -1,0 +1,59 @@
+import TokenKeepCore
+
+extension TokenStore {
+    /// A question from TokenKeep to the user.
+    public struct Prompt: Sendable {
+        /// The object of the question. The raw values are those of the C API.
+        public enum Kind: UInt32, Sendable {
+            /// The vault's password.
+            case password = 1
+            /// A new password.
+            case newPassword = 2
+            /// A recovery code.
+            case recovery = 3
+        }
+
+        /// The object of the question.
+        public let kind: Kind
+        /// The number of the attempt: 1, then one more after each wrong answer.
+        public let attempt: Int
+        /// The question, for people.
+        public let message: String
+        /// The item for which a call needs the answer.
+        public let item: TokenItem.Name
+
+        init(_ core: TokenKeepCore.Prompt) {
+            kind =
+                switch core.kind {
+                case .password: .password
+                case .newPassword: .newPassword
+                case .recovery: .recovery
+                }
+            attempt = Int(core.attempt)
+            message = core.message
+            item = TokenItem.Name(core: core.item)
+        }
+    }
+
+    /// Answers a prompt; nil if the user dismisses the prompt.
+    ///
+    /// The store calls the handler on one of its own threads, without any lock held. A ``TokenKeepError`` becomes the
+    /// error of the call. After any other error the prompt counts as dismissed.
+    public typealias PromptHandler = @Sendable (Prompt) throws -> Secret?
+
+    /// The handler for the engine.
+    static func engineHandler(_ handler: @escaping PromptHandler) -> TokenKeepCore.PromptHandler {
+        { prompt throws(CoreError) in
+            let answer: Secret?
+            do {
+                answer = try handler(Prompt(prompt))
+            } catch let error as TokenKeepError {
+                throw error.core
+            } catch {
+                answer = nil
+            }
+            guard let answer else { throw CoreError(.cancelled, "the prompt was dismissed") }
+            return answer.core
+        }
+    }
+}

@@ -1,0 +1,28 @@
+# How the program is linked: like the library (link-library.sh), so that it needs libsodium and the C library alone, and
+# nothing that calls go through stays writable.
+
+# A directory that has the archives alone comes before the system's: -lstdc++ stands in the toolchain's own arguments.
+set(static_directory ${PROJECT_BINARY_DIR}/static)
+file(MAKE_DIRECTORY ${static_directory})
+foreach(archive libstdc++.a libargon2.a)
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${archive}
+        OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(EXISTS ${path})
+        file(CREATE_LINK ${path} ${static_directory}/${archive} SYMBOLIC)
+    endif()
+endforeach()
+
+set(program_linking
+    -Xswiftc -use-ld=lld -Xswiftc -L${static_directory}
+    -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
+    -Xlinker --gc-sections -Xlinker --icf=all -Xlinker --as-needed
+    -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro
+    # No RUNPATH: a library beside the program is none of ours.
+    --disable-local-rpath)
+
+# A tenth of the relocations' size; glibc before 2.36 refuses to load such a program.
+execute_process(COMMAND getconf GNU_LIBC_VERSION OUTPUT_VARIABLE glibc OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+string(REGEX REPLACE "^glibc " "" glibc "${glibc}")
+if(glibc VERSION_GREATER_EQUAL 2.36)
+    list(APPEND program_linking -Xlinker -z -Xlinker pack-relative-relocs)
+endif()
