@@ -9,6 +9,8 @@ let strictC: [CSetting] = [
     .treatAllWarnings(as: .error),
     .enableWarning("all"),
     .enableWarning("extra"),
+    // Calls of the C library check the bounds of their buffers. Without optimisation it has no effect.
+    .define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release)),
 ]
 // Where modules are looked for that a stack calls by their names: the build for an installation says it.
 let moduleDirectory =
