@@ -41,7 +41,9 @@ struct PasswordOptions: ParsableArguments {
     func source() -> PasswordSource? {
         if let passwordDescriptor { return .descriptor(passwordDescriptor) }
         if let passwordFile { return .file(passwordFile, named: "the password file") }
-        guard !Privileges.areRaised, let value = getenv(PasswordOptions.variable), value.pointee != 0 else { return nil }
+        guard !Privileges.areRaised, let value = getenv(PasswordOptions.variable), value.pointee != 0 else {
+            return nil
+        }
         return .file(String(cString: value), named: PasswordOptions.variable)
     }
 }

@@ -56,7 +56,10 @@ struct RecoveryCommand: ParsableCommand {
                 The vault is unlocked then.
                 """)
 
-        @Flag(help: "Read from standard input: a line with the code, a line with the new password unless an option gives it.")
+        @Flag(
+            help:
+                "Read from standard input: a line with the code, a line with the new password unless an option gives it."
+        )
         var stdin = false
 
         @OptionGroup

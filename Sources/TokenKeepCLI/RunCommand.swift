@@ -21,7 +21,8 @@ struct RunCommand: ParsableCommand {
             The exit code is the command's; 126 if it cannot be run, 127 if it is not found.
             """)
 
-    @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments, after --.", valueName: "command"))
+    @Argument(
+        parsing: .postTerminator, help: ArgumentHelp("The command and its arguments, after --.", valueName: "command"))
     var command: [String] = []
 
     @Flag(help: "Read the password from standard input: one line.")
@@ -40,7 +41,8 @@ struct RunCommand: ParsableCommand {
         RunCommand.replaceProcess(with: command)
         let code = errno
         Terminal.report(
-            TokenKeepError(code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
+            TokenKeepError(
+                code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
         throw ExitCode(code == ENOENT ? 127 : 126)
     }
 

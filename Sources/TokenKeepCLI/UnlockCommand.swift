@@ -39,7 +39,9 @@ struct UnlockCommand: ParsableCommand {
     static func cannotLast(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .unsupported, "the password is right, but nothing stays unlocked: \(reason)",
-            hint: "for one command and the programs that it starts: tokenkeep run -- COMMAND; or give each command the password: --password-file FILE")
+            hint:
+                "for one command and the programs that it starts: tokenkeep run -- COMMAND; or give each command the password: --password-file FILE"
+        )
     }
 }
 

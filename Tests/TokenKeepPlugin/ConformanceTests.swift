@@ -80,7 +80,8 @@ import TokenKeepRecords
         #expect(check(module, keepsMetadata: false).count == 15)
         func load(_ service: String, _ account: String) throws -> String? {
             try module.load(
-                ItemName(service: service, account: account), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds))
+                ItemName(service: service, account: account),
+                CallContext(deadline: Deadline(milliseconds: Patience.milliseconds))
             ).secret.utf8String
         }
         #expect(try load("github.com", "ci") == "a token\n")

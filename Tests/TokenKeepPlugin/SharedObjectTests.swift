@@ -244,7 +244,8 @@ import TokenKeepRecords
         let soon = Deadline(milliseconds: 20_000)
         #expect(throws: TokenKeepError(.cancelled, "")) {
             try module.load(
-                name(), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds, cancellation: cancellation)))
+                name(), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds, cancellation: cancellation))
+            )
         }
         thread.join()
         #expect(!soon.hasPassed)

@@ -31,13 +31,17 @@ struct ServiceClient {
         CallContext(deadline: Deadline(milliseconds: milliseconds), promptsAllowed: prompts)
     }
 
-    func item(_ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false) throws
+    func item(
+        _ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false
+    ) throws
         -> TokenItem
     {
         try module.load(name(service, account), call(milliseconds, prompts: prompts))
     }
 
-    func load(_ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false) throws
+    func load(
+        _ service: String, _ account: String, within milliseconds: UInt32 = Patience.milliseconds, prompts: Bool = false
+    ) throws
         -> String
     {
         try item(service, account, within: milliseconds, prompts: prompts).secret.utf8String ?? "(not text)"
@@ -55,7 +59,8 @@ struct ServiceClient {
     }
 
     func clear(
-        _ service: String, _ account: String, version: UInt64? = nil, within milliseconds: UInt32 = Patience.milliseconds,
+        _ service: String, _ account: String, version: UInt64? = nil,
+        within milliseconds: UInt32 = Patience.milliseconds,
         prompts: Bool = false
     ) throws -> Bool {
         try module.clear(name(service, account), ifVersion: version, call(milliseconds, prompts: prompts))

@@ -158,7 +158,8 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 int tokenkeep_sealed_memory_make(const void *payload, size_t length, int *descriptor);
 
 /* Reads what tokenkeep_sealed_memory_make wrote; at most capacity bytes. 0, or an errno: EINVAL if the
- * descriptor is no sealed memory file, EPERM if the file is another user's, EMSGSIZE if it is empty or longer. */
+ * descriptor is no sealed memory file, EPERM if the file is another user's, EMSGSIZE if it is empty or
+ * longer. */
 int tokenkeep_sealed_memory_read(int descriptor, void *payload, size_t capacity, size_t *length);
 
 /* The length of a derivation's result, and the longest password and salt, in bytes. */

@@ -39,7 +39,8 @@ package struct InheritedKeys {
         }
         guard error == 0 else {
             throw TokenKeepError(
-                .unsupported, "the kernel refuses a sealed memory file for the keys: \(String(cString: strerror(error)))",
+                .unsupported,
+                "the kernel refuses a sealed memory file for the keys: \(String(cString: strerror(error)))",
                 module: "vault", hint: "give each command the password: --password-file FILE")
         }
         return descriptor
