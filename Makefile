@@ -14,11 +14,11 @@ HISTORIES ?= 2000
 MUTATIONS ?= 50000
 SEED ?= 1
 
-.PHONY: demo test deps build library stage install bench sanitize format check-format clean \
+.PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
         test-providers test-consumers docs
 
-demo: stage
+demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples \
@@ -26,12 +26,16 @@ test: check-format test-imports test-swift stage test-vectors test-abi test-cli 
 	@echo "All tests passed."
 
 deps:
-	@scripts/install-dependencies.sh
+	@scripts/install-dependencies.sh all
 
-build: deps
+# What a goal needs alone: `make library` installs nothing for tests.
+deps-library deps-demo:
+	@scripts/install-dependencies.sh $(@:deps-%=%)
+
+build: deps-library
 	TOKENKEEP_PROGRAM=1 swift build
 
-library: deps
+library: deps-library
 	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
 	cmake --build build
 
@@ -74,28 +78,28 @@ test-mutations: deps
 	TOKENKEEP_MUTATIONS=$(MUTATIONS) TOKENKEEP_MODEL_SEED=$(SEED) \
 	    swift test --disable-xctest --filter MutationTests
 
-test-vectors: stage
+test-vectors: deps stage
 	Tests/Vectors/run.sh $(STAGE)
 
-test-abi: stage
+test-abi: deps stage
 	Tests/ABI/run.sh $(STAGE)
 
-test-cli: stage
+test-cli: deps stage
 	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
 
-test-examples: stage
+test-examples: deps stage
 	Tests/Examples/run.sh $(STAGE)
 
 # A Swift package that depends on ours by path, and one by the URL of a clone of what is committed; programs in other
 # languages beside an installation that was moved.
-test-consumers: stage
+test-consumers: deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Consumers/moved.sh $(STAGE)
 
 docs: deps
 	@scripts/docs.sh
 
-test-faults: stage
+test-faults: deps stage
 	Tests/Faults/run.py $(STAGE)
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
@@ -108,7 +112,7 @@ test-providers: stage
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
 # gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.
-sanitize: stage
+sanitize: deps stage
 	scripts/sanitize.sh thread
 	scripts/sanitize.sh address
 	CC=clang Tests/ABI/run.sh --sanitize $(STAGE)

@@ -1,5 +1,8 @@
 #!/bin/sh
-# Installs with apt what is missing for building and testing. Asks for nothing, changes nothing that is there.
+# Installs with apt what is missing. Asks for nothing, changes nothing that is there.
+#
+# Usage: install-dependencies.sh [library|demo|all]
+# library: what building needs; demo: that, and a keyring on a bus of its own; all (default): what the tests need.
 set -eu
 
 build="libsodium-dev libargon2-dev pkg-config cmake make gcc g++ git ca-certificates"
@@ -7,8 +10,14 @@ tests="clang-format python3 python3-nacl strace util-linux gdb libsecret-1-dev l
 modules="pass gnupg abigail-tools"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage keepassxc"
 
+case ${1-all} in
+library) packages=$build ;;
+demo) packages="$build $keyring" ;;
+all) packages="$build $tests $modules $keyring" ;;
+*) echo "usage: install-dependencies.sh [library|demo|all]" >&2; exit 2 ;;
+esac
 missing=""
-for package in $build $tests $modules $keyring; do
+for package in $packages; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
