@@ -12,6 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The modules inside are no part of the API.
 cp "$graphs"/TokenKeep.symbols.json "$work"
+Tests/Layout/check_swift_api.py "$work/TokenKeep.symbols.json"
 mkdir -p build
 "$docc" convert Sources/TokenKeep/TokenKeep.docc --additional-symbol-graph-dir "$work" \
     --fallback-display-name TokenKeep --fallback-bundle-identifier org.tokenkeep.TokenKeep \

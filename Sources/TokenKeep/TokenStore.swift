@@ -20,6 +20,9 @@ import TokenKeepEngine
 /// A cancelled call throws soon, or returns its result if the work was already done. A cancelled save or clear happens
 /// as a whole or not at all. ``TokenKeepError/Status/cancelled`` means that the user dismissed a prompt.
 public final class TokenStore: Sendable {
+    /// The version of the library, as in `0.1.0`.
+    public static var libraryVersion: String { TokenKeepVersion.string }
+
     let engine: Store
     let threads = WorkerThreads(limit: 64)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and runs Swift packages that depend on TokenKeep, as packages of their own: by path, and by the URL of a bare
 # clone with a tag. Checks what they print, and that SwiftPM fetches nothing for them but what the library needs.
-# The package by URL is the tutorial of Sources/TokenKeep/TokenKeep.docc, block by block.
+# By URL the tutorial of Sources/TokenKeep/TokenKeep.docc is built, too, block by block.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -26,12 +26,12 @@ check() {
     fi
 }
 
-# Builds a package in a directory of its own and runs its program: consumer NAME PACKAGE PROGRAM EXPECTED
+# Builds a package, runs its program and looks at what was fetched: consumer NAME BUILD PACKAGE PROGRAM EXPECTED
 consumer() {
-    name=$1 package=$2 program=$3 expected=$4
+    name=$1 build=$work/$2 package=$3 program=$4 expected=$5
     # A cache of its own: what SwiftPM fetches is there or nowhere.
-    options="--package-path $package --scratch-path $work/build --cache-path $work/cache --security-path $work/security"
-    rm -rf "$work/build" "$work/cache"
+    options="--package-path $package --scratch-path $build --cache-path $build/cache --security-path $work/security"
+    rm -rf "$TOKENKEEP_VAULT"
     # shellcheck disable=SC2086
     if ! swift build $options >"$work/log" 2>&1; then
         echo "FAIL $name: the package does not build"
@@ -39,20 +39,22 @@ consumer() {
         failed=$((failed + 1))
         return
     fi
-    "$work/build/debug/$program" >"$work/printed" 2>&1
+    "$build/debug/$program" >"$work/printed" 2>&1
     check "$name: the program" "$expected" "$work/printed"
-    ls "$work/cache/repositories" | grep -v '\.lock$' | sed 's/-[0-9a-f]*$//' | grep -vi '^tokenkeep$' | sort >"$work/fetched"
+    ls "$build/cache/repositories" | grep -v '\.lock$' | sed 's/-[0-9a-f]*$//' | grep -vi '^tokenkeep$' | sort >"$work/fetched"
     echo swift-system >"$work/needed"
     check "$name: the fetched packages" "$work/needed" "$work/fetched"
 }
 
-# Puts TokenKeep's URL into a manifest: with_url LINE'S PATTERN, URL
-with_url() { sed "s|$1|.package(url: \"$2\", from: \"0.1.0\")|"; }
+# Puts a dependency in the place of TokenKeep's in a manifest: depend MANIFEST DEPENDENCY
+depend() {
+    sed "s|\.package([^)]*TokenKeep[^)]*)|.package($2)|" "$1" >"$work/manifest" && mv "$work/manifest" "$1"
+}
 
 # Not in place: SwiftPM would leave a Package.resolved there.
 cp -R "$here" "$work/by-path"
-sed "s|\"../../..\"|\"$root\"|" "$here/Package.swift" >"$work/by-path/Package.swift"
-consumer "by path" "$work/by-path" Application "$here/expected.txt"
+depend "$work/by-path/Package.swift" "name: \"TokenKeep\", path: \"$root\""
+consumer "by path" build-path "$work/by-path" Application "$here/expected.txt"
 
 if ! commit=$(git -C "$root" rev-parse HEAD 2>/dev/null); then
     echo "skip by URL: $root is no git repository"
@@ -60,6 +62,12 @@ else
     [ -z "$(git -C "$root" status --porcelain)" ] || echo "note: by URL is tested what is committed"
     git clone --quiet --bare "$root" "$work/TokenKeep.git"
     git -C "$work/TokenKeep.git" tag --force 0.1.0 "$commit" >/dev/null
+
+    url="url: \"file://$work/TokenKeep.git\", from: \"0.1.0\""
+
+    cp -R "$here" "$work/by-url"
+    depend "$work/by-url/Package.swift" "$url"
+    consumer "by URL" build-url "$work/by-url" Application "$here/expected.txt"
 
     article=$root/Sources/TokenKeep/TokenKeep.docc/KeepAToken.md
     tutorial=$work/SignIn
@@ -70,9 +78,9 @@ else
         /^```$/ && file == "" { file = output; next }
         /^```$/ { file = ""; next }
         file != "" { print > file }' "$article"
-    with_url '\.package(url: "[^"]*", from: "0.1.0")' "file://$work/TokenKeep.git" \
-        <"$tutorial/Package.swift" >"$tutorial/edited" && mv "$tutorial/edited" "$tutorial/Package.swift"
-    consumer "by URL, the tutorial" "$tutorial" SignIn "$work/tutorial.txt"
+    depend "$tutorial/Package.swift" "$url"
+    # In the same build directory: the modules of TokenKeep are built.
+    consumer "by URL, the tutorial" build-url "$tutorial" SignIn "$work/tutorial.txt"
 fi
 
 echo "$passed passed, $failed failed"

@@ -5,12 +5,9 @@ import TokenKeep
 struct SaveRequest {}
 
 /// None of these names is ambiguous, although both libraries are imported.
-let names: [Any.Type] = [
-    AccessLevel.self, Cancellation.self, Deadline.self, ItemChange.self, ItemDetails.self, ItemFlags.self,
-    ItemName.self,
-    Limits.self, Module.self, Prompt.self, Protection.self, SaveRequest.self, SecretBytes.self, Sodium.self, Stack.self,
-    Status.self, Store.self, SyncOutcome.self, UnixTime.self,
-]
-let tokenKeepNames: [Any.Type] = [
-    TokenItem.self, TokenItem.Accessibility.self, TokenKeepError.self, TokenKeepError.Status.self, TokenStore.self,
-]
+typealias Names = (
+    AccessLevel, Cancellation, Deadline, ItemChange, ItemDetails, ItemFlags, ItemName, Limits, Module, Prompt,
+    Protection,
+    SaveRequest, SecretBytes, Sodium, Stack, Status, Store, SyncOutcome, UnixTime
+)
+typealias TokenKeepNames = (TokenItem, TokenKeepError, TokenStore)

@@ -61,4 +61,3 @@ do {
 } catch let error as TokenKeepError where error.status == .notFound {
     print(error.localizedDescription)
 }
-print(names.count, tokenKeepNames.count)
