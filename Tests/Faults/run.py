@@ -314,7 +314,7 @@ def a_held_lock_is_busy_at_the_deadline():
     start = time.monotonic()
     waiting = [vault.start("save", "a", "new", 400) for _ in range(8)]
     assert [process.communicate(timeout=30)[0] for process in waiting] == ["BUSY\n"] * 8
-    assert 0.4 <= time.monotonic() - start < 5
+    assert 0.4 <= time.monotonic() - start < 20
     vault.expect("a", "old")
     patient = vault.start("save", "a", "new", 20000)
     while not is_waited_for(vault.path + "/lock") and patient.poll() is None:
