@@ -203,4 +203,4 @@ def a_service_that_answers_nothing_but_a_ping_stays_marked():
                 seconds = [machine.load()[1] for _ in range(3)]
             finally:
                 service.kill()
-        assert seconds[0] > TIMEOUT - 0.1 and max(seconds[1:]) < PROBE + START, seconds
+        assert seconds[0] > TIMEOUT - 0.1 and max(seconds[1:]) < SHARE, seconds
