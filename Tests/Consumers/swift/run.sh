@@ -14,6 +14,19 @@ export TOKENKEEP_VAULT="$work/vault" XDG_CONFIG_HOME="$work/config"
 mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
 echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
 
+# swift-system comes from this package's own build if it is there: no network is needed.
+for repository in "$root"/.build*/repositories/swift-system-*; do
+    [ -d "$repository" ] && git clone --quiet --bare "$repository" "$work/swift-system.git" && break
+done
+mkdir "$work/configuration"
+if [ -d "$work/swift-system.git" ]; then
+    cat >"$work/configuration/mirrors.json" <<END
+{"version": 1, "object": [
+    {"original": "https://github.com/apple/swift-system", "mirror": "file://$work/swift-system.git"}
+]}
+END
+fi
+
 # Compares a file with what is expected of it.
 check() {
     if cmp -s "$2" "$3"; then
@@ -30,7 +43,8 @@ check() {
 consumer() {
     name=$1 build=$work/$2 package=$3 program=$4 expected=$5
     # A cache of its own: what SwiftPM fetches is there or nowhere.
-    options="--package-path $package --scratch-path $build --cache-path $build/cache --security-path $work/security"
+    options="--package-path $package --scratch-path $build --cache-path $build/cache"
+    options="$options --security-path $work/security --config-path $work/configuration"
     rm -rf "$TOKENKEEP_VAULT"
     # shellcheck disable=SC2086
     if ! swift build $options >"$work/log" 2>&1; then
