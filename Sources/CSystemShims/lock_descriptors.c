@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "lock_descriptors.h"
+#include "CSystemShims.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,9 +53,7 @@ static int make_room(void) {
 static int open_regular_file(int directory, const char *path) {
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int descriptor;
-    do {
-        descriptor = openat(directory, path, flags, 0600);
-    } while (descriptor < 0 && errno == EINTR);
+    descriptor = tokenkeep_openat(directory, path, flags, 0600);
     if (descriptor < 0) {
         if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV)
             errno = EBADFD;

@@ -26,7 +26,7 @@ static int make_file(void) {
 }
 
 static int fill_and_seal(int file, const void *payload, size_t length) {
-    ssize_t written = TEMP_FAILURE_RETRY(pwrite(file, payload, length, 0));
+    ssize_t written = tokenkeep_write(file, payload, length, 0);
     if (written < 0)
         return errno;
     if ((size_t)written != length)

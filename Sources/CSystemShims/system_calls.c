@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int tokenkeep_is_secure_execution(void) {
@@ -16,7 +20,43 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode) {
     do {
         descriptor = openat(directory, path, flags, mode);
     } while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0 && (flags & O_CREAT) != 0)
+        tokenkeep_complete_mode(descriptor, mode);
     return descriptor;
+}
+
+void tokenkeep_complete_mode(int descriptor, mode_t mode) {
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & mode) != mode)
+        fchmod(descriptor, (status.st_mode & 07777) | mode);
+}
+
+int tokenkeep_mkdirat(int directory, const char *path) {
+    struct stat status;
+    if (mkdirat(directory, path, 0700) != 0)
+        return -1;
+    if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode))
+        return -1;
+    return (status.st_mode & 0700) == 0700 ? 0 : fchmodat(directory, path, 0700, 0);
+}
+
+ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset) {
+    /* A write beyond RLIMIT_FSIZE sends SIGXFSZ to the thread, which would end the host. */
+    sigset_t limit, before, pending;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    ssize_t written;
+    do {
+        written = offset < 0 ? write(descriptor, bytes, count) : pwrite(descriptor, bytes, count, offset);
+    } while (written < 0 && errno == EINTR);
+    int error = errno;
+    if (written < 0 && error == EFBIG && sigismember(&before, SIGXFSZ) == 0 && sigpending(&pending) == 0 &&
+        sigismember(&pending, SIGXFSZ) == 1)
+        sigtimedwait(&limit, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
 }
 
 int tokenkeep_fstat(int descriptor, struct stat *status) {

@@ -11,8 +11,20 @@
 /* Non-zero if the kernel runs this program with raised privileges (AT_SECURE of getauxval(3)). */
 int tokenkeep_is_secure_execution(void);
 
-/* openat(2) with a mode: Swift cannot import variadic functions. Retries EINTR. -1 and errno on failure. */
+/* openat(2) with a mode: Swift cannot import variadic functions. Retries EINTR. A new file has the mode,
+ * whatever umask(2) takes away. -1 and errno on failure. */
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
+
+/* Gives a file of this user's the bits of mode that umask(2) took from it. A failure is ignored: the next use
+ * of the file shows it. */
+void tokenkeep_complete_mode(int descriptor, mode_t mode);
+
+/* Makes a directory of mode 0700, whatever umask(2) takes away. -1 and errno on failure. */
+int tokenkeep_mkdirat(int directory, const char *path);
+
+/* write(2), or pwrite(2) at an offset from 0 on. Retries EINTR. Beyond RLIMIT_FSIZE: -1 and EFBIG, without the
+ * signal SIGXFSZ. */
+ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset);
 
 /* fstat(2) and fstatat(2). In Swift, `stat` is ambiguous between the type and the function. */
 int tokenkeep_fstat(int descriptor, struct stat *status);

@@ -18,6 +18,7 @@ package struct FileStatus {
     var isOwnedAndPrivate: Bool { owner == geteuid() && permissions & 0o077 == 0 }
 
     package let isRegularFile: Bool
+    let isDirectory: Bool
     package let permissions: UInt32
     package let owner: UInt32
     package let size: Int
@@ -25,6 +26,7 @@ package struct FileStatus {
 
     init(_ status: stat) {
         isRegularFile = status.st_mode & S_IFMT == S_IFREG
+        isDirectory = status.st_mode & S_IFMT == S_IFDIR
         permissions = status.st_mode & 0o777
         owner = status.st_uid
         size = status.st_size

@@ -66,10 +66,12 @@ package enum SystemCall {
 
     /// Writes all bytes.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: OwnedDescriptor) throws(Errno) {
-        do {
-            try FileDescriptor(rawValue: descriptor.number).writeAll(bytes)
-        } catch {
-            throw error as? Errno ?? .ioError
+        var done = 0
+        while done < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let written = tokenkeep_write(descriptor.number, rest.baseAddress, rest.count, -1)
+            guard written > 0 else { throw written < 0 ? Errno(rawValue: errno) : .ioError }
+            done += written
         }
     }
 
@@ -79,7 +81,7 @@ package enum SystemCall {
     ) throws(Errno) {
         var written = 0
         try check {
-            written = pwrite(descriptor.number, bytes, count, 0)
+            written = tokenkeep_write(descriptor.number, bytes, count, 0)
             return written < 0 ? -1 : 0
         }
         guard written == count else { throw .ioError }
@@ -190,10 +192,13 @@ package enum SystemCall {
         }
     }
 
+    /// Changes the mode of a file or directory.
+    package static func changeMode(of path: String, to mode: UInt32) throws(Errno) { try check { chmod(path, mode) } }
+
     /// Makes a directory of mode 0700; false if the name exists.
     package static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
         do throws(Errno) {
-            try check { mkdirat(directory, path, 0o700) }
+            try check { tokenkeep_mkdirat(directory, path) }
             return true
         } catch {
             guard error == .fileExists else { throw error }

@@ -15,7 +15,7 @@ package struct VaultDirectory {
     package static func open(_ path: String) throws(TokenKeepError) -> VaultDirectory? {
         let descriptor: OwnedDescriptor?
         do throws(Errno) {
-            descriptor = try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
+            descriptor = try openMending(path)
         } catch {
             if error == .notDirectory || error == .tooManySymbolicLinkLevels {
                 throw TokenKeepError(
@@ -30,6 +30,24 @@ package struct VaultDirectory {
         // No other user may replace this vault by another.
         try TrustedPath.check(path, user: geteuid())
         return directory
+    }
+
+    /// Gives the user the rights to a directory of his own that nobody has a right to search: an umask made it so.
+    private static func openMending(_ path: String) throws(Errno) -> OwnedDescriptor? {
+        do throws(Errno) {
+            guard let opened = try SystemCall.open(path, in: AT_FDCWD, directoryFlags) else { return nil }
+            guard isUnsearchable(try SystemCall.status(of: opened)) else { return opened }
+        } catch {
+            guard error == .permissionDenied, let status = try SystemCall.status(of: path, in: AT_FDCWD),
+                isUnsearchable(status)
+            else { throw error }
+        }
+        try SystemCall.changeMode(of: path, to: 0o700)
+        return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
+    }
+
+    private static func isUnsearchable(_ status: FileStatus) -> Bool {
+        status.isDirectory && status.owner == geteuid() && status.permissions & 0o177 == 0
     }
 
     /// Makes the directory and its missing parents, durably, and opens it.

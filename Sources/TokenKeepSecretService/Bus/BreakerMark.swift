@@ -55,7 +55,7 @@ struct BreakerMark: Sendable {
             let file = tokenkeep_openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard file >= 0 else { return nil }
             var line = "\(owner) \(BreakerMark.now)\n"
-            let isWritten = line.withUTF8 { write(file, $0.baseAddress, $0.count) == $0.count }
+            let isWritten = line.withUTF8 { tokenkeep_write(file, $0.baseAddress, $0.count, 0) == $0.count }
             close(file)
             guard isWritten, renameat(folder, draft, folder, name) == 0 else { return _ = unlinkat(folder, draft, 0) }
             return ()
@@ -73,7 +73,7 @@ struct BreakerMark: Sendable {
         guard directory >= 0 else { return nil }
         defer { close(directory) }
         guard BreakerMark.isOwn(directory, kind: S_IFDIR) else { return nil }
-        if isMade { mkdirat(directory, BreakerMark.folder, 0o700) }
+        if isMade { tokenkeep_mkdirat(directory, BreakerMark.folder) }
         let folder = tokenkeep_openat(directory, BreakerMark.folder, flags, 0)
         guard folder >= 0 else { return nil }
         defer { close(folder) }
