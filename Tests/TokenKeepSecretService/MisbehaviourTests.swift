@@ -117,6 +117,7 @@ import TokenKeepCore
 
     static let malformed: [(member: String, signature: String, values: String)] = [
         ("OpenSession", "s", #"["x"]"#), ("SearchItems", "s", #"["x"]"#), ("SearchItems", "as", #"[["x"]]"#),
+        ("SearchItems", "aoao", #"[["/"], []]"#), ("SearchItems", "aoao", #"[[], ["/"]]"#),
         ("SearchItems", "", "[]"), ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": "x", "Label": "x", "Locked": false}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": {"a": "b"}, "Label": 7, "Locked": false}]"#),

@@ -46,7 +46,7 @@ struct StackTokenizer {
     private mutating func bare() throws(TokenKeepError) -> StackWord {
         let start = position
         while let byte = peek(), !isBlank(byte), byte != UInt8(ascii: "#"), !(byte == UInt8(ascii: "\\") && isJoin) {
-            guard byte > 0x1F, byte != 0x7F else { throw expected("no control character", at: line) }
+            guard !isControl else { throw expected("no control character", at: line) }
             advance()
         }
         return StackWord(text: text(bytes[start..<position]), isBracketed: false, line: line)
@@ -63,9 +63,7 @@ struct StackTokenizer {
                 continue
             }
             if byte == UInt8(ascii: "\n") { break }
-            guard byte > 0x1F || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r"), byte != 0x7F else {
-                throw expected("no control character", at: line)
-            }
+            guard !isControl || byte == UInt8(ascii: "\t") else { throw expected("no control character", at: line) }
             if byte == UInt8(ascii: "\\"), peek(1) == UInt8(ascii: "]") { advance() }
             content.append(bytes[position])
             advance()
@@ -98,6 +96,13 @@ struct StackTokenizer {
     private mutating func advance() {
         if bytes[position] == UInt8(ascii: "\n") { line += 1 }
         position += 1
+    }
+
+    /// Whether a control character begins at the position: of ASCII, or U+0080 to U+009F.
+    private var isControl: Bool {
+        guard let byte = peek() else { return false }
+        if byte == 0xC2, let next = peek(1) { return (0x80...0x9F).contains(next) }
+        return byte < 0x20 || byte == 0x7F
     }
 
     private func isBlank(_ byte: UInt8) -> Bool {

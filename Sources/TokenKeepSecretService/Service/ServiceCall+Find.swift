@@ -110,8 +110,8 @@ extension ServiceCall {
         var (unlocked, locked): (Set<ObjectPath>, Set<ObjectPath>) = ([], [])
         for reply in try exchange(searches.map(searchItems)) {
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", subject) }
-            unlocked.formUnion(ServiceCall.paths(body[0]))
-            locked.formUnion(ServiceCall.paths(body[1]))
+            unlocked.formUnion(try ServiceCall.paths(body[0]))
+            locked.formUnion(try ServiceCall.paths(body[1]))
         }
         return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
@@ -120,8 +120,15 @@ extension ServiceCall {
         service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
     }
 
-    static func paths(_ value: Variant) -> [ObjectPath] {
-        value.children.compactMap { $0.text.flatMap(ObjectPath.init) }
+    /// The paths of found items.
+    ///
+    /// - Throws: ``Status/corrupt`` for the path "/", which no item has.
+    private static func paths(_ value: Variant) throws(TokenKeepError) -> [ObjectPath] {
+        let paths = value.children.compactMap { $0.text.flatMap(ObjectPath.init) }
+        guard !paths.contains(where: \.isNone) else {
+            throw TokenKeepError(.corrupt, "the Secret Service found an item at a path that no item has")
+        }
+        return paths
     }
 
     /// Reads the items at these paths. An item that is gone, or does not match the name, is left out.
@@ -160,8 +167,8 @@ extension ServiceCall {
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
-            guard case .answer(let body) = reply else { return false }
-            found.formUnion(ServiceCall.paths(body[0]))
+            guard case .answer(let body) = reply, let paths = try? ServiceCall.paths(body[0]) else { return false }
+            found.formUnion(paths)
         }
         return found != [path]
     }
