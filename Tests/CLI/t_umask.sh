@@ -44,3 +44,11 @@ limited save example.com bert <"$WORK/long"
 limited export "$WORK/own/limited-export" --stdin <<<phrase
 limited load example.com ann
 nobody load example.com ann
+
+title "a vault below a directory that may be searched and not read"
+export TOKENKEEP_VAULT="$WORK/own/unreadable/vault"
+install -d -o 65534 -g 65534 "$WORK/own/unreadable" "$TOKENKEEP_VAULT" -m 700
+chmod 300 "$WORK/own/unreadable"
+nobody save example.com ann <<<kept
+nobody save example.com ann <<<newer
+nobody load example.com ann

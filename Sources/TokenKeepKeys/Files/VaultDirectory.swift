@@ -65,7 +65,7 @@ package struct VaultDirectory {
                     isNew = try SystemCall.makeDirectory(prefix, in: AT_FDCWD)
                 }
                 guard isNew || index == components.count - 1 else { continue }
-                if let above = try SystemCall.openFollowing(parent, directoryFlags) { try SystemCall.sync(above) }
+                try sync(prefix, in: parent)
             } catch {
                 throw error.error("cannot make the directory \(prefix)")
             }
@@ -74,6 +74,19 @@ package struct VaultDirectory {
             throw TokenKeepError(.io, "\(path) vanished while it was made", module: "vault")
         }
         return directory
+    }
+
+    /// Makes a directory's entry in its parent durable. A parent that the user may not read is synced with its whole
+    /// file system.
+    private static func sync(_ path: String, in parent: String) throws(Errno) {
+        do throws(Errno) {
+            if let above = try SystemCall.openFollowing(parent, directoryFlags) { try SystemCall.sync(above) }
+        } catch {
+            guard error == .permissionDenied, let directory = try SystemCall.openFollowing(path, directoryFlags) else {
+                throw error
+            }
+            try SystemCall.syncFileSystem(of: directory)
+        }
     }
 
     private func checkOwner() throws(TokenKeepError) {

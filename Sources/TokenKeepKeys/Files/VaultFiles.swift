@@ -142,11 +142,15 @@ package enum VaultFiles {
     }
 
     /// Makes changes to a directory's entries durable.
+    ///
+    /// - Throws: ``Status/io``, whatever the reason: the change itself is made.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
         } catch {
-            throw error.error("cannot make the directory durable after \(action)")
+            throw TokenKeepError(
+                .io, "cannot make the directory durable after \(action): \(error)", module: "vault",
+                hint: "the change is made; a loss of power may undo it")
         }
     }
 

@@ -85,7 +85,8 @@ package struct ItemTransaction: ~Copyable {
             throw error
         }
         pending = change.pending
-        if !change.hasPending { try hints.remove(fileName) }
+        // The change is made: a hint that cannot be removed costs a later reader a look at the record.
+        if !change.hasPending { try? hints.remove(fileName) }
     }
 
     /// Reads the record again after changes.
