@@ -30,6 +30,13 @@ echo "[exit $?]"
 secret-tool lookup service foreign.example username ann
 echo
 
+title "the first call on a machine: the load makes the vault, whose key all later versions come from"
+export TOKENKEEP_VAULT=$WORK/first
+version=$("$TOKENKEEP" load foreign.example ann --json | member version)
+printf first | "$TOKENKEEP" save foreign.example ann --if-version "$version"
+echo "[exit $?]"
+export TOKENKEEP_VAULT=$WORK/vault
+
 title "what migrate would move"
 run migrate --from secret-service --to vault --dry-run
 
