@@ -23,7 +23,7 @@ struct ClearCommand: ParsableCommand {
     @Flag(help: "Remove every item of the service.")
     var all = false
 
-    @Option(help: ArgumentHelp("Remove only this version, as list --json shows it.", valueName: "version"))
+    @Option(help: ArgumentHelp("Remove only this version, as load --json shows it.", valueName: "version"))
     var ifVersion: String?
 
     @OptionGroup

@@ -4,17 +4,6 @@ import TokenKeepEngine
 
 /// The values that `--json` writes. Every member is always present; an unknown value is null.
 enum JSONOutput {
-    /// The items of a list, and the error that left the list incomplete.
-    struct Listing: Encodable {
-        private let items: [Item]
-        private let problem: Nullable<Problem>
-
-        init(_ listing: ItemListing) {
-            items = listing.items.map(Item.init)
-            problem = Nullable(listing.problem.map(Problem.init))
-        }
-    }
-
     /// The error that left an output incomplete.
     struct Problem: Encodable {
         private let status, message: String
@@ -28,36 +17,11 @@ enum JSONOutput {
         }
     }
 
-    /// An item without its secret.
-    struct Item: Encodable {
-        private enum CodingKeys: String, CodingKey {
-            case namespace, service, account, label, level, flags, attributes, version, module
-            case createdAt = "created_at"
-            case modifiedAt = "modified_at"
-            case expiresAt = "expires_at"
-        }
+    /// The outcome of a save.
+    struct Saved: Encodable {
+        private let version: Nullable<String>
 
-        private let namespace, service, account, label, level, module: String
-        private let flags: [String]
-        private let attributes: [String: String]
-        private let createdAt, modifiedAt, expiresAt: Nullable<String>
-        /// A string, because many readers of JSON keep only 53 bits of a number.
-        private let version: String
-
-        init(_ item: ItemDetails) {
-            namespace = item.name.namespace
-            service = item.name.service
-            account = item.name.account
-            label = item.label
-            level = item.accessLevel.word
-            flags = item.flags.words
-            attributes = Dictionary(uniqueKeysWithValues: item.attributes.pairs.map { ($0.name, $0.value) })
-            createdAt = Nullable(item.createdAt?.iso8601)
-            modifiedAt = Nullable(item.modifiedAt?.iso8601)
-            expiresAt = Nullable(item.expiresAt?.iso8601)
-            version = String(item.version)
-            module = item.module
-        }
+        init(_ outcome: SaveOutcome) { version = Nullable(outcome.version == 0 ? nil : String(outcome.version)) }
     }
 
     /// A change of an item, on one line of `watch`.
@@ -149,6 +113,20 @@ enum JSONOutput {
         }
     }
 
+    /// Writes a list to standard output, a few items at a time: an object of items and problem.
+    static func write(_ listing: ItemListing) throws {
+        var writer = JSONItemWriter(indentation: 4)
+        writer.append("{\n  \"items\" : [")
+        for (index, item) in listing.items.enumerated() {
+            writer.append(index == 0 ? "\n    " : ",\n    ")
+            writer.append(item)
+            if writer.bytes.count >= 65_536 { try writer.flush { try Terminal.write($0) } }
+        }
+        let problem = try text(Nullable(listing.problem.map(Problem.init))).dropLast().replacing("\n", with: "\n  ")
+        writer.append("\(listing.items.isEmpty ? "" : "\n  ")],\n  \"problem\" : \(problem)\n}\n")
+        try writer.flush { try Terminal.write($0) }
+    }
+
     /// Encodes a value as JSON text, with members in alphabetical order.
     ///
     /// Every character for which `Terminal.mustBeEscaped` is true is escaped. JSON is ASCII outside strings, so escapes
@@ -164,20 +142,15 @@ enum JSONOutput {
         // A line break occurs only between values, so the patterns match empty arrays and objects alone.
         let json = String(decoding: try encoder.encode(value), as: UTF8.self)
             .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")
-        var result = ""
+        var result: [UInt8] = []
         for scalar in json.unicodeScalars {
             if scalar != "\n", Terminal.mustBeEscaped(scalar) {
-                for unit in UTF16.encode(scalar)?.map({ $0 }) ?? [] { result += escape(unit) }
+                JSONEscape.write(scalar) { result.append($0) }
             } else {
-                result.unicodeScalars.append(scalar)
+                result += UTF8.encode(scalar) ?? .init()
             }
         }
-        return result + "\n"
-    }
-
-    private static func escape(_ unit: UInt16) -> String {
-        let digits = String(unit, radix: 16)
-        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        return String(decoding: result, as: UTF8.self) + "\n"
     }
 }
 

@@ -8,8 +8,9 @@ struct ListCommand: ParsableCommand {
         commandName: "list",
         abstract: "Show what is kept, without the secrets.",
         discussion: """
-            A place that could not be asked is named on standard error, and the rest is shown; in JSON it is the member \
-            "problem", which is null where the list is complete.
+            A module that could not be asked is named on standard error, and the rest is shown; in JSON it is the member \
+            "problem", which is null if the list is complete. If a keyring or the vault is locked, the exit code is 3. \
+            The member "version" is null for an item whose secret was not read: load --json knows its version.
 
               tokenkeep list
               tokenkeep list example.com --json
@@ -30,11 +31,13 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         let listing = try storeOptions.open(explainOptions).list(service: service)
         if json {
-            try Terminal.write(JSONOutput.text(JSONOutput.Listing(listing)))
-        } else {
+            try JSONOutput.write(listing)
+        } else if !listing.items.isEmpty || listing.problem == nil {
             try Terminal.write(table(listing.items))
         }
-        if let problem = listing.problem { Terminal.warn(problem) }
+        let locked = listing.problems.first { $0.status == .locked }
+        if let problem = listing.problem, problem.status != .locked { Terminal.warn(problem) }
+        if let locked { throw locked }
     }
 
     private func table(_ items: [ItemDetails]) -> String {

@@ -3,26 +3,43 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// `tokenkeep load SERVICE ACCOUNT`.
+/// `tokenkeep load SERVICE [ACCOUNT]`.
 struct LoadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",
         abstract: "Write a secret to standard output.",
         discussion: """
             The bytes are written as they were saved; a newline follows on a terminal alone. An expired item is loaded \
-            like any other.
+            with a warning on standard error.
 
               TOKEN=$(tokenkeep load example.com ann)
               tokenkeep load example.com ann > token.bin
+              tokenkeep load example.com ann --fresh-for 60s --json
 
             $( ) removes newlines at the end, and no shell variable holds a NUL: use a file or a pipe for such a secret.
+
+            In JSON the secret is the member "secret", or "secret_base64" if the secret is not UTF-8; exactly one of \
+            them is present. The other members are those of list --json. A script replaces the item only if nobody \
+            changed it meanwhile (exit code 6) with the member "version": save --if-version.
+
+            Without an account the only account of the service is loaded; items that list does not show do not count.
             """)
 
     @Argument(help: "What the secret is for.")
     var service: String
 
-    @Argument(help: "Whose it is.")
-    var account: String
+    @Argument(help: "Whose it is; may be left out if the service has one account.")
+    var account: String?
+
+    @Flag(help: "Write a JSON object: the members of list --json, and secret or secret_base64.")
+    var json = false
+
+    @Flag(help: "Refuse an expired item.")
+    var unexpired = false
+
+    @Option(
+        help: ArgumentHelp("Refuse an item that expires within this time: 60s, 5m, 1h.", valueName: "duration"))
+    var freshFor: String?
 
     @OptionGroup
     var explainOptions: ExplainOptions
@@ -31,8 +48,104 @@ struct LoadCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let item = try storeOptions.open(explainOptions).load(service: service, account: account)
+        let freshSeconds = try freshSeconds()
+        let item = try loadItem()
+        try check(item.details, freshSeconds: freshSeconds)
+        if json { return try writeJSON(item) }
         try item.secret.withUnsafeBytes { try Terminal.write($0) }
         if isatty(STDOUT_FILENO) == 1 { try Terminal.write("\n") }
+    }
+
+    private func loadItem() throws(TokenKeepError) -> TokenItem {
+        let store = try storeOptions.open(explainOptions)
+        let deadline = Deadline(milliseconds: store.timeoutMilliseconds)
+        let account =
+            if let account { account } else { try onlyAccount(store, deadline) }
+        do throws(TokenKeepError) {
+            return try store.load(service: service, account: account, until: deadline)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            throw hinting(error, account: account, deadline)
+        }
+    }
+
+    /// The only account of the service.
+    ///
+    /// - Throws: ``Status/invalid`` if the service has several accounts, ``Status/notFound`` if it has none. If the
+    ///   list is incomplete, its problem: another account may exist.
+    private func onlyAccount(_ store: Store, _ deadline: Deadline) throws(TokenKeepError) -> String {
+        let listing = try store.list(service: service, until: deadline)
+        let accounts = listing.items.map(\.name.account)
+        if accounts.count > 1 {
+            let names = accounts.map { $0.isEmpty ? "''" : $0 }.joined(separator: ", ")
+            throw TokenKeepError(
+                .invalid, "\(service) has \(accounts.count) accounts: \(names)",
+                hint: "name one: tokenkeep load SERVICE ACCOUNT")
+        }
+        if let problem = listing.problem {
+            throw TokenKeepError(
+                problem.status, "\(service) may have more accounts: \(problem.message)", module: problem.module,
+                hint: "name the account, or \(problem.hint ?? "try again")")
+        }
+        guard let account = accounts.first else {
+            throw hinting(TokenKeepError(.notFound, "no item of \(service)"), account: nil, deadline)
+        }
+        return account
+    }
+
+    /// The error with a hint that names the nearest service, or the nearest account of this service.
+    private func hinting(_ error: TokenKeepError, account: String?, _ deadline: Deadline) -> TokenKeepError {
+        // A hint is not worth a prompt.
+        var options = storeOptions
+        options.interactive = false
+        guard let listing = try? options.open().list(until: deadline) else { return error }
+        let names = listing.items.map(\.name)
+        let hint: String?
+        if let account, names.contains(where: { $0.service == service }) {
+            let accounts = names.filter { $0.service == service }.map(\.account)
+            hint = NearestName.of(account, among: accounts).map { "the nearest account of \(service) is \($0)" }
+        } else {
+            hint = NearestName.of(service, among: names.map(\.service)).map { "the nearest service is \($0)" }
+        }
+        return TokenKeepError(
+            error.status, error.message, module: error.module, hint: hint ?? error.hint, isAbsence: error.isAbsence)
+    }
+
+    private func freshSeconds() throws(TokenKeepError) -> Int64? {
+        guard let freshFor else { return unexpired ? 0 : nil }
+        guard let milliseconds = Durations.milliseconds(freshFor) else {
+            throw TokenKeepError(
+                .invalid, "the time of --fresh-for is not a duration", hint: "a number and its unit: 60s, 5m, 1h")
+        }
+        return milliseconds / 1000 + (milliseconds % 1000 == 0 ? 0 : 1)
+    }
+
+    /// Refuses an item that expires too soon, and warns of an expired one.
+    private func check(_ item: ItemDetails, freshSeconds: Int64?) throws(TokenKeepError) {
+        guard let expiry = item.expiresAt else { return }
+        let left = expiry.rawValue.subtractingReportingOverflow(UnixTime.now.rawValue).partialValue
+        let isExpired = left <= 0
+        if let freshSeconds, isExpired || left < freshSeconds {
+            throw TokenKeepError(
+                .expired, "\(item.name) \(isExpired ? "expired" : "expires") at \(expiry.iso8601)",
+                hint: "save a new secret\(isExpired ? "" : ", or ask for less: --fresh-for")")
+        }
+        if isExpired {
+            Terminal.warn(
+                TokenKeepError(
+                    .expired, "\(item.name) expired at \(expiry.iso8601)", hint: "to refuse such an item: --unexpired"))
+        }
+    }
+
+    private func writeJSON(_ item: TokenItem) throws {
+        let secret = try SecretJSON(item.secret)
+        var writer = JSONItemWriter(indentation: 0)
+        writer.appendHead(item.details)
+        writer.key(secret.member)
+        try writer.flush { try Terminal.write($0) }
+        try secret.value.withUnsafeBytes { try Terminal.write($0) }
+        writer.appendTail(item.details)
+        writer.append("\n")
+        try writer.flush { try Terminal.write($0) }
     }
 }

@@ -27,7 +27,7 @@ struct MigrateCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Only items of this service.", valueName: "service"))
     var service: String?
 
-    @Flag(help: "Only say what would be moved.")
+    @Flag(help: "Only name the items that would be moved.")
     var dryRun = false
 
     @OptionGroup
@@ -43,6 +43,9 @@ struct MigrateCommand: ParsableCommand {
             try store.migrate(
                 from: from, to: to, service: service, isDryRun: dryRun, until: Deadline(milliseconds: .max)
             ) { bar.show(done: $0, of: $1) }
+        }
+        if dryRun {
+            for name in outcome.items { try Terminal.write("would move \(Terminal.printable("\(name)"))\n") }
         }
         for failure in outcome.failures { Terminal.warn(failure.naming) }
         let left = outcome.failures.count

@@ -17,7 +17,8 @@ struct SaveCommand: ParsableCommand {
 
             An empty input is refused: a command that failed before the pipe leaves one, and it would replace a good token.
 
-            echo appends a newline, which would become a part of the secret: use printf %s.
+            echo appends a newline, which becomes a part of the secret: use printf %s, or --strip-newline. If such a \
+            newline is the only one of a piped secret, a hint names it.
             """)
 
     /// The hint for a secret that was given as an argument.
@@ -67,8 +68,14 @@ struct SaveCommand: ParsableCommand {
     @Flag(help: "Save a new item only.")
     var ifAbsent = false
 
-    @Option(help: ArgumentHelp("Save only over this version, as list --json shows it.", valueName: "version"))
+    @Option(help: ArgumentHelp("Save only over this version, as load --json shows it.", valueName: "version"))
     var ifVersion: String?
+
+    @Flag(help: "Remove one newline (LF or CR LF) from the end of the secret.")
+    var stripNewline = false
+
+    @Flag(help: "Write a JSON object with the version of the saved item.")
+    var json = false
 
     @Flag(help: "Save an empty secret too.")
     var allowEmpty = false
@@ -98,7 +105,18 @@ struct SaveCommand: ParsableCommand {
         let name = try storeOptions.name(service, account)
         // All options are checked before the user is asked for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
-        let outcome = try store.save(request(name, secret: secret(for: name)))
+        let secret = try secret(for: name)
+        let outcome = try store.save(request(name, secret: secret))
+        explain(outcome, of: secret)
+        if json { try Terminal.write(JSONOutput.text(JSONOutput.Saved(outcome))) }
+    }
+
+    private func explain(_ outcome: SaveOutcome, of secret: SecretBytes) {
+        if SecretInput.endsWithTheOnlyNewline(secret) {
+            Terminal.explain(
+                "the newline at the end of the input was saved as a part of the secret",
+                hint: "to save the secret without it: printf %s, or --strip-newline")
+        }
         if !outcome.pendingModules.isEmpty {
             let modules = outcome.pendingModules.joined(separator: " and ")
             Terminal.explain(
@@ -119,11 +137,14 @@ struct SaveCommand: ParsableCommand {
     }
 
     private func secret(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
-        let secret = try SecretInput.read(for: name)
+        var secret = try SecretInput.read(for: name)
+        let isInputEmpty = secret.count == 0
+        if stripNewline { secret = try SecretInput.withoutNewline(secret) }
         guard secret.count > 0 || allowEmpty else {
+            let input = isInputEmpty ? "nothing" : "only a newline"
             throw TokenKeepError(
-                .invalid, "the secret is empty: nothing came from standard input",
-                hint: "see why the command before the pipe wrote nothing; to save an empty secret: --allow-empty")
+                .invalid, "the secret is empty: \(input) came from standard input",
+                hint: "see why the command before the pipe wrote \(input); to save an empty secret: --allow-empty")
         }
         return secret
     }
@@ -178,13 +199,13 @@ struct SaveCommand: ParsableCommand {
 
 /// Reads item versions.
 enum Versions {
-    /// Reads a version as `list --json` shows it; never 0.
+    /// Reads a version as `load --json` shows it; never 0.
     static func parse(_ text: String) throws(TokenKeepError) -> UInt64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let version = UInt64(text), version != 0
         else {
             throw TokenKeepError(
-                .invalid, "the version is not one of an item", hint: "tokenkeep list --json shows versions")
+                .invalid, "the version is not one of an item", hint: "tokenkeep load --json shows versions")
         }
         return version
     }

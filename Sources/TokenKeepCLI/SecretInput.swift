@@ -11,6 +11,22 @@ enum SecretInput {
         return try readToEnd(of: STDIN_FILENO)
     }
 
+    /// The secret without one LF or CR LF at its end.
+    static func withoutNewline(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let count = secret.withUnsafeBytes { bytes in
+            guard bytes.last == UInt8(ascii: "\n") else { return bytes.count }
+            return bytes.dropLast().last == UInt8(ascii: "\r") ? bytes.count - 2 : bytes.count - 1
+        }
+        return count == secret.count ? secret : try secret.prefix(count)
+    }
+
+    /// Whether the secret ends with a newline and has no other: it is one line, as `echo` writes it.
+    static func endsWithTheOnlyNewline(_ secret: SecretBytes) -> Bool {
+        secret.withUnsafeBytes { bytes in
+            bytes.firstIndex(of: UInt8(ascii: "\n")).map { $0 == bytes.endIndex - 1 } ?? false
+        }
+    }
+
     /// The error for a secret over the limit. Such a secret is refused, never truncated.
     static func tooLong() -> TokenKeepError {
         TokenKeepError(

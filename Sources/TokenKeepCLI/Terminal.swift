@@ -51,8 +51,8 @@ enum Terminal {
     }
 
     /// Prints a note about an event or an unexpected outcome that is no error.
-    static func explain(_ text: String) {
-        say("tokenkeep: \(text)", hint: nil)
+    static func explain(_ text: String, hint: String? = nil) {
+        say("tokenkeep: \(text)", hint: hint)
     }
 
     /// Prints a question without a line break: the user answers on the same line.

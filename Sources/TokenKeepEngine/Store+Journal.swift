@@ -96,7 +96,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - service: only items of this service; nil for all.
-    ///   - isDryRun: whether the items are only counted, not moved.
+    ///   - isDryRun: whether the items are only named, not moved.
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
     ///   - progress: called with the number of finished items, on the caller's thread.
     /// - Throws: ``Status/invalid`` if the stack lacks the module, ``Status/unsupported`` if the module's items cannot

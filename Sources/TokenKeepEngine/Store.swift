@@ -16,7 +16,8 @@ public final class Store: Sendable {
     let records: Records
     /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
-    let timeoutMilliseconds: UInt32
+    /// The time limit of a call without its own deadline.
+    package let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     /// Answers the vault's prompts.
     let prompt: PromptHandler?

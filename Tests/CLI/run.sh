@@ -4,8 +4,8 @@
 # Usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
-# its own. One that begins with "# needs: root" or "# needs: mount" is skipped where this is not allowed. --update writes
-# the golden files anew.
+# its own. One that begins with "# needs: root" or "# needs: mount" is skipped if this is not allowed, one that begins with
+# "# needs: keyring" if gnome-keyring is not installed. --update writes the golden files anew.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -77,6 +77,7 @@ for name in "${names[@]}"; do
     case $need in
     root) may=$([ "$(id -u)" = 0 ] && echo yes) ;;
     mount) may=$(unshare -m mount -t tmpfs none /mnt 2>/dev/null && echo yes) ;;
+    keyring) may=$(which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null && echo yes) ;;
     *) may=yes ;;
     esac
     if [ "$may" != yes ]; then

@@ -39,7 +39,7 @@ struct Migration {
         return module
     }
 
-    /// Moves the items, or counts them in a dry run.
+    /// Moves the items, or names them in a dry run.
     ///
     /// - Parameters:
     ///   - service: only items of this service; nil for all.
@@ -63,7 +63,7 @@ struct Migration {
                 guard !call.deadline.hasPassed else {
                     throw call.deadline.failure("the deadline passed before \(name) was moved")
                 }
-                if try isDryRun ? canMove(name, call) : move(name, call) { outcome.moved += 1 }
+                if try isDryRun ? canMove(name, call) : move(name, call) { outcome.items.append(name) }
             } catch {
                 outcome.failures.append(MigrationOutcome.Failure(item: name, error: error))
             }

@@ -10,8 +10,10 @@ public struct MigrationOutcome: Sendable {
         public let error: TokenKeepError
     }
 
-    /// The number of moved items; in a dry run, the number of items that would be moved.
-    public internal(set) var moved = 0
+    /// The moved items; in a dry run, the items that would be moved. In the order of their names.
+    public internal(set) var items: [ItemName] = []
+    /// The number of ``items``.
+    public var moved: Int { items.count }
     /// The items that were not moved, and the errors.
     public internal(set) var failures: [Failure] = []
 

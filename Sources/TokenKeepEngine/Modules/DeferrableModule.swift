@@ -48,6 +48,7 @@ struct DeferrableModule: RememberingModule {
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        let lackedVault = !hasLooked.withLock { $0 } && records.versionKey() == nil
         let item = try unlessUnused(answer: nil, or: "no item \(name)", call) { () throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 return try base.load(name, share(of: call))
@@ -62,7 +63,17 @@ struct DeferrableModule: RememberingModule {
         }
         if isFirst { noteThere(call) }
         noteSeen(item, name)
-        return item
+        return lackedVault ? versioned(item) : item
+    }
+
+    /// The item with its version under the key of the vault, if the vault was made meanwhile.
+    ///
+    /// The version under a store's own key would mean nothing to the process that saves the item.
+    private func versioned(_ item: TokenItem) -> TokenItem {
+        guard let key = records.versionKey() else { return item }
+        var details = item.details
+        details.version = key.version(of: details, secret: item.secret)
+        return TokenItem(details: details, secret: item.secret)
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {

@@ -36,8 +36,10 @@ package enum FormatFault: Error, Equatable {
                 .corrupt, "\(file) names a key that the vault's header does not have", module: "vault",
                 hint: "nothing was deleted; restore the vault's header from a backup")
         case .lockedKey:
+            // A record's file name is a hash, which means nothing to people.
             TokenKeepError(
-                .locked, "the key of \(file) is locked", module: "vault", hint: "unlock the vault: tokenkeep unlock")
+                .locked, "\(file.hasPrefix("records/") ? "the item's key" : "the key of \(file)") is locked",
+                module: "vault", hint: "unlock the vault: tokenkeep unlock")
         case .presenceNeeded:
             TokenKeepError(
                 .locked, "the vault's password is asked for at each use", module: "vault",

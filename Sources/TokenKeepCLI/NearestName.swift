@@ -1,0 +1,38 @@
+import TokenKeepCore
+
+/// Finds the name that a mistyped name was meant to be.
+enum NearestName {
+    /// The candidate with the fewest changed characters; nil if none is near enough.
+    ///
+    /// Near are one changed character, up to two in a name of six characters and up to three in a name of nine. Of
+    /// equally near candidates the first in alphabetical order is returned.
+    static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
+        let wanted = Array(name.unicodeScalars)
+        var limit = max(1, min(3, wanted.count / 3))
+        var nearest: String?
+        for candidate in Set(candidates).sorted() {
+            let scalars = Array(candidate.unicodeScalars)
+            guard let distance = distance(wanted, scalars, atMost: limit), distance > 0 else { continue }
+            nearest = candidate
+            limit = distance - 1
+        }
+        return nearest
+    }
+
+    /// The number of inserted, removed and replaced characters between two names; nil if it is over the limit.
+    private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar], atMost limit: Int) -> Int? {
+        guard abs(left.count - right.count) <= limit else { return nil }
+        var row = Array(0...right.count)
+        for (line, scalar) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = line + 1
+            for (column, other) in right.enumerated() {
+                let replaced = diagonal + (scalar == other ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(replaced, diagonal + 1, row[column] + 1)
+            }
+            guard row.contains(where: { $0 <= limit }) else { return nil }
+        }
+        return row[right.count] <= limit ? row[right.count] : nil
+    }
+}
