@@ -22,8 +22,8 @@ void tokenkeep_complete_mode(int descriptor, mode_t mode);
 /* Makes a directory of mode 0700, whatever umask(2) takes away. -1 and errno on failure. */
 int tokenkeep_mkdirat(int directory, const char *path);
 
-/* write(2), or pwrite(2) at an offset from 0 on. Retries EINTR. Beyond RLIMIT_FSIZE: -1 and EFBIG, without the
- * signal SIGXFSZ. */
+/* write(2), or pwrite(2) at an offset from 0 on. Retries EINTR. Beyond RLIMIT_FSIZE: -1 and EFBIG, without
+ * the signal SIGXFSZ. */
 ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset);
 
 /* fstat(2) and fstatat(2). In Swift, `stat` is ambiguous between the type and the function. */
