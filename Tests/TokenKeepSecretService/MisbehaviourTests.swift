@@ -117,7 +117,8 @@ import TokenKeepCore
 
     static let malformed: [(member: String, signature: String, values: String)] = [
         ("OpenSession", "s", #"["x"]"#), ("SearchItems", "s", #"["x"]"#), ("SearchItems", "as", #"[["x"]]"#),
-        ("SearchItems", "", "[]"), ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
+        ("SearchItems", "", "[]"), ("SearchItems", "aoao", #"[["/"], []]"#),
+        ("GetAll", "s", #"["x"]"#), ("GetAll", "a{sv}", #"[{}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": "x", "Label": "x", "Locked": false}]"#),
         ("GetAll", "a{sv}", #"[{"Attributes": {"a": "b"}, "Label": 7, "Locked": false}]"#),
         ("GetSecrets", "s", #"["x"]"#),
@@ -145,7 +146,7 @@ import TokenKeepCore
         #expect(status { _ = try fake.client.load("example.com", "ann") } == .corrupt)
     }
 
-    @Test(arguments: 0..<13) func malformedAnswersAreCorrupt(index: Int) throws {
+    @Test(arguments: 0..<14) func malformedAnswersAreCorrupt(index: Int) throws {
         let (member, signature, values) = MisbehaviourTests.malformed[index]
         let fake = try FakeService(MisbehaviourTests.ours)
         try fake.configure(

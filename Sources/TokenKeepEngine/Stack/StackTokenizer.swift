@@ -121,17 +121,16 @@ extension TokenKeepError {
 }
 
 extension String {
-    /// A stack's word as repeated in messages: at most 64 bytes of UTF-8.
+    /// A stack's word as repeated in messages: at most 64 bytes of UTF-8, with a space for each control character.
     var cutForMessage: String {
         let most = 64
-        guard utf8.count > most else { return self }
         var kept = UnicodeScalarView()
         var length = 0
         for scalar in unicodeScalars {
             length += UTF8.width(scalar)
-            guard length <= most else { break }
-            kept.append(scalar)
+            guard length <= most else { return String(kept) + "…" }
+            kept.append(scalar.properties.generalCategory == .control ? " " : scalar)
         }
-        return String(kept) + "…"
+        return String(kept)
     }
 }

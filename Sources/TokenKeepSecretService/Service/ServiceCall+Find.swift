@@ -113,6 +113,9 @@ extension ServiceCall {
             unlocked.formUnion(ServiceCall.paths(body[0]))
             locked.formUnion(ServiceCall.paths(body[1]))
         }
+        guard !unlocked.union(locked).contains(where: \.isNone) else {
+            throw TokenKeepError(.corrupt, "the Secret Service named \"/\" as an item; could not find \(subject)")
+        }
         return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
 
