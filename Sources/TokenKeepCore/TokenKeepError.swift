@@ -36,6 +36,12 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         return copy
     }
 
+    /// The error of a step after a change took effect: ``Status/io`` in place of ``Status/denied``, which would mean that
+    /// nothing has changed.
+    package var afterEffect: TokenKeepError {
+        status == .denied ? TokenKeepError(.io, message, module: module, hint: hint) : self
+    }
+
     /// Compares only the statuses.
     public static func == (left: TokenKeepError, right: TokenKeepError) -> Bool {
         left.status == right.status

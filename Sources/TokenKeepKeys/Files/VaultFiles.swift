@@ -142,11 +142,13 @@ package enum VaultFiles {
     }
 
     /// Makes changes to a directory's entries durable.
+    ///
+    /// - Throws: ``Status/io`` whatever the system says: the changes have taken effect.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
         } catch {
-            throw error.error("cannot make the directory durable after \(action)")
+            throw error.error("cannot make the directory durable after \(action)").afterEffect
         }
     }
 

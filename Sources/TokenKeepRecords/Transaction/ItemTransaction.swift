@@ -85,7 +85,12 @@ package struct ItemTransaction: ~Copyable {
             throw error
         }
         pending = change.pending
-        if !change.hasPending { try hints.remove(fileName) }
+        guard !change.hasPending else { return }
+        do throws(TokenKeepError) {
+            try hints.remove(fileName)
+        } catch {
+            throw error.afterEffect
+        }
     }
 
     /// Reads the record again after changes.
