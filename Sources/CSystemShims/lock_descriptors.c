@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
 #include "lock_descriptors.h"
+#include "CSystemShims.h"
+#include "fork_handlers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +37,10 @@ static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+void tokenkeep_register_lock_handlers(void) {
+    pthread_once(&once, register_handlers);
+}
+
 /* With the mutex held: makes room for one more descriptor. */
 static int make_room(void) {
     if (count < capacity)
@@ -55,6 +61,8 @@ static int open_regular_file(int directory, const char *path) {
     do {
         descriptor = openat(directory, path, flags, 0600);
     } while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0)
+        tokenkeep_undo_umask(descriptor, 0600);
     if (descriptor < 0) {
         if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV)
             errno = EBADFD;
@@ -71,7 +79,7 @@ static int open_regular_file(int directory, const char *path) {
 
 int tokenkeep_lock_descriptor_open(int directory, const char *path) {
     int descriptor = -1;
-    pthread_once(&once, register_handlers);
+    tokenkeep_register_lock_handlers();
     pthread_mutex_lock(&mutex);
     if (!make_room()) {
         errno = ENOMEM;

@@ -16,7 +16,25 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode) {
     do {
         descriptor = openat(directory, path, flags, mode);
     } while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0 && flags & O_CREAT)
+        tokenkeep_undo_umask(descriptor, mode);
     return descriptor;
+}
+
+void tokenkeep_undo_umask(int descriptor, mode_t mode) {
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        (status.st_mode & mode & 0600) != (mode & 0600))
+        fchmod(descriptor, mode);
+}
+
+int tokenkeep_mkdirat(int directory, const char *path) {
+    struct stat status;
+    if (mkdirat(directory, path, 0700) != 0)
+        return -1;
+    if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return -1;
+    return (status.st_mode & 0700) == 0700 ? 0 : fchmodat(directory, path, 0700, 0);
 }
 
 int tokenkeep_fstat(int descriptor, struct stat *status) {

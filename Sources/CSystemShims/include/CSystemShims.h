@@ -14,6 +14,17 @@ int tokenkeep_is_secure_execution(void);
 /* openat(2) with a mode: Swift cannot import variadic functions. Retries EINTR. -1 and errno on failure. */
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 
+/* Gives a file of the calling user its mode back if the umask took the owner's right to read or write. */
+void tokenkeep_undo_umask(int descriptor, mode_t mode);
+
+/* Makes a directory of mode 0700, whatever the umask. 0, or -1 and errno. */
+int tokenkeep_mkdirat(int directory, const char *path);
+
+/* write(2) until all bytes are written and pwrite(2): 0 or an errno. Retry EINTR. A file that
+ * would pass RLIMIT_FSIZE is EFBIG: the calling thread gets no SIGXFSZ. */
+int tokenkeep_write_all(int descriptor, const void *bytes, size_t count);
+int tokenkeep_overwrite(int descriptor, const void *bytes, size_t count, off_t offset);
+
 /* fstat(2) and fstatat(2). In Swift, `stat` is ambiguous between the type and the function. */
 int tokenkeep_fstat(int descriptor, struct stat *status);
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
@@ -186,5 +197,24 @@ int tokenkeep_syncfs(int descriptor);
 
 /* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it. */
 int tokenkeep_is_in_user_namespace(void);
+
+/* Enters the library for one call of the C API. 0 in a child of fork() if another thread was inside a call at
+ * the fork: the child may run no Swift code that instantiates a type, because the lock may be held for good.
+ *
+ * While a thread is inside, fork() in another thread waits, 100 ms at most. Calls of one thread may nest. */
+int tokenkeep_call_enter(void);
+
+/* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume. */
+void tokenkeep_call_leave(void);
+
+/* Enters the library again after a function of the caller, around which the call had left. */
+void tokenkeep_call_resume(void);
+
+/* Keeps an error object for tokenkeep_call_refusal, and registers the handlers of fork() once more, so that
+ * they run before the handlers that were registered since. Called inside a call; the first call registers. */
+void tokenkeep_call_gate_finish(void *error);
+
+/* The error object of a refused call; NULL if no call has made the object yet. */
+void *tokenkeep_call_refusal(void);
 
 #endif

@@ -66,23 +66,14 @@ package enum SystemCall {
 
     /// Writes all bytes.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: OwnedDescriptor) throws(Errno) {
-        do {
-            try FileDescriptor(rawValue: descriptor.number).writeAll(bytes)
-        } catch {
-            throw error as? Errno ?? .ioError
-        }
+        try throwing(tokenkeep_write_all(descriptor.number, bytes.baseAddress, bytes.count))
     }
 
     /// Overwrites the first bytes of a file.
     package static func overwrite(
         _ descriptor: OwnedDescriptor, with bytes: UnsafeRawPointer, count: Int
     ) throws(Errno) {
-        var written = 0
-        try check {
-            written = pwrite(descriptor.number, bytes, count, 0)
-            return written < 0 ? -1 : 0
-        }
-        guard written == count else { throw .ioError }
+        try throwing(tokenkeep_overwrite(descriptor.number, bytes, count, 0))
     }
 
     /// Reads up to `bytes.count` bytes from `offset` on; fewer if the file ends earlier.
@@ -193,12 +184,16 @@ package enum SystemCall {
     /// Makes a directory of mode 0700; false if the name exists.
     package static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
         do throws(Errno) {
-            try check { mkdirat(directory, path, 0o700) }
+            try check { tokenkeep_mkdirat(directory, path) }
             return true
         } catch {
             guard error == .fileExists else { throw error }
             return false
         }
+    }
+
+    private static func throwing(_ number: Int32) throws(Errno) {
+        guard number == 0 else { throw Errno(rawValue: number) }
     }
 
     private static func check(_ call: () -> Int32) throws(Errno) {

@@ -15,6 +15,6 @@ package enum ChangeSignal {
             file, in: directory.descriptor.number, O_WRONLY | O_CREAT, mode: 0o600)
         guard let opened = opened ?? nil else { return }
         var byte = UInt8(ascii: "\n")
-        pwrite(opened.number, &byte, 1, 0)
+        try? SystemCall.overwrite(opened, with: &byte, count: 1)
     }
 }
