@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel sends SIGXFSZ to a thread whose write passes RLIMIT_FSIZE, and the signal's default ends the host.
- * So the signal is blocked around each write, and taken back if the write caused it. */
+/* The kernel sends SIGXFSZ to a thread whose write passes RLIMIT_FSIZE, and the signal's default ends the
+ * host. So the signal is blocked around each write, and taken back if the write caused it. */
 
 struct blocked {
     sigset_t signal;

@@ -24,7 +24,8 @@ static void *_Atomic refusal;
 static _Thread_local unsigned own;
 static _Thread_local unsigned depth;
 
-/* Leaves the mutex locked until the fork is over. The handlers are registered twice: only the first call acts. */
+/* Leaves the mutex locked until the fork is over. The handlers are registered twice: only the first call
+ * acts. */
 static void before_fork(void) {
     if (depth++ > 0)
         return;
@@ -59,8 +60,8 @@ static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* fork() calls the handler that was registered last first. A handler that took its mutex before this one would
- * stop the calls that this one waits for. */
+/* fork() calls the handler that was registered last first. A handler that took its mutex before this one
+ * would stop the calls that this one waits for. */
 static void register_handlers_last(void) {
     tokenkeep_register_lock_handlers();
     tokenkeep_register_derivation_handlers();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads of a fresh process open, save, load and watch, while another thread forks. Each child opens a store of
- * its own, saves and loads, or is refused at once: no child hangs. TOKENKEEP_FORKS is the number of forks. */
+/* Eight threads of a fresh process open, save, load and watch, while another thread forks. Each child opens a
+ * store of its own, saves and loads, or is refused at once: no child hangs. TOKENKEEP_FORKS is the number of
+ * forks. */
 #define _GNU_SOURCE
 #include "store_test.h"
 #include <pthread.h>

@@ -204,7 +204,8 @@ int tokenkeep_is_in_user_namespace(void);
  * While a thread is inside, fork() in another thread waits, 100 ms at most. Calls of one thread may nest. */
 int tokenkeep_call_enter(void);
 
-/* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume. */
+/* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume.
+ */
 void tokenkeep_call_leave(void);
 
 /* Enters the library again after a function of the caller, around which the call had left. */
