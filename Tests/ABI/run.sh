@@ -83,7 +83,8 @@ group "resources" "$work/resources"
 if [ -z "$sanitize" ]; then
     compile forks ""
     export TOKENKEEP_VAULT="$work/forks.vault"
-    group "forks" "$work/forks"
+    group "forks, vault" "$work/forks"
+    group "forks, memory" env TOKENKEEP_TEST_STACK="any required memory" "$work/forks"
 fi
 compile modules "$sanitize"
 export TOKENKEEP_VAULT="$work/modules.vault"
