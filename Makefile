@@ -4,6 +4,7 @@
 # make docs      the documentation of the Swift API, in build/TokenKeep.doccarchive
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
+# make test-forks          forks 20 000 times while other threads use the library
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
@@ -16,7 +17,7 @@ SEED ?= 1
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-providers test-consumers docs
+        test-providers test-consumers test-forks docs
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -105,6 +106,10 @@ test-faults: deps stage
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
+
+# Not a part of `make test`, which forks 200 times.
+test-forks: stage
+	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
 
 # Not a part of `make test`: its first run makes two roots with mmdebstrap. PROVIDERS=KWallet chooses rows.
 test-providers: stage

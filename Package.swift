@@ -70,7 +70,7 @@ let package = Package(
             name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict
         ),
         .target(
-            name: "TokenKeepC", dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine"],
+            name: "TokenKeepC", dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "CSystemShims"],
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),

@@ -2,6 +2,7 @@
 #include "CSystemShims.h"
 #include "deadline.h"
 #include "derivation_job.h"
+#include "fork_handlers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -43,6 +44,10 @@ static void after_fork_in_child(void) {
 
 static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+void tokenkeep_register_derivation_handlers(void) {
+    pthread_once(&once, register_handlers);
 }
 
 static int is_over(const struct limit *limit) {
@@ -117,7 +122,7 @@ int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms
     if (derivation->password_length > TOKENKEEP_LONGEST_PASSWORD ||
         derivation->salt_length > TOKENKEEP_LONGEST_SALT)
         return EINVAL;
-    pthread_once(&once, register_handlers);
+    tokenkeep_register_derivation_handlers();
     int error = wait_for_room(&limit);
     if (error == 0)
         error = tokenkeep_derivation_job_start(derivation, note_finish, &job);
@@ -133,7 +138,7 @@ int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms
 }
 
 int tokenkeep_abandoned_derivations(void) {
-    pthread_once(&once, register_handlers);
+    tokenkeep_register_derivation_handlers();
     pthread_mutex_lock(&mutex);
     free_finished();
     int count = abandoned_count;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "lock_descriptors.h"
 #include "CSystemShims.h"
+#include "fork_handlers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,10 @@ static void after_fork_in_child(void) {
 
 static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+void tokenkeep_register_lock_handlers(void) {
+    pthread_once(&once, register_handlers);
 }
 
 /* With the mutex held: makes room for one more descriptor. */
@@ -70,7 +75,7 @@ static int open_regular_file(int directory, const char *path) {
 
 int tokenkeep_lock_descriptor_open(int directory, const char *path) {
     int descriptor = -1;
-    pthread_once(&once, register_handlers);
+    tokenkeep_register_lock_handlers();
     pthread_mutex_lock(&mutex);
     if (!make_room()) {
         errno = ENOMEM;

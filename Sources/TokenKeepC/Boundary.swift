@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
@@ -15,6 +16,9 @@ import TokenKeepHeaders
 // 6. Outputs are written last and only on success; `error` is written only on failure.
 // 7. An object returned by `**` is retained for the caller. A getter's result lives as long as the getter's object.
 //
+// 8. While a call runs, fork() in another thread waits (CSystemShims/fork_gate.c). In a child of a fork() that could not
+//    wait so long, every call is FORKED.
+//
 // size_t reaches Swift as Int: a length beyond Int.max is negative here, and is refused as too long.
 
 enum Boundary {
@@ -24,6 +28,12 @@ enum Boundary {
     static func run(
         _ error: UnsafeMutablePointer<OpaquePointer?>?, _ body: () throws(TokenKeepError) -> Void
     ) -> tokenkeep_status {
+        guard tokenkeep_call_enter() != 0 else {
+            if let error { error.pointee = ForkRefusal.retained() }
+            return Status.forked.rawValue
+        }
+        defer { tokenkeep_call_leave() }
+        ForkRefusal.prepare()
         do throws(TokenKeepError) {
             try body()
             return Status.ok.rawValue
@@ -31,6 +41,13 @@ enum Boundary {
             if let error { error.pointee = retainForC(ErrorHandle(failure)) }
             return failure.status.rawValue
         }
+    }
+
+    /// Runs the body of an entry point that returns nothing. Does nothing in a child that may run no call.
+    static func run(_ body: () -> Void) {
+        guard tokenkeep_call_enter() != 0 else { return }
+        defer { tokenkeep_call_leave() }
+        body()
     }
 
     /// Returns the value; throws ``Status/invalid`` for NULL.

@@ -16,7 +16,7 @@ func borrow<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) 
 /// Releases an object that C owned; does nothing for NULL.
 func consume<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) {
     guard let pointer else { return }
-    Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release()
+    Boundary.run { Unmanaged<Object>.fromOpaque(UnsafeRawPointer(pointer)).release() }
 }
 
 /// Returns the store of a call; throws ``Status/invalid`` for NULL.

@@ -26,5 +26,5 @@ public func tokenkeep_close(_ store: OpaquePointer?) {
 /// See store.h.
 @implementation @_cdecl("tokenkeep_cancel")
 public func tokenkeep_cancel(_ store: OpaquePointer?) {
-    borrow(store, as: Store.self)?.cancel()
+    Boundary.run { borrow(store, as: Store.self)?.cancel() }
 }

@@ -1,3 +1,4 @@
+import CSystemShims
 import TokenKeepCore
 import TokenKeepHeaders
 
@@ -44,6 +45,9 @@ struct CPrompt: @unchecked Sendable {
         question.service = texts[1]
         question.account = texts[2]
         let answer = buffer.bindMemory(to: CChar.self).baseAddress
+        // The function waits for a person: fork() does not wait for the person too.
+        tokenkeep_call_leave()
+        defer { tokenkeep_call_resume() }
         return withExtendedLifetime(texts) { function(data, &question, answer, buffer.count, &length) }
     }
 }

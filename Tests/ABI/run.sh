@@ -77,6 +77,15 @@ export TOKENKEEP_MODULES="$work/their-modules"
 mkdir "$TOKENKEEP_MODULES"
 ${CC:-cc} -shared -fPIC -g -Wall -Wextra -Werror -I"$headers" "$here/../TokenKeepPlugin/Fixtures/fixture.c" \
     -o "$TOKENKEEP_MODULES/fixture.so" || exit 2
+compile resources "$sanitize"
+export TOKENKEEP_VAULT="$work/resources.vault"
+group "resources" "$work/resources"
+if [ -z "$sanitize" ]; then
+    compile forks ""
+    export TOKENKEEP_VAULT="$work/forks.vault"
+    group "forks, vault" "$work/forks"
+    group "forks, memory" env TOKENKEEP_TEST_STACK="any required memory" "$work/forks"
+fi
 compile modules "$sanitize"
 export TOKENKEEP_VAULT="$work/modules.vault"
 group "modules" "$work/modules"

@@ -183,6 +183,7 @@ import TokenKeepCore
         #expect(try open("-any [not_found=1] nowhere\nany required memory") == ["memory"])
         expect("stack_text:1: there is no module \"nowhere\"") { _ = try open("any required nowhere") }
         expect("stack_text:1: the module memory takes no argument") { _ = try open("-any required memory x=1") }
+        expect("expected no control character") { _ = try open("any required memory [x\ry\tz]") }
         expect("stack_text:2: expected the arguments of secret-service as in stack_text:1") {
             _ = try open("load required secret-service timeout=1s\nsave required secret-service timeout=2s")
         }

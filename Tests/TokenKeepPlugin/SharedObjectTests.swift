@@ -37,6 +37,33 @@ import TokenKeepRecords
         } catch { return error }
     }
 
+    /// A module may keep the pointers of a call and of a handle for too long.
+    @Test func aCallThatHasEndedIsIgnored() throws {
+        let host = HostTable.address.pointee
+        let pointer = HostTable.lend(PluginCall(call)) { pointer in
+            #expect(host.is_over(pointer) == 0)
+            return pointer
+        }
+        _ = (0..<100).map { _ in PluginCall(call) }  // takes the memory of the call that has ended
+        #expect(host.is_over(pointer) == 1)
+        #expect(host.remaining_ms(pointer) == 0)
+        #expect(host.may_prompt(pointer) == 0)
+        host.set_error(pointer, "too late")
+        host.note(pointer, "too late")
+        host.answer(pointer, nil)
+    }
+
+    @Test func aChangeAfterCloseIsIgnored() throws {
+        let host = HostTable.address.pointee
+        let count = MutexGuarded(0)
+        let teller = HostTable.tellers.lend(ChangeTeller { count.withLock { $0 += 1 } })
+        host.changed(teller)
+        HostTable.tellers.takeBack(teller)
+        host.changed(teller)
+        host.changed(nil)
+        #expect(count.withLock { $0 } == 1)
+    }
+
     @Test func whatIsSavedIsLoaded() throws {
         let module = try module(Self.good.get().path)
         let version = try module.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")), call)

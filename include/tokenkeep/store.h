@@ -16,6 +16,11 @@
  *   function or to tokenkeep_close. The results of tokenkeep_items_at and tokenkeep_items_problem belong to the list.
  * - Any thread may use a handle, several threads at once. No thread may close or free a handle that another thread
  *   still uses. A store made before fork() returns TOKENKEEP_FORKED in the child; the child may close the store.
+ * - fork() waits for calls of other threads, 100 ms at most, but not for a prompt function. If a call still runs then,
+ *   every call in the child and in its children returns TOKENKEEP_FORKED at once, tokenkeep_open included; the ..._free
+ *   functions and tokenkeep_close do nothing there. Otherwise the child may open a store. Work that a timed-out or
+ *   cancelled call left behind is not waited for. vfork() and posix_spawn() wait for nothing.
+ * - A write that would pass RLIMIT_FSIZE is TOKENKEEP_IO; the host gets no SIGXFSZ.
  * - The vault's prompts need TOKENKEEP_INTERACTIVE and a prompt function. If a load or save finds the vault locked,
  *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like
  *   tokenkeep_unlock. An item saved with TOKENKEEP_USER_PRESENCE asks at each use. Other calls never ask. The prompt

@@ -210,4 +210,24 @@ int tokenkeep_syncfs(int descriptor);
 /* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it. */
 int tokenkeep_is_in_user_namespace(void);
 
+/* Enters the library for one call of the C API. 0 in a child of fork() if another thread was inside a call at
+ * the fork: the child may run no Swift code that instantiates a type, because the lock may be held for good.
+ *
+ * While a thread is inside, fork() in another thread waits, 100 ms at most. Calls of one thread may nest. */
+int tokenkeep_call_enter(void);
+
+/* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume.
+ */
+void tokenkeep_call_leave(void);
+
+/* Enters the library again after a function of the caller, around which the call had left. */
+void tokenkeep_call_resume(void);
+
+/* Keeps an error object for tokenkeep_call_refusal, and registers the handlers of fork() once more, so that
+ * they run before the handlers that were registered since. Called inside a call; the first call registers. */
+void tokenkeep_call_gate_finish(void *error);
+
+/* The error object of a refused call; NULL if no call has made the object yet. */
+void *tokenkeep_call_refusal(void);
+
 #endif

@@ -31,6 +31,9 @@ package final class GuardedPool: Sendable {
         return pool
     }()
 
+    /// Registers the handlers of fork(), unless an allocation has done so.
+    package static func registerForkHandlers() { _ = shared }
+
     private static let canary = SlotCanary()
 
     private let state = MutexGuarded(PoolState())

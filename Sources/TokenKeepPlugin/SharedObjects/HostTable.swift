@@ -11,14 +11,19 @@ enum HostTable {
         return UnsafePointer(table)
     }()
 
-    /// Passes a call to a module's function. Valid only during `body`.
+    /// The calls that modules may use now.
+    private static let calls = LentObjects<PluginCall>()
+    /// The tellers of the handles that are open.
+    static let tellers = LentObjects<ChangeTeller>()
+
+    /// Passes a call to a module's function. The host ignores the call's pointer after `body`.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
-        withExtendedLifetime(call) { body(OpaquePointer(Unmanaged.passUnretained(call).toOpaque())) }
+        let pointer = calls.lend(call)
+        defer { calls.takeBack(pointer) }
+        return body(OpaquePointer(pointer))
     }
 
-    private static func call(_ pointer: OpaquePointer?) -> PluginCall? {
-        pointer.map { Unmanaged<PluginCall>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
-    }
+    private static func call(_ pointer: OpaquePointer?) -> PluginCall? { calls[UnsafeMutableRawPointer(pointer)] }
 
     private static func make() -> tokenkeep_host {
         var table = tokenkeep_host()
@@ -50,8 +55,7 @@ enum HostTable {
             }
         }
         table.changed = { data in
-            guard let data else { return }
-            Unmanaged<ChangeTeller>.fromOpaque(data).takeUnretainedValue().tell()
+            HostTable.tellers[data]?.tell()
         }
         table.extension = { _ in nil }
         return table

@@ -4,13 +4,13 @@ internal import TokenKeepHeaders
 /// The transport of a shared object: one handle.
 final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     private let object: SharedObject
-    private let teller: ChangeTeller
+    private let teller: UnsafeMutableRawPointer
     private let handle: UnsafeMutableRawPointer?
 
     /// Loads the file and opens a handle.
     init(_ file: ModuleFile, _ options: PluginOptions, _ call: PluginCall) throws(TokenKeepError) {
         let object = try SharedObject.load(file)
-        let teller = ChangeTeller(options.changed)
+        let teller = HostTable.tellers.lend(ChangeTeller(options.changed))
         var handle: UnsafeMutableRawPointer?
         let status = SharedObjectTransport.withOptions(options, teller) { options in
             HostTable.lend(call) { object.table.open?(options, &handle, $0) ?? TOKENKEEP_INTERNAL }
@@ -22,8 +22,8 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
             _ = try call.items(
                 after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
         } catch {
-            // The opened handle is not used: until it is closed, its threads may call the teller.
-            if status == TOKENKEEP_OK { close() }
+            // Without OK there is no handle to close.
+            if status == TOKENKEEP_OK { close() } else { HostTable.tellers.takeBack(teller) }
             throw error
         }
     }
@@ -81,7 +81,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
 
     func close() {
         object.table.close?(handle)
-        withExtendedLifetime(teller) {}
+        HostTable.tellers.takeBack(teller)
     }
 
     /// Calls a function of the table.
@@ -105,7 +105,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     }
 
     private static func withOptions<Result>(
-        _ options: PluginOptions, _ teller: ChangeTeller,
+        _ options: PluginOptions, _ teller: UnsafeMutableRawPointer,
         _ body: (UnsafePointer<tokenkeep_module_options>) -> Result
     ) -> Result {
         CStringArray.lend(options.arguments) { arguments in
@@ -115,7 +115,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
                 structure.name = name
                 structure.arguments = arguments.baseAddress
                 structure.argument_count = options.arguments.count
-                structure.changed_data = Unmanaged.passUnretained(teller).toOpaque()
+                structure.changed_data = teller
                 return withUnsafePointer(to: structure, body)
             }
         }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Eight threads of a fresh process open, save, load and watch, while another thread forks. Each child opens a
+ * store of its own, saves and loads, or is refused at once: no child hangs. TOKENKEEP_FORKS is the number of
+ * forks. */
+#define _GNU_SOURCE
+#include "store_test.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { thread_count = 8, forks_of_a_process = 40, deadline_seconds = 120, refused = 3 };
+
+static atomic_int stop;
+
+static void use_a_store(const char *account) {
+    tokenkeep_store *store = open_store();
+    tokenkeep_watch *watch = NULL;
+    tokenkeep_items *items = NULL;
+    if (stack_is_durable() && tokenkeep_watch_open(store, "forks", &watch, NULL) == TOKENKEEP_OK) {
+        tokenkeep_event *event = NULL;
+        if (tokenkeep_watch_next(watch, &event, NULL) == TOKENKEEP_OK)
+            tokenkeep_event_free(event);
+    }
+    (void)!save_text(store, "forks", account, account, NULL);
+    (void)!load_status(store, "forks", account);
+    if (tokenkeep_list(store, "forks", &items, NULL) == TOKENKEEP_OK)
+        tokenkeep_items_free(items);
+    (void)!tokenkeep_clear(store, "forks", account, NULL);
+    tokenkeep_watch_close(watch);
+    tokenkeep_close(store);
+}
+
+static void *use_stores(void *argument) {
+    char account[32];
+    snprintf(account, sizeof account, "thread-%d", *(int *)argument);
+    while (!atomic_load(&stop))
+        use_a_store(account);
+    return NULL;
+}
+
+/* 0, or refused, or the number of the check that failed. */
+static int child(void) {
+    tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
+    tokenkeep_store *store = NULL;
+    tokenkeep_error *error = NULL;
+    char account[32];
+    options.stack_text = stack_under_test();
+    options.timeout_ms = 60000; /* eight threads hold the locks of the vault most of the time */
+    alarm(deadline_seconds);
+    tokenkeep_status status = tokenkeep_open(&options, &store, &error);
+    if (status == TOKENKEEP_FORKED) {
+        int is_told = error == NULL || *tokenkeep_error_message(error) != 0;
+        tokenkeep_error_free(error);
+        return is_told ? refused : 4;
+    }
+    if (status != TOKENKEEP_OK)
+        return 5;
+    snprintf(account, sizeof account, "child-%d", (int)getpid());
+    if (tokenkeep_save(store, "children", account, "x", 1, NULL, &error) != TOKENKEEP_OK) {
+        printf("     a child's save: %s\n", tokenkeep_error_message(error));
+        fflush(stdout);
+        return 6;
+    }
+    if (load_status(store, "children", account) != TOKENKEEP_OK)
+        return 7;
+    if (tokenkeep_clear(store, "children", account, NULL) != TOKENKEEP_OK)
+        return 8;
+    tokenkeep_close(store);
+    return 0;
+}
+
+struct outcome {
+    int served, refused, failed;
+};
+
+static void count(struct outcome *outcome, int status) {
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code == 0)
+        outcome->served++;
+    else if (code == refused)
+        outcome->refused++;
+    else {
+        outcome->failed++;
+        printf("     a child ended with status %d, signal %d\n", code,
+               WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        fflush(stdout);
+    }
+}
+
+/* The threads' first calls and the first forks happen together. */
+static int fresh_process(int report) {
+    pthread_t threads[thread_count];
+    int numbers[thread_count];
+    struct outcome outcome = {0, 0, 0};
+    for (int i = 0; i < thread_count; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, use_stores, &numbers[i]) != 0)
+            return 2;
+    }
+    for (int i = 0; i < forks_of_a_process; i++) {
+        int status = 0;
+        pid_t id = fork();
+        if (id == 0)
+            _exit(child());
+        if (id < 0 || waitpid(id, &status, 0) != id)
+            return 2;
+        count(&outcome, status);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < thread_count; i++)
+        pthread_join(threads[i], NULL);
+    return write(report, &outcome, sizeof outcome) == sizeof outcome && outcome.failed == 0 ? 0 : 1;
+}
+
+static int wanted_forks(void) {
+    const char *text = getenv("TOKENKEEP_FORKS");
+    return text != NULL ? atoi(text) : 200;
+}
+
+static void no_child_of_a_busy_process_hangs(void) {
+    struct outcome sum = {0, 0, 0};
+    for (int done = 0; done < wanted_forks(); done += forks_of_a_process) {
+        struct outcome outcome = {0, 0, 0};
+        int ends[2], status = 0;
+        if (!CHECK_NUMBER(0, pipe(ends)))
+            return;
+        fflush(stdout);
+        /* This process has called nothing of the library: its child is fresh. */
+        pid_t id = fork();
+        if (id == 0)
+            _exit(fresh_process(ends[1]));
+        close(ends[1]);
+        CHECK_NUMBER(id, waitpid(id, &status, 0));
+        CHECK_NUMBER(0, status);
+        CHECK_NUMBER(sizeof outcome, read(ends[0], &outcome, sizeof outcome));
+        close(ends[0]);
+        sum.served += outcome.served;
+        sum.refused += outcome.refused;
+    }
+    printf("     %d children used a store, %d were refused\n", sum.served, sum.refused);
+    CHECK(sum.served > 0);
+}
+
+int main(void) {
+    RUN(no_child_of_a_busy_process_hangs);
+    return check_result();
+}
