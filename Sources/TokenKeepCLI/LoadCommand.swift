@@ -93,9 +93,10 @@ struct LoadCommand: ParsableCommand {
         return account
     }
 
-    /// The error with a hint that names the nearest service, or the nearest account of this service.
+    /// On a terminal, the error with a hint that names the nearest service, or the nearest account of this service.
     private func hinting(_ error: TokenKeepError, account: String?, _ deadline: Deadline) -> TokenKeepError {
-        // A hint is not worth a prompt.
+        // A hint is for a person, and worth no prompt: a list of a large keyring takes seconds.
+        guard isatty(STDERR_FILENO) == 1 else { return error }
         var options = storeOptions
         options.interactive = false
         guard let listing = try? options.open().list(until: deadline) else { return error }

@@ -48,11 +48,13 @@ run load several.example
 run load nothing.test
 
 title "a typo"
+# A list costs time: a script gets no hint.
 run load swap.exmaple ann
-run load swap.exampl
-run load several.example an
-run load several.example bobby
-run load xyz.test ann
+on_terminal -- "$TOKENKEEP" load swap.exmaple ann
+on_terminal -- "$TOKENKEEP" load swap.exampl
+on_terminal -- "$TOKENKEEP" load several.example an
+on_terminal -- "$TOKENKEEP" load several.example bobby
+on_terminal -- "$TOKENKEEP" load xyz.test ann
 
 title "an expired item"
 printf old | "$TOKENKEEP" save expired.example ann --expires 2020-01-01
