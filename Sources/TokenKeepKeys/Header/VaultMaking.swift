@@ -13,7 +13,7 @@ package enum VaultMaking {
     package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
         let directory = try VaultDirectory.make(try opener.path())
         if try directory.currentEra() == nil { try refuseIfForeign(directory) }
-        let lock = try VaultLock(.whole, of: directory, call)
+        guard let lock = try lockUnlessMade(opener, directory, call) else { return }
         defer { lock.release() }
         if let vault = try opener.open() { return try complete(vault) }
         for era in try directory.eras() { try EraRemoval.remove(era, of: directory) }
@@ -25,6 +25,21 @@ package enum VaultMaking {
         try VaultFiles.sync(directory.descriptor, after: "making the vault")
         try directory.switchTo(1)
         opener.residentKeys.dropKeysOfLostVaults()
+    }
+
+    /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
+    ///
+    /// Then others may already hold locks of items, one after the other without a pause: who waits for all of them to
+    /// be free may wait in vain.
+    private static func lockUnlessMade(
+        _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
+    ) throws(TokenKeepError) -> VaultLock? {
+        while !call.deadline.hasPassed {
+            if let lock = try VaultLock(trying: .whole, of: directory) { return lock }
+            if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty { return nil }
+            usleep(2000)
+        }
+        return try VaultLock(.whole, of: directory, call)
     }
 
     /// Writes the missing copy of the header. The other copy was opened before, so that damage does not spread.
