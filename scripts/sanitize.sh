@@ -7,12 +7,15 @@ sanitizer=$1
 # A scratch directory of its own keeps the ordinary builds incremental. Without the last option a second build there fails
 # with "unknown build description" (SwiftPM 6.3).
 run() {
-    swift test --disable-xctest --sanitize "$sanitizer" --scratch-path ".build-$sanitizer" \
+    timeout 1500 swift test --disable-xctest --sanitize "$sanitizer" --scratch-path ".build-$sanitizer" \
         --disable-build-manifest-caching "$@"
 }
 
+# Tests that end a process of their own run alone: see Makefile.
+own_processes="ProcessTests|LeakTests"
 if [ "$sanitizer" != address ]; then
-    run
+    run --skip "$own_processes"
+    run --filter "$own_processes"
     exit
 fi
 # Leaks are looked for in both parts. GLib is built without frame pointers: what it allocates is only told apart by a slower
@@ -22,6 +25,8 @@ with_glib=$(mktemp)
 trap 'rm -f "$with_glib"' EXIT
 { cat "$suppressions"; echo "leak:g_malloc"; } >"$with_glib"
 export LSAN_OPTIONS="suppressions=$with_glib:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1"
-run --skip TokenKeepSecretServiceTests
+run --skip "TokenKeepSecretServiceTests|$own_processes"
+run --filter TokenKeepCoreTests.GuardedPoolProcessTests
 export LSAN_OPTIONS="suppressions=$suppressions:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1:fast_unwind_on_malloc=0"
-run --filter TokenKeepSecretServiceTests
+run --filter TokenKeepSecretServiceTests --skip "$own_processes"
+run --filter "TokenKeepSecretServiceTests.($own_processes)"

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -19,14 +20,21 @@
 #define TOKENKEEP_MODULES_FROM_PROGRAM "../lib/tokenkeep/modules"
 #endif
 
-/* The file that contains this code, in the loader's words: asked at the start, because the loader's lock may
- * be held by a missing thread in a child made by fork(). */
-static const char *own_file;
+/* The shared object that contains this code; empty if the program itself does, whose name there is what its
+ * caller says. Asked at the start: later the working directory may be another one, and in a child of fork() a
+ * missing thread may hold the loader's lock. */
+static char own_file[PATH_MAX];
 
 __attribute__((constructor)) static void find_own_file(void) {
     Dl_info info;
-    if (dladdr(&own_file, &info) != 0)
-        own_file = info.dli_fname;
+    struct link_map *object = NULL;
+    if (dladdr1(own_file, &info, (void **)&object, RTLD_DL_LINKMAP) == 0 || object == NULL)
+        return;
+    const char *name = object->l_name;
+    if (name[0] == '\0' || (name[0] != '/' && getauxval(AT_SECURE) != 0))
+        return;
+    if (realpath(name, own_file) == NULL)
+        own_file[0] = '\0';
 }
 
 /* Replaces the name of the file in path by the relative path, if that is a directory. */
@@ -43,9 +51,11 @@ static int resolve(char path[PATH_MAX], const char *relative) {
 }
 
 static int is_beside_library(char path[PATH_MAX]) {
-    const char *name = own_file == NULL ? NULL : strrchr(own_file, '/');
-    return name != NULL && strncmp(name, "/libtokenkeep.so", strlen("/libtokenkeep.so")) == 0 &&
-           realpath(own_file, path) != NULL && resolve(path, "tokenkeep/modules");
+    const char *name = strrchr(own_file, '/');
+    if (name == NULL || strncmp(name, "/libtokenkeep.so", strlen("/libtokenkeep.so")) != 0)
+        return 0;
+    strcpy(path, own_file);
+    return resolve(path, "tokenkeep/modules");
 }
 
 /* Only without raised privileges: the caller may have linked the program to another place. */

@@ -95,11 +95,11 @@ struct LoadCommand: ParsableCommand {
 
     /// On a terminal, the error with a hint that names the nearest service, or the nearest account of this service.
     private func hinting(_ error: TokenKeepError, account: String?, _ deadline: Deadline) -> TokenKeepError {
-        // A hint is for a person, and worth no prompt: a list of a large keyring takes seconds.
+        // A hint is for a person, and worth neither a prompt nor an unlock: a list of a large keyring takes seconds.
         guard isatty(STDERR_FILENO) == 1 else { return error }
         var options = storeOptions
         options.interactive = false
-        guard let listing = try? options.open().list(until: deadline) else { return error }
+        guard let listing = try? options.open(usesPassword: false).list(until: deadline) else { return error }
         let names = listing.items.map(\.name)
         let hint: String?
         if let account, names.contains(where: { $0.service == service }) {
@@ -124,8 +124,9 @@ struct LoadCommand: ParsableCommand {
     /// Refuses an item that expires too soon, and warns of an expired one.
     private func check(_ item: ItemDetails, freshSeconds: Int64?) throws(TokenKeepError) {
         guard let expiry = item.expiresAt else { return }
-        let left = expiry.rawValue.subtractingReportingOverflow(UnixTime.now.rawValue).partialValue
-        let isExpired = left <= 0
+        let now = UnixTime.now
+        let isExpired = expiry <= now
+        let left = isExpired ? 0 : expiry.rawValue.subtractingReportingOverflow(now.rawValue).partialValue
         if let freshSeconds, isExpired || left < freshSeconds {
             throw TokenKeepError(
                 .expired, "\(item.name) \(isExpired ? "expired" : "expires") at \(expiry.iso8601)",

@@ -17,7 +17,7 @@ struct PasswordOptions: ParsableArguments {
     var passwordDescriptor: Int32?
 
     /// The environment variable that names a file like `--password-file`.
-    private static let variable = "TOKENKEEP_PASSWORD_FILE"
+    static let variable = "TOKENKEEP_PASSWORD_FILE"
 
     func validate() throws {
         guard passwordFile == nil || passwordDescriptor == nil else {

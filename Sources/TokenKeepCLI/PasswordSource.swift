@@ -25,6 +25,25 @@ struct PasswordSource: Sendable {
     /// Whether standard input is the source.
     var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
 
+    /// Keeps the password out of a program that this process executes: closes the descriptor then, and puts nothing in
+    /// the place of standard input.
+    func hide() {
+        guard case .descriptor(let number) = place else { return }
+        if number > STDERR_FILENO {
+            _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+        } else if number == STDIN_FILENO {
+            PasswordSource.hideStandardInput()
+        }
+    }
+
+    /// Puts nothing in the place of standard input, which was read to its end.
+    static func hideStandardInput() {
+        let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        guard nothing >= 0 else { return }
+        dup2(nothing, STDIN_FILENO)
+        close(nothing)
+    }
+
     /// The first line without its newline.
     ///
     /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if the line is empty,

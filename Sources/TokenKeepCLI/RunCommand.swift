@@ -38,12 +38,20 @@ struct RunCommand: ParsableCommand {
         let store = try storeOptions.open(residentKeys: ClassKeyStore(obstacle: "the keys are for one command"))
         let descriptor = try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
         setenv(InheritedKeys.variable, "\(descriptor)", 1)
+        hidePassword()
         RunCommand.replaceProcess(with: command)
         let code = errno
         Terminal.report(
             TokenKeepError(
                 code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
         throw ExitCode(code == ENOENT ? 127 : 126)
+    }
+
+    /// The command gets keys, and not the password, which would open the vault for ever.
+    private func hidePassword() {
+        storeOptions.passwordOptions.source()?.hide()
+        if stdin { PasswordSource.hideStandardInput() }
+        unsetenv(PasswordOptions.variable)
     }
 
     /// Executes the command in place of this process. Returns only if this fails.

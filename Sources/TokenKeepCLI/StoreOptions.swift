@@ -24,16 +24,18 @@ struct StoreOptions: ParsableArguments {
 
     /// Opens the store. Calls no module and creates nothing.
     ///
-    /// - Parameter residentKeys: keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
+    /// - Parameters:
+    ///   - residentKeys: keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
+    ///   - usesPassword: whether a given password unlocks the vault.
     func open(
-        _ explainOptions: ExplainOptions? = nil, residentKeys: ClassKeyStore? = nil
+        _ explainOptions: ExplainOptions? = nil, residentKeys: ClassKeyStore? = nil, usesPassword: Bool = true
     ) throws(TokenKeepError) -> Store {
         var configuration = StoreConfiguration(namespace: namespace)
         configuration.trace = explainOptions?.handler
         configuration.isInteractive = interactive
         configuration.residentKeys = residentKeys
         configuration.prompt = PasswordInput.handler
-        if let source = passwordOptions.source() {
+        if usesPassword, let source = passwordOptions.source() {
             configuration.password = { () throws(TokenKeepError) in try source.read() }
         }
         if let stack {

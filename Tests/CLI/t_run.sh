@@ -73,7 +73,17 @@ run recovery use --new-password-fd 3 --new-password-file "$WORK/new"
 title "for one process tree"
 run run --password-file "$WORK/password" -- sh -c 'echo "[$($0 load example.com ann)]"' "$TOKENKEEP"
 run load example.com ann
+run run --password-file "$WORK/password" -- sh -c '"$0" lock; "$0" load example.com ann' "$TOKENKEEP"
 run run --password-file "$WORK/password" -- sh -c 'exit 23'
+
+title "the command gets no password"
+show_input='readlink /proc/self/fd/0; readlink /proc/self/fd/7 || echo closed; echo "${TOKENKEEP_PASSWORD_FILE-unset}"'
+run run --password-fd 7 -- sh -c "$show_input" 7<"$WORK/password" </dev/zero
+run run --password-fd 0 -- sh -c "$show_input" <"$WORK/password"
+run run --stdin -- sh -c "$show_input" <"$WORK/password"
+(export TOKENKEEP_PASSWORD_FILE="$WORK/password"; run run -- sh -c "$show_input" </dev/zero)
+
+title "what cannot be run"
 run run --password-file "$WORK/wrong" -- true
 run run --password-file "$WORK/password" -- no-such-command
 run run --password-file "$WORK/password" -- "$WORK"

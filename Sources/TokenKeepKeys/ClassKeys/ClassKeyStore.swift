@@ -23,6 +23,8 @@ package final class ClassKeyStore: Sendable {
         var probed: String?
         /// Whether the keys that the process inherited are among ``keys``, or there are none.
         var hasInherited = false
+        /// The reason why a lock leaves programs unlocked: they have inherited keys; nil if this process has none.
+        var reasonOfTree: String?
     }
 
     private let memory = MutexGuarded(Memory())
@@ -84,6 +86,7 @@ package final class ClassKeyStore: Sendable {
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
         memory.withLock { memory in
+            inherit(&memory)  // or a later use would bring back a key that the kernel has now
             for payload in payloads {
                 memory.keys[payload.place] =
                     reason == nil && !isSimulated
@@ -143,7 +146,9 @@ package final class ClassKeyStore: Sendable {
     private func inherit(_ memory: inout Memory) {
         guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
         memory.hasInherited = true
-        for entry in InheritedKeys.read()?.entries ?? [] where memory.keys[entry.place] == nil {
+        let entries = InheritedKeys.read()?.entries ?? []
+        if !entries.isEmpty { memory.reasonOfTree = "programs that tokenkeep run started have inherited its keys" }
+        for entry in entries where memory.keys[entry.place] == nil {
             memory.keys[entry.place] = Held(key: entry.key, deadline: entry.deadline)
         }
     }
@@ -204,7 +209,8 @@ package final class ClassKeyStore: Sendable {
         }
         guard usesKernel else { return obstacle }
         switch KernelKeyring.purge(prefix) {
-        case .done: return KernelKeyring.obstacle  // a user namespace has a keyring of its own
+        // A user namespace has a keyring of its own.
+        case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):
             throw TokenKeepError(.io, "a key may be left in the kernel's keyring: \(reason)", module: "vault")

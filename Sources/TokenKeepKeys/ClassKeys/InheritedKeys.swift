@@ -52,6 +52,11 @@ package struct InheritedKeys {
         head.append(integer: InheritedKeys.version)
         head.append(integer: UInt16(entries.count))
         let count = entries.reduce(head.bytes.count) { $0 + 12 + $1.place.utf8.count + $1.key.count }
+        guard count <= InheritedKeys.maximumLength else {
+            throw TokenKeepError(
+                .unsupported, "the vault has more retiring keys than can be handed over", module: "vault",
+                hint: "tokenkeep unlock, with the modules that hold its items, ends them")
+        }
         return try SecretBytes(count: count) { payload in
             UnsafeMutableRawBufferPointer(rebasing: payload[...]).copyBytes(from: head.bytes)
             var offset = head.bytes.count
