@@ -57,8 +57,7 @@ static int make_room(void) {
 /* Opens a regular file. EBADFD for any other file: a pipe or a device could be locked too. */
 static int open_regular_file(int directory, const char *path) {
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    int descriptor;
-    descriptor = tokenkeep_openat(directory, path, flags, 0600);
+    int descriptor = tokenkeep_openat(directory, path, flags, 0600);
     if (descriptor < 0) {
         if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV)
             errno = EBADFD;

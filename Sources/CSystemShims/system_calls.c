@@ -15,20 +15,22 @@ int tokenkeep_is_secure_execution(void) {
     return getauxval(AT_SECURE) != 0;
 }
 
+/* Gives a file of this user's the bits of mode that umask(2) took from it. A failure is ignored: the next use
+ * of the file shows it. */
+static void complete_mode(int descriptor, mode_t mode) {
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & mode) != mode)
+        fchmod(descriptor, (status.st_mode & 07777) | mode);
+}
+
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode) {
     int descriptor;
     do {
         descriptor = openat(directory, path, flags, mode);
     } while (descriptor < 0 && errno == EINTR);
     if (descriptor >= 0 && (flags & O_CREAT) != 0)
-        tokenkeep_complete_mode(descriptor, mode);
+        complete_mode(descriptor, mode);
     return descriptor;
-}
-
-void tokenkeep_complete_mode(int descriptor, mode_t mode) {
-    struct stat status;
-    if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & mode) != mode)
-        fchmod(descriptor, (status.st_mode & 07777) | mode);
 }
 
 int tokenkeep_mkdirat(int directory, const char *path) {

@@ -15,10 +15,6 @@ int tokenkeep_is_secure_execution(void);
  * whatever umask(2) takes away. -1 and errno on failure. */
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 
-/* Gives a file of this user's the bits of mode that umask(2) took from it. A failure is ignored: the next use
- * of the file shows it. */
-void tokenkeep_complete_mode(int descriptor, mode_t mode);
-
 /* Makes a directory of mode 0700, whatever umask(2) takes away. -1 and errno on failure. */
 int tokenkeep_mkdirat(int directory, const char *path);
 

@@ -32,22 +32,18 @@ package struct VaultDirectory {
         return directory
     }
 
-    /// Gives the user the rights to a directory of his own that nobody has a right to search: an umask made it so.
+    /// Opens the directory. Gives the user the right to read a directory of his own that nobody may search: an umask
+    /// made it so.
     private static func openMending(_ path: String) throws(Errno) -> OwnedDescriptor? {
         do throws(Errno) {
-            guard let opened = try SystemCall.open(path, in: AT_FDCWD, directoryFlags) else { return nil }
-            guard isUnsearchable(try SystemCall.status(of: opened)) else { return opened }
+            return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
         } catch {
             guard error == .permissionDenied, let status = try SystemCall.status(of: path, in: AT_FDCWD),
-                isUnsearchable(status)
+                status.isDirectory, status.owner == geteuid(), status.permissions & 0o177 == 0
             else { throw error }
         }
         try SystemCall.changeMode(of: path, to: 0o700)
         return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
-    }
-
-    private static func isUnsearchable(_ status: FileStatus) -> Bool {
-        status.isDirectory && status.owner == geteuid() && status.permissions & 0o177 == 0
     }
 
     /// Makes the directory and its missing parents, durably, and opens it.
@@ -106,5 +102,7 @@ package struct VaultDirectory {
                 .denied, "\(path) is open to other users (mode \(String(status.permissions, radix: 8)))",
                 module: "vault", hint: "chmod 700 '\(path)'")
         }
+        // Without the right to search, nobody can use the directory: an umask made it so.
+        if status.permissions & 0o100 == 0 { fchmod(descriptor.number, 0o700) }
     }
 }
