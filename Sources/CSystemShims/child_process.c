@@ -215,6 +215,7 @@ void tokenkeep_program_kill(pid_t process) {
     /* Until the end is waited for, the process number and the group number cannot be reused. */
     if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) == 0) {
         kill(-process, SIGKILL);
+        kill(process, SIGKILL); /* a program may have joined another group */
         /* A killed process ends unless the kernel blocks it; on a busy machine it takes a while. */
         (void)tokenkeep_program_wait(process, 10000, &status);
     }

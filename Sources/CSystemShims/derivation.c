@@ -22,32 +22,23 @@ struct limit {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct derivation_job *abandoned;
 static int abandoned_count;
 
-static void before_fork(void) {
+void tokenkeep_derivations_before_fork(void) {
     pthread_mutex_lock(&mutex);
 }
 
-static void after_fork_in_parent(void) {
+void tokenkeep_derivations_after_fork_in_parent(void) {
     pthread_mutex_unlock(&mutex);
 }
 
 /* The threads do not exist in the child. */
-static void after_fork_in_child(void) {
+void tokenkeep_derivations_after_fork_in_child(void) {
     abandoned = NULL;
     abandoned_count = 0;
     finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pthread_mutex_unlock(&mutex);
-}
-
-static void register_handlers(void) {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-void tokenkeep_register_derivation_handlers(void) {
-    pthread_once(&once, register_handlers);
 }
 
 static int is_over(const struct limit *limit) {
@@ -122,7 +113,6 @@ int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms
     if (derivation->password_length > TOKENKEEP_LONGEST_PASSWORD ||
         derivation->salt_length > TOKENKEEP_LONGEST_SALT)
         return EINVAL;
-    tokenkeep_register_derivation_handlers();
     int error = wait_for_room(&limit);
     if (error == 0)
         error = tokenkeep_derivation_job_start(derivation, note_finish, &job);
@@ -138,7 +128,6 @@ int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms
 }
 
 int tokenkeep_abandoned_derivations(void) {
-    tokenkeep_register_derivation_handlers();
     pthread_mutex_lock(&mutex);
     free_finished();
     int count = abandoned_count;

@@ -16,20 +16,19 @@ enum { longest_wait_ms = 100, longest_wait_for_fork_ms = 200 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_once_t once_last = PTHREAD_ONCE_INIT;
 static unsigned inside;
 static unsigned forking;
 static int is_unusable;
 static void *_Atomic refusal;
+static const tokenkeep_fork_handlers *_Atomic pool;
+/* The pool's handlers at the beginning of this fork: the pool may be made during it. */
+static const tokenkeep_fork_handlers *locked_pool;
 static _Thread_local unsigned own;
-static _Thread_local unsigned depth;
+static _Thread_local int is_forking;
 
-/* The mutex is not held during the fork: a thread may hold a lock that a handler of the application takes,
- * and wait for this mutex. The handlers are registered twice: only the first call acts. */
-static void before_fork(void) {
-    if (depth++ > 0)
-        return;
+/* The gate's mutex is not held during the fork: a thread may hold a lock that a handler of the application
+ * takes, and wait for this mutex. */
+static void close_gate(void) {
     const struct timespec deadline = tokenkeep_deadline_after(longest_wait_ms);
     int error = 0;
     pthread_mutex_lock(&mutex);
@@ -39,41 +38,52 @@ static void before_fork(void) {
     pthread_mutex_unlock(&mutex);
 }
 
+/* The gate comes first: a mutex held while it waits would stop the calls it waits for. */
+static void before_fork(void) {
+    is_forking = 1;
+    close_gate();
+    tokenkeep_locks_before_fork();
+    tokenkeep_derivations_before_fork();
+    const tokenkeep_fork_handlers *handlers = pool;
+    if (handlers != NULL)
+        handlers->before();
+    locked_pool = handlers;
+}
+
 static void after_fork_in_parent(void) {
-    if (--depth > 0)
-        return;
+    if (locked_pool != NULL)
+        locked_pool->after_in_parent();
+    tokenkeep_derivations_after_fork_in_parent();
+    tokenkeep_locks_after_fork_in_parent();
     pthread_mutex_lock(&mutex);
     forking--;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
+    is_forking = 0;
 }
 
 static void after_fork_in_child(void) {
-    if (--depth > 0)
-        return;
-    /* Another thread, which is missing here, may have held the mutex. */
+    if (locked_pool != NULL)
+        locked_pool->after_in_child();
+    tokenkeep_derivations_after_fork_in_child();
+    tokenkeep_locks_after_fork_in_child();
+    /* Another thread, which is missing here, may have held the gate's mutex. */
     mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     forking = 0;
     is_unusable |= inside > own;
     inside = own;
+    is_forking = 0;
 }
 
-static void register_handlers(void) {
+/* At load: fork() calls the handlers that were registered last first, so a lock that an application's prepare
+ * handler waits for is still released by a call that runs. */
+__attribute__((constructor)) static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* Before any call: a fork that has begun without the handlers would not see the first call. */
-__attribute__((constructor)) static void register_handlers_first(void) {
-    pthread_once(&once, register_handlers);
-}
-
-/* fork() calls the handler that was registered last first. A handler that took its mutex before this one
- * would stop the calls that this one waits for. */
-static void register_handlers_last(void) {
-    tokenkeep_register_lock_handlers();
-    tokenkeep_register_derivation_handlers();
-    register_handlers();
+void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers) {
+    pool = handlers;
 }
 
 /* Under the mutex. */
@@ -88,7 +98,7 @@ static void enter_after_fork(void) {
 
 int tokenkeep_call_enter(void) {
     /* A handler of the application calls: the mutexes of other handlers may be locked by this thread. */
-    if (depth > 0)
+    if (is_forking)
         return 0;
     pthread_mutex_lock(&mutex);
     int may_enter = !is_unusable;
@@ -113,9 +123,8 @@ void tokenkeep_call_leave(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-void tokenkeep_call_gate_finish(void *error) {
+void tokenkeep_call_set_refusal(void *error) {
     refusal = error;
-    pthread_once(&once_last, register_handlers_last);
 }
 
 void *tokenkeep_call_refusal(void) {

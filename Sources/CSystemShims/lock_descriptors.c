@@ -11,34 +11,25 @@
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int *descriptors;
 static size_t count;
 static size_t capacity;
 static int abandoned_waits;
 
-static void before_fork(void) {
+void tokenkeep_locks_before_fork(void) {
     pthread_mutex_lock(&mutex);
 }
 
-static void after_fork_in_parent(void) {
+void tokenkeep_locks_after_fork_in_parent(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-static void after_fork_in_child(void) {
+void tokenkeep_locks_after_fork_in_child(void) {
     for (size_t i = 0; i < count; i++)
         close(descriptors[i]);
     count = 0;
     abandoned_waits = 0; /* the waiting threads are not in the child */
     pthread_mutex_unlock(&mutex);
-}
-
-static void register_handlers(void) {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-void tokenkeep_register_lock_handlers(void) {
-    pthread_once(&once, register_handlers);
 }
 
 /* With the mutex held: makes room for one more descriptor. */
@@ -74,7 +65,6 @@ static int open_regular_file(int directory, const char *path) {
 
 int tokenkeep_lock_descriptor_open(int directory, const char *path) {
     int descriptor = -1;
-    tokenkeep_register_lock_handlers();
     pthread_mutex_lock(&mutex);
     if (!make_room()) {
         errno = ENOMEM;

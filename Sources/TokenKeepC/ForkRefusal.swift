@@ -16,10 +16,9 @@ enum ForkRefusal {
     }
 
     private static let once: Void = {
-        GuardedPool.registerForkHandlers()
         let error = TokenKeepError(
             .forked, "another thread was inside the library when this process was forked",
             hint: "fork while no call runs, or call exec first")
-        tokenkeep_call_gate_finish(Unmanaged.passRetained(ErrorHandle(error)).toOpaque())
+        tokenkeep_call_set_refusal(Unmanaged.passRetained(ErrorHandle(error)).toOpaque())
     }()
 }

@@ -143,7 +143,71 @@ static void no_child_of_a_busy_process_hangs(void) {
     CHECK(sum.served > 0);
 }
 
+static pthread_mutex_t lock_of_application = PTHREAD_MUTEX_INITIALIZER;
+static tokenkeep_store *store_of_application;
+static atomic_int status_in_child_handler;
+
+static void lock_application(void) {
+    pthread_mutex_lock(&lock_of_application);
+}
+
+static void unlock_application(void) {
+    pthread_mutex_unlock(&lock_of_application);
+}
+
+static void save_in_child(void) {
+    pthread_mutex_unlock(&lock_of_application);
+    tokenkeep_status status = tokenkeep_save(store_of_application, "forks", "handler", "x", 1, NULL, NULL);
+    atomic_store(&status_in_child_handler, (int)status);
+}
+
+static void *load_under_lock(void *argument) {
+    while (!atomic_load(&stop)) {
+        pthread_mutex_lock(&lock_of_application);
+        (void)!load_status(argument, "forks", "handler");
+        pthread_mutex_unlock(&lock_of_application);
+    }
+    return NULL;
+}
+
+/* The application registers its handlers before its first call, takes in them a lock that another thread
+ * holds during calls, and calls the library in the child's handler. */
+static int application_with_handlers(void) {
+    pthread_t thread;
+    alarm(deadline_seconds);
+    if (pthread_atfork(lock_application, unlock_application, save_in_child) != 0)
+        return 1;
+    store_of_application = open_store();
+    if (tokenkeep_save(store_of_application, "forks", "handler", "x", 1, NULL, NULL) != TOKENKEEP_OK)
+        return 2;
+    if (pthread_create(&thread, NULL, load_under_lock, store_of_application) != 0)
+        return 3;
+    for (int i = 0; i < 100; i++) {
+        int status = 0;
+        pid_t id = fork();
+        if (id == 0)
+            _exit(atomic_load(&status_in_child_handler) == TOKENKEEP_FORKED ? 0 : 4);
+        if (id < 0 || waitpid(id, &status, 0) != id || status != 0)
+            return 5;
+    }
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    tokenkeep_close(store_of_application);
+    return 0;
+}
+
+static void a_handler_may_take_a_lock_that_a_call_runs_under(void) {
+    int status = 0;
+    fflush(stdout);
+    pid_t id = fork();
+    if (id == 0)
+        _exit(application_with_handlers());
+    CHECK_NUMBER(id, waitpid(id, &status, 0));
+    CHECK_NUMBER(0, status);
+}
+
 int main(void) {
+    RUN(a_handler_may_take_a_lock_that_a_call_runs_under);
     RUN(no_child_of_a_busy_process_hangs);
     return check_result();
 }

@@ -209,6 +209,20 @@ import TokenKeepCore
         #expect(try failure(module)?.status == .unavailable)
     }
 
+    @Test func aProgramThatJoinsAnotherGroupIsKilledToo() throws {
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let script = "open(my $pipe, '>', '\(pipe)'); setpgrp(0, getpgrp(getppid())) or die; sleep 1000;\n"
+        let module = module(script, shebang: "#!/usr/bin/perl\n")
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        #expect(try failure(module, milliseconds: 1000)?.status == .timedOut)
+        var wait = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&wait, 1, Int32(Patience.milliseconds)) == 1)
+        #expect(Int32(wait.revents) & POLLHUP != 0)
+        #expect(module.name == "module")
+    }
+
     @Test func aProgramMayStayAndIsStartedAnewWhenItEnded() throws {
         let module = module(
             """

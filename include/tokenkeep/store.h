@@ -20,7 +20,8 @@
  *   every call in the child and in its children returns TOKENKEEP_FORKED at once, tokenkeep_open included; the ..._free
  *   functions and tokenkeep_close do nothing there. Otherwise the child may open a store. Work that a timed-out or
  *   cancelled call left behind is not waited for. A handler of pthread_atfork() that calls the library gets
- *   TOKENKEEP_FORKED. Hold no lock during a call that a prepare handler of yours takes. vfork() and posix_spawn() wait for nothing.
+ *   TOKENKEEP_FORKED. If a program loads the library with dlopen(), it must hold no lock during a call that an earlier
+ *   prepare handler takes. vfork() and posix_spawn() wait for nothing.
  * - A write that would pass RLIMIT_FSIZE is TOKENKEEP_IO; the host gets no SIGXFSZ.
  * - The vault's prompts need TOKENKEEP_INTERACTIVE and a prompt function. If a load or save finds the vault locked,
  *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like

@@ -219,11 +219,20 @@ void tokenkeep_call_leave(void);
 /* Enters the library again after a function of the caller, around which the call had left. */
 void tokenkeep_call_resume(void);
 
-/* Keeps an error object for tokenkeep_call_refusal, and registers the handlers of fork() once more, so that
- * they run before the handlers that were registered since. Called inside a call; the first call registers. */
-void tokenkeep_call_gate_finish(void *error);
+/* Keeps an error object for tokenkeep_call_refusal. */
+void tokenkeep_call_set_refusal(void *error);
 
 /* The error object of a refused call; NULL if no call has made the object yet. */
 void *tokenkeep_call_refusal(void);
+
+/* The handlers of fork() for a mutex outside this target. */
+typedef struct tokenkeep_fork_handlers {
+    void (*before)(void);
+    void (*after_in_parent)(void);
+    void (*after_in_child)(void);
+} tokenkeep_fork_handlers;
+
+/* Makes fork() call the handlers of the secrets' pool. They are never freed. */
+void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers);
 
 #endif

@@ -1,4 +1,5 @@
 import CSodium
+import CSystemShims
 import Glibc
 
 /// A secret's bytes in a ``GuardedPool``.
@@ -24,15 +25,15 @@ package final class GuardedPool: Sendable {
     /// The pool of the process.
     package static let shared: GuardedPool = {
         let pool = GuardedPool()
-        pthread_atfork(
-            { GuardedPool.shared.state.lock() },
-            { GuardedPool.shared.state.unlock() },
-            { GuardedPool.shared.state.unlock { $0.mustLockAgain = true } })
+        let handlers = UnsafeMutablePointer<tokenkeep_fork_handlers>.allocate(capacity: 1)
+        handlers.initialize(
+            to: tokenkeep_fork_handlers(
+                before: { GuardedPool.shared.state.lock() },
+                after_in_parent: { GuardedPool.shared.state.unlock() },
+                after_in_child: { GuardedPool.shared.state.unlock { $0.mustLockAgain = true } }))
+        tokenkeep_fork_set_pool_handlers(handlers)
         return pool
     }()
-
-    /// Registers the handlers of fork(), unless an allocation has done so.
-    package static func registerForkHandlers() { _ = shared }
 
     private static let canary = SlotCanary()
 
