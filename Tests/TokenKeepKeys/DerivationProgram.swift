@@ -9,7 +9,10 @@ struct DerivationProgram {
     /// Compiles the program with the shims that it calls.
     init(_ name: String) throws {
         let shims = "\(BuiltModule.root)/Sources/CSystemShims"
-        let sources = ["derivation", "derivation_job", "derivation_memory", "deadline"].map { "\(shims)/\($0).c" }
+        let sources = [
+            "derivation", "derivation_job", "derivation_memory", "deadline", "fork_gate", "lock_descriptors",
+            "system_calls",
+        ].map { "\(shims)/\($0).c" }
         let (output, status) = try ChildProcess.run(
             "/usr/bin/cc",
             ["-O2", "-Wall", "-Wextra", "-Werror", "-I\(shims)/include"] + sources

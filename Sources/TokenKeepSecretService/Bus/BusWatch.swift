@@ -42,6 +42,7 @@ final class BusWatch: Sendable {
     private let owner = MutexGuarded(Owner())
     private let openSession = MutexGuarded<UInt32?>(nil)
     private let standing = MutexGuarded<Set<String>>([])
+    private let requested = MutexGuarded<Set<String>>([])
 
     /// The serial of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
@@ -56,7 +57,16 @@ final class BusWatch: Sendable {
     /// The match rules that the bus has not accepted yet.
     var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0 }) }
 
-    /// Notes that the bus has accepted a rule. A rule sent twice would be stored twice.
+    /// Notes that rules are about to be sent. Returns those that were sent before, whose reply did not come: the bus
+    /// may have stored them, and would store them twice.
+    func noteRequest(_ rules: [String]) -> [String] {
+        requested.withLock { requested in
+            defer { requested.formUnion(rules) }
+            return rules.filter(requested.contains)
+        }
+    }
+
+    /// Notes that the bus has accepted a rule.
     func noteStanding(_ rule: String) { standing.withLock { _ = $0.insert(rule) } }
 
     /// The owner that the connection talks to; nil before the first one.

@@ -21,9 +21,14 @@ enum ServiceOwner {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
         let rules = connection.watch.missingRules.sorted()
+        let removeMatches = connection.watch.noteRequest(rules).map {
+            ask("RemoveMatch", .tuple([.string($0)]), answerType: "()")
+        }
         let addMatches = rules.map { ask("AddMatch", .tuple([.string($0)]), answerType: "()") }
-        let replies = try connection.exchange(addMatches + getOwners, until: deadline)
-        for (rule, reply) in zip(rules, replies) where reply.isAnswer { connection.watch.noteStanding(rule) }
+        let replies = try connection.exchange(removeMatches + addMatches + getOwners, until: deadline)
+        for (rule, reply) in zip(rules, replies.dropFirst(removeMatches.count)) where reply.isAnswer {
+            connection.watch.noteStanding(rule)
+        }
         if let owner = owner(replies) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
