@@ -1,4 +1,5 @@
 import ArgumentParser
+import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -33,7 +34,7 @@ enum CommandRunner {
             return show(TokenKeepCommand.message(for: error))
         default:
             let usage = UsageError.make(
-                message: TokenKeepCommand.message(for: error), arguments: CommandLine.arguments)
+                message: TokenKeepCommand.message(for: error), arguments: rawArguments().map { String(cString: $0) })
             Terminal.report(usage)
             return usage.status.exitCode
         }
@@ -51,16 +52,24 @@ enum CommandRunner {
 
     /// The arguments as the caller gave them.
     ///
-    /// `CommandLine.arguments` replaces invalid UTF-8, and would so name another item than the caller.
+    /// `CommandLine.arguments` replaces invalid UTF-8, and would so name another item than the caller. It is empty
+    /// without `/proc`.
     private static func arguments() throws(TokenKeepError) -> [String] {
         var result: [String] = []
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let bytes = CommandLine.unsafeArgv[index] else { break }
+        for (index, bytes) in rawArguments().enumerated().dropFirst() {
             guard let argument = String(validatingCString: bytes) else {
                 throw TokenKeepError(.invalid, "argument \(index) is not UTF-8")
             }
             result.append(argument)
         }
+        return result
+    }
+
+    /// The arguments of the process, the program's name first.
+    private static func rawArguments() -> [UnsafeMutablePointer<CChar>] {
+        var result: [UnsafeMutablePointer<CChar>] = []
+        guard let arguments = tokenkeep_process_arguments() else { return result }
+        while let argument = arguments[result.count] { result.append(argument) }
         return result
     }
 

@@ -206,6 +206,9 @@ int tokenkeep_syncfs(int descriptor);
 /* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it. */
 int tokenkeep_is_in_user_namespace(void);
 
+/* The arguments of this process, the program's name first, ended by NULL. They need no /proc. */
+char *const *tokenkeep_process_arguments(void);
+
 /* Enters the library for one call of the C API. 0 in a child of fork() if another thread was inside a call at
  * the fork: the child may run no Swift code that instantiates a type, because the lock may be held for good.
  *
