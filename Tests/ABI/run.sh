@@ -85,6 +85,10 @@ if [ -z "$sanitize" ]; then
     export TOKENKEEP_VAULT="$work/forks.vault"
     group "forks, vault" "$work/forks"
     group "forks, memory" env TOKENKEEP_TEST_STACK="any required memory" "$work/forks"
+    compile stacks ""
+    export TOKENKEEP_VAULT="$work/stacks.vault"
+    group "stacks, vault" "$work/stacks"
+    group "stacks, memory" env TOKENKEEP_TEST_STACK="any required memory" "$work/stacks"
 fi
 compile modules "$sanitize"
 export TOKENKEEP_VAULT="$work/modules.vault"
@@ -96,6 +100,7 @@ compile levels "$sanitize"
 export TOKENKEEP_VAULT="$work/levels.vault"
 if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; then
     group "levels" "$work/levels"
+    [ -n "$sanitize" ] || group "stacks, password" env TOKENKEEP_TEST_PASSWORD=yes "$work/stacks"
 else
     echo "FAIL levels: the vault got no password" | tee -a "$work/results"
 fi

@@ -22,6 +22,7 @@
  *   cancelled call left behind is not waited for. A handler of pthread_atfork() that calls the library gets
  *   TOKENKEEP_FORKED. If a program loads the library with dlopen(), it must hold no lock during a call that an earlier
  *   prepare handler takes. vfork() and posix_spawn() wait for nothing.
+ * - A thread with a stack of 64 KiB can make every call. A module of others may need more.
  * - A write that would pass RLIMIT_FSIZE is TOKENKEEP_IO; the host gets no SIGXFSZ.
  * - The vault's prompts need TOKENKEEP_INTERACTIVE and a prompt function. If a load or save finds the vault locked,
  *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like
