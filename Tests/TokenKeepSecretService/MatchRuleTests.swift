@@ -32,21 +32,37 @@ import TokenKeepCore
         return rules[0].children.flatMap { $0[1].children }.count { $0.text?.contains(BusWatch.serviceName) == true }
     }
 
+    private func find() throws {
+        _ = try ServiceOwner.find(over: connection, until: Deadline(milliseconds: Patience.milliseconds))
+    }
+
     @Test func aRuleOfACancelledCallIsStoredOnce() throws {
         // The bus stores the rules, and the call ends before it knows.
-        for rule in connection.watch.missingRules {
-            #expect(connection.watch.noteRequest([rule]) == [])
-            _ = try ask(ServiceOwner.bus, "AddMatch", .tuple([.string(rule)]), "()")
-        }
+        let (remove, add) = connection.watch.beginRequest()
+        #expect(remove == [] && Set(add) == BusWatch.rules)
+        for rule in add { _ = try ask(ServiceOwner.bus, "AddMatch", .tuple([.string(rule)]), "()") }
+        connection.watch.endRequest(accepted: nil)
         #expect(try storedRules() == BusWatch.rules.count)
-        _ = try ServiceOwner.find(over: connection, until: Deadline(milliseconds: Patience.milliseconds))
+        try find()
         #expect(connection.watch.missingRules == [])
         #expect(try storedRules() == BusWatch.rules.count)
     }
 
     @Test func aRuleThatTheBusNeverGotIsStored() throws {
-        _ = connection.watch.noteRequest(Array(connection.watch.missingRules))
-        _ = try ServiceOwner.find(over: connection, until: Deadline(milliseconds: Patience.milliseconds))
+        _ = connection.watch.beginRequest()
+        connection.watch.endRequest(accepted: nil)
+        try find()
+        #expect(try storedRules() == BusWatch.rules.count)
+    }
+
+    @Test func twoThreadsDoNotSendARuleTwice() throws {
+        let first = connection.watch.beginRequest()
+        try find()
+        #expect(try storedRules() == 0)
+        connection.watch.endRequest(accepted: [])
+        #expect(first.add.count == BusWatch.rules.count)
+        try find()
+        try find()
         #expect(try storedRules() == BusWatch.rules.count)
     }
 }

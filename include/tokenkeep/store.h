@@ -19,10 +19,9 @@
  * - fork() waits for calls of other threads, 100 ms at most, but not for a prompt function. If a call still runs then,
  *   every call in the child and in its children returns TOKENKEEP_FORKED at once, tokenkeep_open included; the ..._free
  *   functions and tokenkeep_close do nothing there. Otherwise the child may open a store. Work that a timed-out or
- *   cancelled call left behind is not waited for. A handler of pthread_atfork() that calls the library gets
- *   TOKENKEEP_FORKED. If a program loads the library with dlopen(), it must hold no lock during a call that an earlier
- *   prepare handler takes. vfork() and posix_spawn() wait for nothing.
- * - A thread with a stack of 64 KiB can make every call. A module of others may need more.
+ *   cancelled call left behind is not waited for. A handler of pthread_atfork() that was registered before the library
+ *   was loaded gets TOKENKEEP_FORKED; no call may run under a lock that such a handler takes. vfork() and posix_spawn()
+ *   wait for nothing.
  * - A write that would pass RLIMIT_FSIZE is TOKENKEEP_IO; the host gets no SIGXFSZ.
  * - The vault's prompts need TOKENKEEP_INTERACTIVE and a prompt function. If a load or save finds the vault locked,
  *   the call asks for the vault's password, three times at most. The right answer unlocks the vault like

@@ -38,11 +38,18 @@ final class BusWatch: Sendable {
         var itemChanges: UInt64 = 0
     }
 
+    private struct RuleState {
+        var accepted: Set<String> = []
+        /// The rules that were sent and whose reply did not come: the bus may have stored them.
+        var unanswered: Set<String> = []
+        /// Whether a thread has sent rules and waits for the replies.
+        var isInFlight = false
+    }
+
     private let breaker: CircuitBreaker
     private let owner = MutexGuarded(Owner())
     private let openSession = MutexGuarded<UInt32?>(nil)
-    private let standing = MutexGuarded<Set<String>>([])
-    private let requested = MutexGuarded<Set<String>>([])
+    private let standing = MutexGuarded(RuleState())
 
     /// The serial of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
@@ -55,19 +62,27 @@ final class BusWatch: Sendable {
     }
 
     /// The match rules that the bus has not accepted yet.
-    var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0 }) }
+    var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0.accepted }) }
 
-    /// Notes that rules are about to be sent. Returns those that were sent before, whose reply did not come: the bus
-    /// may have stored them, and would store them twice.
-    func noteRequest(_ rules: [String]) -> [String] {
-        requested.withLock { requested in
-            defer { requested.formUnion(rules) }
-            return rules.filter(requested.contains)
+    /// The rules to send: first those to remove, which the bus may have stored and would store twice, then those to add.
+    /// None while another thread waits for the replies. The caller calls ``endRequest(accepted:)``.
+    func beginRequest() -> (remove: [String], add: [String]) {
+        standing.withLock { state in
+            let missing = BusWatch.rules.subtracting(state.accepted)
+            guard !state.isInFlight, !missing.isEmpty else { return ([], []) }
+            state.isInFlight = true
+            return (state.unanswered.intersection(missing).sorted(), missing.sorted())
         }
     }
 
-    /// Notes that the bus has accepted a rule.
-    func noteStanding(_ rule: String) { standing.withLock { _ = $0.insert(rule) } }
+    /// Notes the rules that the bus has accepted; nil if the replies did not come.
+    func endRequest(accepted: [String]?) {
+        standing.withLock { state in
+            state.isInFlight = false
+            state.unanswered = accepted == nil ? BusWatch.rules.subtracting(state.accepted) : []
+            state.accepted.formUnion(accepted ?? [])
+        }
+    }
 
     /// The owner that the connection talks to; nil before the first one.
     var usedOwner: String? { owner.withLock { $0.used } }

@@ -20,15 +20,7 @@ enum ServiceOwner {
         let getOwners = [telling, BusWatch.serviceName].map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
-        let rules = connection.watch.missingRules.sorted()
-        let removeMatches = connection.watch.noteRequest(rules).map {
-            ask("RemoveMatch", .tuple([.string($0)]), answerType: "()")
-        }
-        let addMatches = rules.map { ask("AddMatch", .tuple([.string($0)]), answerType: "()") }
-        let replies = try connection.exchange(removeMatches + addMatches + getOwners, until: deadline)
-        for (rule, reply) in zip(rules, replies.dropFirst(removeMatches.count)) where reply.isAnswer {
-            connection.watch.noteStanding(rule)
-        }
+        let replies = try exchangeWithRules(getOwners, over: connection, until: deadline)
         if let owner = owner(replies) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
@@ -42,6 +34,27 @@ enum ServiceOwner {
         throw TokenKeepError(
             .unavailable, "there is no Secret Service on this session bus",
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
+    }
+
+    /// Sends calls behind the match rules that the bus has not accepted yet. The replies to the calls are the last ones.
+    private static func exchangeWithRules(
+        _ calls: [MethodCall], over connection: BusConnection, until deadline: Deadline
+    ) throws(TokenKeepError) -> [Reply] {
+        let (remove, add) = connection.watch.beginRequest()
+        guard !add.isEmpty else { return try connection.exchange(calls, until: deadline) }
+        func matches(_ member: String, _ rules: [String]) -> [MethodCall] {
+            rules.map { ask(member, .tuple([.string($0)]), answerType: "()") }
+        }
+        do throws(TokenKeepError) {
+            let replies = try connection.exchange(
+                matches("RemoveMatch", remove) + matches("AddMatch", add) + calls, until: deadline)
+            let answers = zip(add, replies.dropFirst(remove.count))
+            connection.watch.endRequest(accepted: answers.filter(\.1.isAnswer).map(\.0))
+            return replies
+        } catch {
+            connection.watch.endRequest(accepted: nil)
+            throw error
+        }
     }
 
     /// Reads the last two replies: the owners of ``telling`` and of the service's name.
