@@ -20,6 +20,7 @@ static unsigned inside;
 static unsigned forking;
 static int is_unusable;
 static void *_Atomic refusal;
+static tokenkeep_fork_handlers pool_handlers;
 static const tokenkeep_fork_handlers *_Atomic pool;
 /* The pool's handlers at the beginning of this fork: the pool may be made during it. */
 static const tokenkeep_fork_handlers *locked_pool;
@@ -83,7 +84,8 @@ __attribute__((constructor)) static void register_handlers(void) {
 }
 
 void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers) {
-    pool = handlers;
+    pool_handlers = *handlers;
+    pool = &pool_handlers;
 }
 
 /* Under the mutex. */

@@ -235,7 +235,7 @@ typedef struct tokenkeep_fork_handlers {
     void (*after_in_child)(void);
 } tokenkeep_fork_handlers;
 
-/* Makes fork() call the handlers of the secrets' pool. They are never freed. */
+/* Makes fork() call the handlers of the secrets' pool. Called once. */
 void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers);
 
 #endif

@@ -25,13 +25,11 @@ package final class GuardedPool: Sendable {
     /// The pool of the process.
     package static let shared: GuardedPool = {
         let pool = GuardedPool()
-        let handlers = UnsafeMutablePointer<tokenkeep_fork_handlers>.allocate(capacity: 1)
-        handlers.initialize(
-            to: tokenkeep_fork_handlers(
-                before: { GuardedPool.shared.state.lock() },
-                after_in_parent: { GuardedPool.shared.state.unlock() },
-                after_in_child: { GuardedPool.shared.state.unlock { $0.mustLockAgain = true } }))
-        tokenkeep_fork_set_pool_handlers(handlers)
+        var handlers = tokenkeep_fork_handlers(
+            before: { GuardedPool.shared.state.lock() },
+            after_in_parent: { GuardedPool.shared.state.unlock() },
+            after_in_child: { GuardedPool.shared.state.unlock { $0.mustLockAgain = true } })
+        tokenkeep_fork_set_pool_handlers(&handlers)
         return pool
     }()
 

@@ -39,9 +39,10 @@ final class BusWatch: Sendable {
     }
 
     private struct RuleState {
-        var accepted: Set<String> = []
-        /// The rules that were sent and whose reply did not come: the bus may have stored them.
-        var unanswered: Set<String> = []
+        /// The rules that the bus has not accepted yet.
+        var missing = BusWatch.rules
+        /// Whether the missing rules were sent and the replies did not come: the bus may have stored them.
+        var mayBeStored = false
         /// Whether a thread has sent rules and waits for the replies.
         var isInFlight = false
     }
@@ -49,7 +50,7 @@ final class BusWatch: Sendable {
     private let breaker: CircuitBreaker
     private let owner = MutexGuarded(Owner())
     private let openSession = MutexGuarded<UInt32?>(nil)
-    private let standing = MutexGuarded(RuleState())
+    private let ruleState = MutexGuarded(RuleState())
 
     /// The serial of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
@@ -62,25 +63,25 @@ final class BusWatch: Sendable {
     }
 
     /// The match rules that the bus has not accepted yet.
-    var missingRules: Set<String> { BusWatch.rules.subtracting(standing.withLock { $0.accepted }) }
+    var missingRules: Set<String> { ruleState.withLock { $0.missing } }
 
     /// The rules to send: first those to remove, which the bus may have stored and would store twice, then those to add.
     /// None while another thread waits for the replies. The caller calls ``endRequest(accepted:)``.
     func beginRequest() -> (remove: [String], add: [String]) {
-        standing.withLock { state in
-            let missing = BusWatch.rules.subtracting(state.accepted)
-            guard !state.isInFlight, !missing.isEmpty else { return ([], []) }
+        ruleState.withLock { state in
+            guard !state.isInFlight, !state.missing.isEmpty else { return ([], []) }
             state.isInFlight = true
-            return (state.unanswered.intersection(missing).sorted(), missing.sorted())
+            let rules = state.missing.sorted()
+            return (state.mayBeStored ? rules : [], rules)
         }
     }
 
     /// Notes the rules that the bus has accepted; nil if the replies did not come.
     func endRequest(accepted: [String]?) {
-        standing.withLock { state in
+        ruleState.withLock { state in
             state.isInFlight = false
-            state.unanswered = accepted == nil ? BusWatch.rules.subtracting(state.accepted) : []
-            state.accepted.formUnion(accepted ?? [])
+            state.mayBeStored = accepted == nil
+            state.missing.subtract(accepted ?? [])
         }
     }
 
