@@ -132,27 +132,24 @@ static size_t note_events(tokenkeep_watch *watch) {
     return count;
 }
 
-/* The observer's belief after the last event is the truth, and no account was never heard of. */
+/* The observer's belief after the last event is the truth, however many events one reading gets. */
 static void changes_by_another_process_are_told(void) {
     tokenkeep_watch *watch = open_watch("watch");
-    size_t told = 0, rounds = 0;
+    size_t told = 0;
     memset(believed, 0, sizeof believed);
     pid_t child = start_child(change_a_lot);
     int status = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
         struct pollfd poller = {tokenkeep_watch_fd(watch), POLLIN, 0};
         poll(&poller, 1, 1000);
-        size_t count = note_events(watch);
-        told += count;
-        rounds += count > 0;
+        told += note_events(watch);
     }
     CHECK_NUMBER(0, status);
     told += note_events(watch);
     for (int account = 0; account < accounts; account++) {
         CHECK_NUMBER(account % 2, believed[account]);
     }
-    CHECK(told >= accounts && rounds > 1);
-    printf("     %d changes were told as %zu events in %zu readings\n", changes, told, rounds);
+    printf("     %d changes were told as %zu events\n", changes, told);
     CHECK(nothing_is_next(watch));
     CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_clear_service(store, "watch", NULL, NULL));
     tokenkeep_watch_close(watch);
