@@ -108,12 +108,45 @@ struct KeePassXCTests {
     @Test func changesEncodingWithoutACopyLeft() throws {
         let keePassXC = try PrivateKeePassXC()
         let client = try ServiceClient(keePassXC.bus)
-        for secret in ["plain", "two\nlines", "three\nlines", "plain again"] {
+        for secret in ["plain", "a\0NUL", "another\0NUL", "plain again"] {
             try client.save("example.com", "ann", secret, prompts: true)
             #expect(try client.load("example.com", "ann") == secret)
             #expect(try client.list().count == 1)
         }
         #expect(try keePassXC.bus.secretTool("lookup", "service", "example.com").output == "plain again")
+    }
+
+    /// An encoding would add an attribute, which KeePassXC never takes away without a prompt.
+    @Test func linesAreReadByOtherPrograms() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        let values = [
+            "-----BEGIN KEY-----\nMC4CAQ==\n-----END KEY-----\n", "{\n\t\"path\": \"C:\\\\x\"\n}\n", " outer spaces ",
+            "\n", "]]>\n&amp;<x/>", "back\\slash", "$5$ %s {",
+        ]
+        for (index, secret) in values.enumerated() {
+            try client.save("example.com", "\(index)", "plain")
+            try client.save("example.com", "\(index)", secret)
+            #expect(try client.load("example.com", "\(index)") == secret)
+        }
+        try keePassXC.restart()
+        for (index, secret) in values.enumerated() {
+            #expect(try keePassXC.bus.secretTool("lookup", "username", "\(index)").output == secret)
+            #expect(try client.load("example.com", "\(index)") == secret)
+        }
+        #expect(try client.list().count == values.count)
+    }
+
+    /// It refuses some of them, and may replace others.
+    @Test func placeholdersAreKept() throws {
+        let keePassXC = try PrivateKeePassXC()
+        let client = try ServiceClient(keePassXC.bus)
+        for (account, secret) in [("ann", "{REF:P@T:example.com (ann)}"), ("bob", "{USERNAME}\n{s:Path}")] {
+            try client.save("example.com", account, secret)
+            #expect(try client.load("example.com", account) == secret)
+        }
+        try keePassXC.restart()
+        #expect(try client.load("example.com", "bob") == "{USERNAME}\n{s:Path}")
     }
 
     @Test func namespacesAreApart() throws {

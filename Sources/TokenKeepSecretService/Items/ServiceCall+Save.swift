@@ -158,11 +158,20 @@ extension ServiceCall {
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
         // A foreign item gets no sealed secret, and stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present
-        let form = StoredForm(
-            isEncoded: vaultID != nil || StoredValue.needsEncoding(request.secret), sealedBy: vaultID)
+        let isEncoded = if vaultID != nil { true } else { try needsEncoding(request.secret) }
+        let form = StoredForm(isEncoded: isEncoded, sealedBy: vaultID)
         return Writing(
             details: details, form: form, target: target,
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
+    }
+
+    /// Whether the service would change a secret that is stored as it is, or damage other items by it.
+    private func needsEncoding(_ secret: SecretBytes) throws(TokenKeepError) -> Bool {
+        let (isRisky, isRiskyInKeePassXC) = (
+            StoredValue.needsEncoding(secret), StoredValue.needsEncodingInKeePassXC(secret)
+        )
+        guard isRisky != isRiskyInKeePassXC else { return isRisky }
+        return try link.isKeePassXC(until: deadline) ? isRiskyInKeePassXC : isRisky
     }
 
     /// The bytes that the service stores for a secret.

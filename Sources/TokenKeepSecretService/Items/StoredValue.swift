@@ -8,11 +8,11 @@ struct StoredForm {
     let sealedBy: String?
 }
 
-/// The encoding of secrets in the service: plain if every program can print the secret, else base64 with a prefix.
+/// The encoding of secrets in the service: plain if the service keeps the secret as it is, else base64 with a prefix.
 ///
 /// gnome-keyring writes a keyring without a password as lines of text. A value with a line break would destroy the
-/// whole keyring; backslashes and outer spaces would be changed. The prefix distinguishes base64 from plain text that
-/// another program may write over it.
+/// whole keyring; backslashes and outer spaces would be changed. KeePassXC keeps lines of text. The prefix
+/// distinguishes base64 from plain text that another program may write over it.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"
@@ -23,7 +23,7 @@ enum StoredValue {
     /// The longest stored form of a secret.
     static let largest = prefix.count + (largestSealed + 2) / 3 * 4
 
-    /// Whether a secret must be stored in base64.
+    /// Whether a secret must be stored in base64 in a service that may be gnome-keyring.
     ///
     /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, begins like an
     /// encoded secret, or is empty.
@@ -33,8 +33,25 @@ enum StoredValue {
         return secret.withUnsafeBytes { $0.first == space || $0.last == space || $0.contains(backslash) }
     }
 
-    /// Whether a secret is UTF-8 without control characters.
-    static func isText(_ secret: SecretBytes) -> Bool {
+    /// Whether a secret must be stored in base64 in KeePassXC.
+    ///
+    /// True if it has control characters other than tabs and line feeds, is not UTF-8, begins like an encoded secret,
+    /// may hold a placeholder, or is empty. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
+    static func needsEncodingInKeePassXC(_ secret: SecretBytes) -> Bool {
+        secret.count == 0 || isEncoded(secret) || !isText(secret, mayHaveLines: true) || mayHoldPlaceholder(secret)
+    }
+
+    /// Whether a brace and a letter follow each other in a secret.
+    private static func mayHoldPlaceholder(_ secret: SecretBytes) -> Bool {
+        secret.withUnsafeBytes { bytes in
+            zip(bytes, bytes.dropFirst()).contains { brace, letter in
+                brace == UInt8(ascii: "{") && (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter | 0x20)
+            }
+        }
+    }
+
+    /// Whether a secret is UTF-8 without control characters; tabs and line feeds are allowed if it may have lines.
+    static func isText(_ secret: SecretBytes, mayHaveLines: Bool = false) -> Bool {
         secret.withUnsafeBytes { bytes in
             var iterator = bytes.makeIterator()
             var parser = Unicode.UTF8.ForwardParser()
@@ -43,8 +60,9 @@ enum StoredValue {
                 case .emptyInput: return true
                 case .error: return false
                 case .valid(let encoded):
-                    let scalar = Unicode.UTF8.decode(encoded).value
-                    if scalar < 0x20 || (0x7F...0x9F).contains(scalar) { return false }
+                    let scalar = Unicode.UTF8.decode(encoded)
+                    let isAllowed = mayHaveLines && (scalar == "\t" || scalar == "\n")
+                    if scalar.properties.generalCategory == .control, !isAllowed { return false }
                 }
             }
         }
