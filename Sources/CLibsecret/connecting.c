@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "CLibsecret.h"
+#include "fatal_errors.h"
 #include "worker_threads.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 /* GLib's own asynchronous connecting starts two threads: it aborts the process if the first cannot be
  * started, and never ends if the second cannot. So the same steps run here on a thread of this library. */
 
-enum { as_client_of_a_bus = 1 | 8 };
+enum { as_client_of_a_bus = 1 | 8, descriptors_for_connecting = 6 };
 
 struct tokenkeep_connecting {
     pthread_mutex_t mutex;
@@ -18,6 +19,7 @@ struct tokenkeep_connecting {
     GDBusConnection *connection;
     GCancellable *cancellable;
     GError *failure;
+    descriptor_reserve reserve;
     int error;
     int is_finished;
     int is_abandoned;
@@ -30,18 +32,45 @@ static void destroy(tokenkeep_connecting *connecting) {
     if (connecting->connection)
         glib->g_object_unref(connecting->connection);
     glib->g_object_unref(connecting->cancellable);
+    descriptor_reserve_release(&connecting->reserve);
     glib->g_main_context_unref(connecting->context);
     pthread_mutex_destroy(&connecting->mutex);
     free(connecting);
 }
 
+struct initialisation {
+    tokenkeep_connecting *connecting;
+    gboolean is_connected;
+};
+
+static void initialise(void *argument) {
+    struct initialisation *initialisation = argument;
+    tokenkeep_connecting *connecting = initialisation->connecting;
+    initialisation->is_connected = tokenkeep_libsecret_table()->g_initable_init(
+        (GInitable *)connecting->connection, connecting->cancellable, &connecting->failure);
+}
+
+/* GLib needs descriptors for the cancellable and, once connected, for a context in which it awaits the bus's
+ * first answer. A connection that is left there stays locked: it is never freed, nor is its socket. */
+static int initialise_or_leave(tokenkeep_connecting *connecting) {
+    const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
+    descriptor_reserve_lend(&connecting->reserve, 1);
+    (void)glib->g_cancellable_get_fd(connecting->cancellable);
+    descriptor_reserve_release(&connecting->reserve);
+    struct initialisation initialisation = {.connecting = connecting};
+    if (fatal_errors_leave(initialise, &initialisation)) {
+        connecting->connection = NULL;
+        return EMFILE;
+    }
+    return initialisation.is_connected ? 0 : ECONNREFUSED;
+}
+
 static void *connect_to_bus(void *argument) {
     tokenkeep_connecting *connecting = argument;
     const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
-    int error = tokenkeep_worker_threads_start();
-    if (error == 0 && !glib->g_initable_init((GInitable *)connecting->connection, connecting->cancellable,
-                                             &connecting->failure))
-        error = ECONNREFUSED;
+    int error = tokenkeep_worker_threads_start(&connecting->reserve);
+    if (error == 0)
+        error = initialise_or_leave(connecting);
     pthread_mutex_lock(&connecting->mutex);
     connecting->error = error;
     connecting->is_finished = 1;
@@ -79,7 +108,9 @@ int tokenkeep_connecting_start(const char *address, GMainContext *context, token
     connecting->cancellable = glib->g_cancellable_new();
     connecting->connection = glib->g_object_new(glib->g_dbus_connection_get_type(), "address", address,
                                                 "flags", as_client_of_a_bus, NULL);
-    int error = start_thread(connecting);
+    int error = descriptor_reserve_take(&connecting->reserve, descriptors_for_connecting);
+    if (error == 0)
+        error = start_thread(connecting);
     if (error != 0)
         destroy(connecting);
     else

@@ -1,7 +1,11 @@
 #include "CLibsecret.h"
+#include "descriptor_reserve.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
+
+enum { descriptors_for_loading = 4, descriptors_of_a_step = 2 };
 
 static tokenkeep_libsecret table;
 static char missing_symbol[160];
@@ -16,14 +20,42 @@ static int load_symbol(void *library, const char *library_name, const char *name
     return 1;
 }
 
-const char *tokenkeep_libsecret_load(void) {
-    const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    void *libsecret = dlopen("libsecret-1.so.0", flags);
+static void *open_library(const char *name, descriptor_reserve *reserve) {
+    descriptor_reserve_lend(reserve, descriptors_of_a_step);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    descriptor_reserve_take(reserve, descriptors_for_loading);
+    return library;
+}
+
+/* libgcrypt reads a file when it is initialised, and ends the process if it cannot. Without this call
+ * libsecret initialises it with the first session. */
+static void initialise_gcrypt(void *libsecret, descriptor_reserve *reserve) {
+    const char *(*check_version)(const char *) = NULL;
+    *(void **)&check_version = dlsym(libsecret, "gcry_check_version");
+    if (!check_version)
+        return; /* this libsecret uses another library */
+    descriptor_reserve_lend(reserve, descriptors_of_a_step);
+    check_version(NULL);
+}
+
+/* GLib makes its default context with the first context of any thread, and ends the process without
+ * descriptors. */
+static void initialise_glib(descriptor_reserve *reserve) {
+    descriptor_reserve_lend(reserve, descriptors_of_a_step);
+    GMainContext *context = table.g_main_context_new();
+    table.g_main_context_push_thread_default(context);
+    table.g_main_context_pop_thread_default(context);
+    table.g_main_context_unref(context);
+    descriptor_reserve_take(reserve, descriptors_for_loading);
+}
+
+static const char *load(descriptor_reserve *reserve) {
+    void *libsecret = open_library("libsecret-1.so.0", reserve);
     if (!libsecret)
         return "libsecret-1.so.0 is not installed";
-    void *glib = dlopen("libglib-2.0.so.0", flags);
-    void *gobject = dlopen("libgobject-2.0.so.0", flags);
-    void *gio = dlopen("libgio-2.0.so.0", flags);
+    void *glib = open_library("libglib-2.0.so.0", reserve);
+    void *gobject = open_library("libgobject-2.0.so.0", reserve);
+    void *gio = open_library("libgio-2.0.so.0", reserve);
     if (!glib || !gobject || !gio)
         return "GLib, which libsecret needs, is not installed";
 #define FUNCTION(library, result, name, parameters)                                                          \
@@ -31,7 +63,20 @@ const char *tokenkeep_libsecret_load(void) {
         return missing_symbol;
 #include "functions.def"
 #undef FUNCTION
+    initialise_glib(reserve);
+    initialise_gcrypt(libsecret, reserve);
     return NULL;
+}
+
+int tokenkeep_libsecret_load(const char **problem) {
+    descriptor_reserve reserve = {0};
+    *problem = NULL;
+    int error = descriptor_reserve_take(&reserve, descriptors_for_loading);
+    if (error == 0 && (*problem = load(&reserve)) != NULL)
+        /* Another thread may have taken the descriptor that the loader needed. */
+        error = descriptor_reserve_take(&reserve, descriptors_for_loading) == 0 ? ENOENT : EMFILE;
+    descriptor_reserve_release(&reserve);
+    return error;
 }
 
 const tokenkeep_libsecret *tokenkeep_libsecret_table(void) {

@@ -1,31 +1,23 @@
 #define _GNU_SOURCE
 #include "worker_threads.h"
 #include "CLibsecret.h"
+#include "fatal_errors.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* GLib aborts the process if it cannot start its threads (g_thread_new). So they are started at a chosen
- * moment: right after a probe that the kernel grants two more threads. Another process may take their place
- * in between. Then GLib logs a fatal error, and a log handler leaves GLib before GLib aborts. */
-
-enum { log_level_error = 4, log_flag_fatal = 2 };
+/* GLib aborts the process if it cannot start its threads (g_thread_new) or gets no descriptor for the wake-up
+ * of their contexts. So they are started at a chosen moment: right after a probe that the kernel grants two
+ * more threads, and under a reserve of descriptors. Another process or thread may take their place in
+ * between. Then GLib is left before it aborts. */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static int is_started;
 static int is_broken;
-static _Thread_local jmp_buf *way_out;
-
-static void on_error(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
-    if (way_out)
-        longjmp(*way_out, 1);
-    tokenkeep_libsecret_table()->g_log_default_handler(domain, level, message, data);
-}
 
 /* The threads that GLib starts: "gmain", which its tasks need, and "gdbus". */
 enum { threads_of_glib = 2 };
@@ -92,42 +84,48 @@ static int connect_to_itself(int end) {
     return connection ? 0 : EAGAIN;
 }
 
-/* 0 or an errno; ENOTRECOVERABLE if GLib had to be left. The caller pushes a context. */
-static int start_or_leave(int end) {
-    jmp_buf out;
-    volatile int error = ENOTRECOVERABLE;
-    guint handler = tokenkeep_libsecret_table()->g_log_set_handler("GLib", log_level_error | log_flag_fatal,
-                                                                   on_error, NULL);
-    way_out = &out;
-    if (setjmp(out) == 0)
-        error = connect_to_itself(end);
-    way_out = NULL;
-    tokenkeep_libsecret_table()->g_log_remove_handler("GLib", handler);
-    return error;
-}
+enum { descriptors_of_a_context = 1, descriptors_of_glib = 2 };
 
-static int start(void) {
+struct beginning {
+    int end;
+    descriptor_reserve *reserve;
+    int error;
+};
+
+/* The connection belongs to a context of its own, never to the host's main loop. */
+static void connect_in_a_context(void *argument) {
     const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return errno;
-    /* The connection belongs to a context of its own, never to the host's main loop. */
+    struct beginning *beginning = argument;
+    beginning->error = EMFILE;
+    descriptor_reserve_lend(beginning->reserve, descriptors_of_a_context);
     GMainContext *context = glib->g_main_context_new();
     glib->g_main_context_push_thread_default(context);
-    int error = probe_threads();
-    if (error == 0)
-        error = start_or_leave(ends[0]);
-    else
-        close(ends[0]);
+    beginning->error = ENOTRECOVERABLE;
+    descriptor_reserve_lend(beginning->reserve, descriptors_of_glib);
+    beginning->error = connect_to_itself(beginning->end);
     glib->g_main_context_pop_thread_default(context);
     glib->g_main_context_unref(context);
-    close(ends[1]);
-    return error;
 }
 
-int tokenkeep_worker_threads_start(void) {
+static int start(descriptor_reserve *reserve) {
+    int ends[2];
+    int error = probe_threads();
+    if (error != 0)
+        return error;
+    descriptor_reserve_lend(reserve, 2);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return errno;
+    struct beginning beginning = {.end = ends[0], .reserve = reserve};
+    fatal_errors_leave(connect_in_a_context, &beginning);
+    if (beginning.error == EMFILE)
+        close(ends[0]);
+    close(ends[1]);
+    return beginning.error;
+}
+
+int tokenkeep_worker_threads_start(descriptor_reserve *reserve) {
     pthread_mutex_lock(&starting);
-    int error = is_broken ? ENOTRECOVERABLE : is_started ? 0 : start();
+    int error = is_broken ? ENOTRECOVERABLE : is_started ? 0 : start(reserve);
     is_started |= error == 0;
     is_broken |= error == ENOTRECOVERABLE;
     pthread_mutex_unlock(&starting);

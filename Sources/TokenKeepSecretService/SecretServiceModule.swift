@@ -260,7 +260,6 @@ public final class SecretServiceModule: Module {
         } else {
             let address = if let address { address } else { try BusAddress.find() }
             try ForkGuard.enter()
-            try DescriptorSupply.check(DescriptorSupply.forConnection)  // loading needs some, and is tried once
             try GLibrary.load()
             usable = try BusConnection.connect(
                 to: address, breaker: breaker, observers: observers, until: deadline)

@@ -104,6 +104,16 @@ if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; th
 else
     echo "FAIL levels: the vault got no password" | tee -a "$work/results"
 fi
+if [ -z "$sanitize" ]; then
+    # The program's own dlopen and pthread_create must be those that the library calls.
+    compile descriptors -rdynamic
+    export TOKENKEEP_VAULT="$work/descriptors.vault"
+    cat >"$work/bus.conf" <<'END'
+<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default">
+<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+END
+    group "descriptors" dbus-run-session --config-file="$work/bus.conf" -- "$work/descriptors"
+fi
 compile without_glib "$sanitize"
 export TOKENKEEP_VAULT="$work/without_glib.vault"
 group "without_glib" "$work/without_glib"

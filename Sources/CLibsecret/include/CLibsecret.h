@@ -18,13 +18,13 @@ typedef struct tokenkeep_libsecret {
 
 #pragma clang diagnostic pop
 
-/* Loads the libraries and fills the table. The libraries are never unloaded.
+/* Loads the libraries, initialises libgcrypt, and fills the table. The libraries are never unloaded.
  *
- * Returns NULL, or a static text that names the missing or outdated library. Do not call from two threads
- * at once. */
-const char *_Nullable tokenkeep_libsecret_load(void);
+ * 0; ENOENT and a static text that names the missing or outdated library; EMFILE if too few descriptors are
+ * free. Do not call from two threads at once. */
+int tokenkeep_libsecret_load(const char *_Nullable *_Nonnull problem);
 
-/* The table. Call its functions only after tokenkeep_libsecret_load has returned NULL. */
+/* The table. Call its functions only after tokenkeep_libsecret_load has returned 0. */
 const tokenkeep_libsecret *_Nonnull tokenkeep_libsecret_table(void);
 
 /* Makes a SecretService that uses only the unique bus name `owner` over `connection`, not the process's
@@ -41,7 +41,7 @@ typedef struct tokenkeep_connecting tokenkeep_connecting;
 /* Begins to connect to the bus at an address. The connection reports its events in `context`, which must be
  * the calling thread's default, and which is woken when the attempt has finished.
  *
- * 0; EAGAIN if the kernel refuses a thread; ENOMEM. */
+ * 0; EAGAIN if the kernel refuses a thread; EMFILE if too few descriptors are free; ENOMEM. */
 int tokenkeep_connecting_start(const char *_Nonnull address, GMainContext *_Nullable context,
                                tokenkeep_connecting *_Nullable *_Nonnull started);
 
@@ -51,8 +51,8 @@ int tokenkeep_connecting_is_finished(tokenkeep_connecting *_Nonnull connecting);
 /* Takes the result and frees the attempt. An attempt that has not finished is cancelled and frees itself.
  *
  * 0 and a connection. ECONNREFUSED and GLib's error, owned by the caller. ETIMEDOUT if the attempt has not
- * finished. EAGAIN if the kernel refuses GLib its thread; ENOTRECOVERABLE if GLib found that out itself:
- * then every later attempt of this process fails too. Or another errno. */
+ * finished. EMFILE. EAGAIN if the kernel refuses GLib its thread; ENOTRECOVERABLE if GLib found that out
+ * itself: then every later attempt of this process fails too. Or another errno. */
 int tokenkeep_connecting_end(tokenkeep_connecting *_Nonnull connecting,
                              GDBusConnection *_Nullable *_Nonnull connection,
                              GError *_Nullable *_Nonnull failure);

@@ -42,7 +42,7 @@ extension BusConnection {
 
     /// Connects to one entry. Every signal is blocked in the threads that this starts.
     ///
-    /// - Throws: ``Status/io`` if the system refuses a thread.
+    /// - Throws: ``Status/io`` if the system refuses a thread; ``Status/unavailable`` if too few descriptors are free.
     private static func connect(
         toEntry address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -69,6 +69,7 @@ extension BusConnection {
     }
 
     private static func threadless(_ error: Int32) -> TokenKeepError {
+        guard error != EMFILE else { return DescriptorSupply.isShort }
         guard error != ENOTRECOVERABLE else {
             return TokenKeepError(
                 .io, "GLib could not start its thread for the message bus", hint: "start the program again")

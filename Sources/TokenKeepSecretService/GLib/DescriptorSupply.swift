@@ -6,7 +6,7 @@ import TokenKeepCore
 enum DescriptorSupply {
     /// The most descriptors that an exchange of messages needs.
     static let forExchange = 4
-    /// The most descriptors that loading the libraries and connecting need.
+    /// The most descriptors that connecting needs.
     static let forConnection = 16
 
     /// Checks that `count` descriptors are free.
@@ -19,12 +19,13 @@ enum DescriptorSupply {
         for _ in 0..<count {
             let descriptor =
                 taken.first.map { fcntl($0, F_DUPFD_CLOEXEC, 0) } ?? open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                throw TokenKeepError(
-                    .unavailable, "too many open files to talk to the Secret Service",
-                    hint: "close some, or raise the limit of open files")
-            }
+            guard descriptor >= 0 else { throw isShort }
             taken.append(descriptor)
         }
     }
+
+    /// The error if too few descriptors are free.
+    static let isShort = TokenKeepError(
+        .unavailable, "too many open files to talk to the Secret Service",
+        hint: "close some, or raise the limit of open files")
 }

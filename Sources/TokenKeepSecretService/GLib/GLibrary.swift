@@ -1,5 +1,6 @@
 internal import CLibsecret
 import Glibc
+import Synchronization
 import TokenKeepCore
 
 /// The functions of libsecret and GLib. Call them only after ``GLibrary/load()``.
@@ -7,11 +8,13 @@ nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_lib
 
 /// Loads libsecret and GLib on first use, once per process.
 enum GLibrary {
-    private static let problem: String? = {
-        if let problem = tokenkeep_libsecret_load() { return String(cString: problem) }
-        keepSignalHandler()
-        return nil
-    }()
+    private enum State {
+        case notLoaded
+        case loaded
+        case missing(String)
+    }
+
+    private static let state = Mutex(State.notLoaded)
 
     /// Initialises GLib's socket class now and restores the program's handler of SIGPIPE.
     ///
@@ -25,10 +28,29 @@ enum GLibrary {
 
     /// Loads the libraries.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence, if a library is not installed or too old.
+    /// - Throws: ``Status/unavailable``: as an absence, and from then on, if a library is not installed or too old;
+    ///   if too few descriptors are free.
     static func load() throws(TokenKeepError) {
-        if let problem {
+        let outcome = state.withLock { state in
+            if case .notLoaded = state { state = attempt() }
+            return state
+        }
+        switch outcome {
+        case .loaded: return
+        case .notLoaded: throw DescriptorSupply.isShort
+        case .missing(let problem):
             throw TokenKeepError(.unavailable, problem, hint: "install the package libsecret-1-0", isAbsence: true)
+        }
+    }
+
+    private static func attempt() -> State {
+        var problem: UnsafePointer<CChar>?
+        switch tokenkeep_libsecret_load(&problem) {
+        case 0:
+            keepSignalHandler()
+            return .loaded
+        case EMFILE: return .notLoaded
+        default: return .missing(problem.map { String(cString: $0) } ?? "")
         }
     }
 

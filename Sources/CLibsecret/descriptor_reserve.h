@@ -1,0 +1,21 @@
+#ifndef TOKENKEEP_DESCRIPTOR_RESERVE_H
+#define TOKENKEEP_DESCRIPTOR_RESERVE_H
+
+/* Descriptors that are kept from other threads until a library needs them: GLib and libgcrypt end the process
+ * if they get none. A thread that takes every descriptor in the microseconds between the release and the
+ * library's call still ends the process. */
+typedef struct {
+    int count;
+    int held[8];
+} descriptor_reserve;
+
+/* Takes up to `count` descriptors in all, at most 8: 0, or EMFILE with fewer than `count` taken. */
+int descriptor_reserve_take(descriptor_reserve *reserve, int count);
+
+/* Frees `count` of the reserve's descriptors for the next call of a library. */
+void descriptor_reserve_lend(descriptor_reserve *reserve, int count);
+
+/* Frees the whole reserve. */
+void descriptor_reserve_release(descriptor_reserve *reserve);
+
+#endif

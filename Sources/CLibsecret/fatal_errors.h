@@ -1,0 +1,12 @@
+#ifndef TOKENKEEP_FATAL_ERRORS_H
+#define TOKENKEEP_FATAL_ERRORS_H
+
+/* Runs a function and leaves it by longjmp if GLib logs an error on this thread, after which GLib aborts the
+ * process. What the function holds then is lost: locks stay locked, memory and descriptors are not freed.
+ * Call it on a thread that runs no code of the host, and that ends soon: GLib takes its later errors for
+ * nested ones.
+ *
+ * 1 if the function was left, else 0. */
+int fatal_errors_leave(void (*function)(void *), void *argument);
+
+#endif
