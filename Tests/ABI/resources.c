@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,39 @@ static int make_and_open_a_vault(const char *directory, mode_t mask) {
     return 0;
 }
 
+static volatile sig_atomic_t interruptions;
+
+static void note_interruption(int signal) {
+    (void)signal;
+    interruptions++;
+}
+
+/* The handler is installed without SA_RESTART: each system call of this thread may end with EINTR. */
+static void a_timer_interrupts_no_call(void) {
+    struct sigaction action = {.sa_handler = note_interruption}, action_before;
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    tokenkeep_watch *watch = NULL;
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_open(store, "timer", &watch, NULL));
+    CHECK_NUMBER(0, sigaction(SIGALRM, &action, &action_before));
+    CHECK_NUMBER(0, setitimer(ITIMER_REAL, &often, NULL));
+    for (int round = 0; round < 1000 && (round < 50 || interruptions < 100); round++) {
+        tokenkeep_event *event = NULL;
+        tokenkeep_items *items = NULL;
+        CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "timer", "a", round % 2 ? "odd" : "even", NULL));
+        CHECK_NUMBER(TOKENKEEP_OK, load_status(store, "timer", "a"));
+        CHECK_STATUS(TOKENKEEP_OK, tokenkeep_list(store, "timer", &items, &error));
+        CHECK_NUMBER(1, tokenkeep_items_count(items));
+        CHECK_STATUS(TOKENKEEP_OK, tokenkeep_watch_next(watch, &event, &error));
+        CHECK_STATUS(TOKENKEEP_OK, tokenkeep_clear(store, "timer", "a", &error));
+        tokenkeep_items_free(items);
+        tokenkeep_event_free(event);
+    }
+    CHECK_NUMBER(0, setitimer(ITIMER_REAL, &never, NULL));
+    CHECK_NUMBER(0, sigaction(SIGALRM, &action_before, NULL));
+    CHECK(interruptions > 0);
+    tokenkeep_watch_close(watch);
+}
+
 static void check_mask(mode_t mask) {
     char directory[] = "/tmp/tokenkeep-masks-XXXXXX", command[128];
     int status = 0;
@@ -115,6 +149,7 @@ int main(void) {
     store = open_store();
     RUN(a_file_beyond_the_limit_is_io);
     RUN(a_signal_that_was_pending_stays_pending);
+    RUN(a_timer_interrupts_no_call);
     tokenkeep_close(store);
     return check_result();
 }
