@@ -11,22 +11,32 @@ enum UsageError {
 
     /// Makes an error with a message of one line in lower case and a hint.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
-        let command = arguments.dropFirst().first.flatMap { word in
-            TokenKeepCommand.configuration.subcommands.first { $0.configuration.commandName == word }
-        }
-        let name = command?.configuration.commandName
+        let names = commandNames(arguments.dropFirst())
         var parts = message.split(separator: "\n").map { $0.drop { $0 == " " } }
         if let question = parts.first?.firstRange(of: ". Did you mean "), let first = parts.first {
             parts = [first[..<question.lowerBound], first[question.lowerBound...].dropFirst(2)]
         }
         let first = sentence(parts.first.map(String.init) ?? "the arguments cannot be read")
-        if name == SaveCommand.configuration.commandName {
+        if names == [SaveCommand.configuration.commandName] {
             let masked = masked(first)
             if masked != first { return TokenKeepError(.invalid, masked, hint: SaveCommand.secretHint) }
         }
         let rest = parts.dropFirst().joined(separator: " ")
-        let help = "see tokenkeep \(name.map { $0 + " " } ?? "")--help"
+        let help = "see \((["tokenkeep"] + names + ["--help"]).joined(separator: " "))"
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
+    }
+
+    /// The names of the command, and of its groups before it, with which the arguments begin.
+    private static func commandNames(_ arguments: some Sequence<String>) -> [String] {
+        var command: any ParsableCommand.Type = TokenKeepCommand.self
+        var names: [String] = []
+        for word in arguments {
+            guard let next = command.configuration.subcommands.first(where: { $0.configuration.commandName == word })
+            else { break }
+            names.append(word)
+            command = next
+        }
+        return names
     }
 
     /// Refuses an unknown command.

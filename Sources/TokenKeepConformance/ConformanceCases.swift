@@ -77,7 +77,9 @@ enum ConformanceCases {
     private static func roundTrip(_ subject: ConformanceSubject, _ secret: [UInt8]) throws {
         let name = try subject.name("example.com", "ann")
         try subject.save(name, secret)
-        try subject.require(try subject.load(name) == secret, "another secret came back")
+        let loaded = try subject.load(name)
+        try subject.require(loaded != nil, "the saved item is not there")
+        try subject.require(loaded == secret, "another secret came back")
     }
 
     private static let names: [Conformance.Case] = [
@@ -178,7 +180,7 @@ enum ConformanceCases {
     private static let crowds: [Conformance.Case] = [
         .init(name: "threads get their own answers") { subject in
             try subject.save(subject.name("thread 0"), [0])  // fails here if nothing can be saved
-            let faults = MutexGuarded<[String]>([])
+            let failures = MutexGuarded<[any Error]>([])
             let threads = (0..<4).map { number in
                 ConformanceThread {
                     do {
@@ -189,12 +191,12 @@ enum ConformanceCases {
                             try subject.require(try subject.load(name) == secret, "a thread got another answer")
                         }
                     } catch {
-                        faults.withLock { $0.append("\(error)") }
+                        failures.withLock { $0.append(error) }
                     }
                 }
             }
             for thread in threads { thread.join() }
-            if let fault = faults.withLock({ $0.first }) { throw Conformance.Finding.fault(fault) }
+            if let failure = failures.withLock({ $0.first }) { throw failure }
         }
     ]
 }

@@ -17,6 +17,21 @@ esac
 echo
 END
 printf '#!/bin/sh\nexec cat\n' >"$TOKENKEEP_MODULES/echoes"
+# A module that loses everything it says it saved.
+cat >"$TOKENKEEP_MODULES/forgetful" <<'END'
+#!/bin/sh
+while IFS= read -r line && [ -n "$line" ]; do
+    case $line in operation=*) operation=${line#*=} ;; esac
+done
+echo tokenkeep=1
+case $operation in
+load) echo status=not_found ;;
+save | clear) echo status=ok ;;
+report) printf 'status=ok\ncapability=saves\n' ;;
+*) echo status=unsupported ;;
+esac
+echo
+END
 printf 'no object' >"$TOKENKEEP_MODULES/broken.so"
 chmod 755 "$TOKENKEEP_MODULES"/*
 printf '#!/bin/sh\n' >"$TOKENKEEP_MODULES/loose"
@@ -48,6 +63,7 @@ title "a module for reading does what it must"
 run module check one
 cd "$TOKENKEEP_MODULES"
 run module check ./one
+run module check forgetful | sed 's/tokenkeep-check-[0-9]*/tokenkeep-check-N/'
 cd "$WORK"
 run module check vault
 run module check memory
