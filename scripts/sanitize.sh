@@ -20,6 +20,7 @@ if [ "$sanitizer" != address ]; then
 fi
 # Leaks are looked for in both parts. GLib is built without frame pointers: what it allocates is only told apart by a slower
 # walk up the stack, so the tests of the module that uses it are run with that, and its allocations passed over elsewhere.
+# That walk makes each call so slow that the short deadlines of those tests hold only if one test runs at a time.
 suppressions="$PWD/scripts/leaks.suppressions"
 with_glib=$(mktemp)
 trap 'rm -f "$with_glib"' EXIT
@@ -28,5 +29,5 @@ export LSAN_OPTIONS="suppressions=$with_glib:print_suppressions=0" ASAN_OPTIONS=
 run --skip "TokenKeepSecretServiceTests|$own_processes"
 run --filter TokenKeepCoreTests.GuardedPoolProcessTests
 export LSAN_OPTIONS="suppressions=$suppressions:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1:fast_unwind_on_malloc=0"
-run --filter TokenKeepSecretServiceTests --skip "$own_processes"
+run --no-parallel --filter TokenKeepSecretServiceTests --skip "$own_processes"
 run --filter "TokenKeepSecretServiceTests.($own_processes)"
