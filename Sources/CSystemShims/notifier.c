@@ -16,7 +16,7 @@ int tokenkeep_notifier_add(int notifier, const char *path, int what) {
     uint32_t mask = IN_MASK_ADD | IN_DELETE_SELF | IN_MOVE_SELF;
     switch (what) {
     case TOKENKEEP_WATCH_FILE:
-        mask |= IN_DONT_FOLLOW | IN_MODIFY;
+        mask |= IN_DONT_FOLLOW | IN_ATTRIB;
         break;
     case TOKENKEEP_WATCH_ENTRIES:
         mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO;
@@ -37,7 +37,7 @@ void tokenkeep_notifier_remove(int notifier, int watch) {
 static int kind_of(uint32_t mask) {
     if (mask & IN_Q_OVERFLOW)
         return TOKENKEEP_NOTICE_OVERFLOW;
-    return mask & IN_MODIFY ? TOKENKEEP_NOTICE_WRITTEN : TOKENKEEP_NOTICE_MOVED;
+    return mask & IN_ATTRIB ? TOKENKEEP_NOTICE_WRITTEN : TOKENKEEP_NOTICE_MOVED;
 }
 
 size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t capacity) {

@@ -176,6 +176,11 @@ public final class Store: Sendable {
     /// Whether other programs may change items without a signal to this program.
     var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
+    /// Whether a module beside the vault may hold items that a watch reports.
+    var keepsItemsElsewhere: Bool {
+        dispatcher.places(for: .list).modules.contains { $0.name != "vault" && $0.name != ItemView.memory }
+    }
+
     /// Reports the state of the store and its modules.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)

@@ -113,9 +113,32 @@ package final class Records: Sendable {
         }
     }
 
-    /// Notifies watchers that an item of another module has changed. Without a vault there are no watchers.
-    package func announceChange() {
+    /// Notifies watchers that anything may have changed, or that an item of another module has. Without a vault there
+    /// are no watchers.
+    package func announceChange(of name: ItemName? = nil) {
+        let event = name.flatMap { try? open()?.keys.fileName(of: $0) }.map(ChangeEvent.changed) ?? .anything
         guard let path = try? opener.path(), let directory = try? VaultDirectory.open(path) else { return }
-        ChangeSignal.send(in: directory)
+        (try? ChangeLog(directory))?.announce(event)
+    }
+
+    /// The name of the item whose record has a file name; nil if there is no such record, or if it does not say.
+    ///
+    /// - Throws: the reason why the record cannot be read.
+    package func itemName(ofRecord fileName: [UInt8]) throws(TokenKeepError) -> ItemName? {
+        guard var vault = try open() else { return nil }
+        let reader = RecordReader(records: self, fileName: fileName)
+        let found = try reader.read(&vault) { file, state throws(FormatFault) in
+            state.state == .tombstone ? state.name : try file.openMetadata().details.name
+        }
+        switch found {
+        case .success(let name): return name
+        case .failure(let fault): throw reader.error(fault)
+        case nil: return nil
+        }
+    }
+
+    /// The function that gives the file name of an item's record in the present era; nil without a vault.
+    package func fileNames() throws(TokenKeepError) -> ((ItemName) -> [UInt8])? {
+        try open().map { vault in { vault.keys.fileName(of: $0) } }
     }
 }

@@ -28,7 +28,7 @@ OK, NOT_FOUND, LOCKED, DENIED, CORRUPT = 0, 1, 3, 5, 7
 NEXT = "the next one"
 SCENARIOS = []
 # What every process writes, and what says nothing.
-VOLATILE = {"generation", "changed", "lock"}
+VOLATILE = {"changes", "lock"}
 
 
 def scenario(*states):

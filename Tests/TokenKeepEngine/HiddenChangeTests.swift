@@ -46,7 +46,7 @@ import TokenKeepRecords
         #expect(try watch.all() == [.cleared(name("bob"))])
         try store.lock()
         #expect(try store.clear(service: "example.com", account: "carl"))
-        #expect(try watch.all() == [.cleared(name("carl")), .listAgain])
+        #expect(try watch.all() == [.cleared(name("carl"))])
         #expect(try self.watch().problem?.status == .locked)
     }
 

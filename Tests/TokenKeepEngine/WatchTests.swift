@@ -95,10 +95,41 @@ import TokenKeepEngine
         }
         try open().put("2", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
-        #expect(unlink(vault + "/changed") == 0)
+        #expect(unlink(vault + "/changes") == 0)
         _ = try watch.all()
         try open().put("3", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
+    }
+
+    /// A reading of the whole store would show that an item cannot be read.
+    @Test func readsTheChangedItemAlone() throws {
+        try open().put("1", "ann")
+        let damaged = try #require(directory.names(in: "not/yet/vault/era-1/records").first)
+        try open().put("1", "bob")
+        let watch = try StoreWatch(open())
+        directory.write([1, 2, 3], to: "not/yet/vault/era-1/records/" + damaged)
+        let other = try open()
+        try other.put("2", "bob")
+        #expect(try watch.all() == [.saved(name("bob"))])
+        try other.put("1", "carl")
+        #expect(try watch.all() == [.saved(name("carl"))])
+        for account in ["bob", "carl"] { try other.clear(service: "example.com", account: account) }
+        #expect(try watch.all() == [.cleared(name("bob")), .cleared(name("carl"))])
+        try open(namespace: "team").put("1", "dora")
+        try open(namespace: "team").clear(service: "example.com", account: "dora")
+        #expect(try watch.all() == [])
+        try other.put("2", "ann")  // sets the damaged record aside
+        #expect(try watch.all() == [.saved(name("ann"))])
+    }
+
+    @Test func manyChangesAtOnceAreReadInOneList() throws {
+        let watch = try StoreWatch(open())
+        let other = try open()
+        let accounts = (0..<100).map { "a\(1000 + $0)" }
+        for account in accounts { try other.put("1", account) }
+        #expect(try watch.all() == accounts.map { .saved(try name($0)) })
+        for account in accounts { try other.clear(service: "example.com", account: account) }
+        #expect(try watch.all() == accounts.map { .cleared(try name($0)) })
     }
 
     @Test func anotherVaultMayTakeItsPlace() throws {

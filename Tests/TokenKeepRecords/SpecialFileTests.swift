@@ -15,7 +15,7 @@ import TokenKeepCore
 
     private enum Kind: CaseIterable { case pipe, link, danglingLink, folder, device }
 
-    private static let files = ["lock", "generation", "changed", "current", "keyfile", "header", "header.2", "record"]
+    private static let files = ["lock", "changes", "current", "keyfile", "header", "header.2", "record"]
     private static let folders = ["records", "pending", "sealed", "holders", "used"]
     private static let pairs = files.flatMap { file in Kind.allCases.map { (file, $0) } }
 
@@ -45,7 +45,7 @@ import TokenKeepCore
     }
 
     private func path(of file: String) throws -> String {
-        if ["lock", "generation", "changed", "current"].contains(file) { return "\(vault)/\(file)" }
+        if ["lock", "changes", "current"].contains(file) { return "\(vault)/\(file)" }
         guard file == "record" else { return "\(vault)/era-1/\(file)" }
         return "\(vault)/era-1/records/" + (try #require(directory.names(in: "vault/era-1/records").first))
     }
@@ -83,12 +83,12 @@ import TokenKeepCore
         #expect(ContinuousClock.now - start < .seconds(10))
         let expected: [String: Status] =
             switch file {
-            case "lock", "generation":
+            case "lock", "changes":
                 ["load": .ok, "save": .corrupt, "clear": .corrupt, "list": .ok]
             // A record that cannot be read is set aside by the next save; a directory cannot be.
             case "record" where kind != .folder: ["load": .corrupt, "save": .ok, "clear": .ok, "list": .ok]
-            // The signal to watchers is optional, and the header has a second copy.
-            case "changed", "header", "header.2": ["load": .ok, "save": .ok, "clear": .ok, "list": .ok]
+            // The header has a second copy.
+            case "header", "header.2": ["load": .ok, "save": .ok, "clear": .ok, "list": .ok]
             default: ["load": .corrupt, "save": .corrupt, "clear": .corrupt, "list": .corrupt]
             }
         #expect(statuses == expected, "\(file) \(kind)")

@@ -46,7 +46,7 @@ import TokenKeepCore
         _ = watch.take()
         for passed in ["", "/a", "/a/b"] { #expect(try isTold(of: passed) == false) }
         #expect(try isTold(of: "/a/b/vault"))
-        directory.write([10], to: "a/b/vault/changed")
+        directory.write([10], to: "a/b/vault/changes")
         #expect(watch.take().hasChanged)
         #expect(try isTold(of: "/a/b/vault") == false)
         // It goes, and is waited for again.

@@ -180,7 +180,7 @@ def directory_cases():
     yield vector("not-found-only-leftovers", "NOT_FOUND", comment, ANNA, files, also=ALSO_BERT)
     empty = base_files(bert=False)
     yield vector("not-found-empty-vault", "NOT_FOUND", "A new vault without records.", ANNA, empty)
-    journal = with_anna({"/generation": bytes(range(8)), "/changed": b"\0", "making": b""})
+    journal = with_anna({"/changes": bytes(32), "making": b""})
     journal |= {"pending/" + VAULT.name_of(*BERT.names()): b"", f"used/secret-service@{bytes(16).hex()}": b""}
     journal[f"holders/{VAULT.id_of(*ANNA.names())}.secret-service@{bytes(16).hex()}"] = bytes(40)
     comment = "The files beside the records that are no part of an item."

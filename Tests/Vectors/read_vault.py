@@ -18,7 +18,7 @@ from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 from vault_reader import ERA_NAME, VaultReader
 
-TOP_LEVEL_FILES = re.compile(r"(lock|generation|changed)(\.tmp)?")
+TOP_LEVEL_FILES = re.compile(r"(lock|changes)(\.tmp)?")
 ERA_FILES = re.compile(r"(keyfile|header|header\.2)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+|making")
 NAMED_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 # The files of an era's directories, and their size where all have the same.

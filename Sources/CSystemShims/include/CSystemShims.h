@@ -71,14 +71,14 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
 
 /* The events to report for a path. Every watch reports that the path was moved or removed.
  *
- * FILE: writes to a file. DIRECTORY: no more events. ENTRIES: new entries of a directory. NO_ENTRIES: stop
- * reporting new entries of a watched directory. */
+ * FILE: changed times of a file. DIRECTORY: no more events. ENTRIES: new entries of a directory. NO_ENTRIES:
+ * stop reporting new entries of a watched directory. */
 #define TOKENKEEP_WATCH_FILE       0
 #define TOKENKEEP_WATCH_DIRECTORY  1
 #define TOKENKEEP_WATCH_ENTRIES    2
 #define TOKENKEEP_WATCH_NO_ENTRIES 3
 
-/* A file was written; a path was made, moved or removed; notices were lost. */
+/* A file was touched; a path was made, moved or removed; notices were lost. */
 #define TOKENKEEP_NOTICE_WRITTEN  0
 #define TOKENKEEP_NOTICE_MOVED    1
 #define TOKENKEEP_NOTICE_OVERFLOW 2

@@ -79,7 +79,7 @@ struct DeferrableModule: RememberingModule {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
         // Also after a failure: the module may still get the sent value.
-        defer { records.announceChange() }
+        defer { records.announceChange(of: request.name) }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
         }
@@ -89,7 +89,7 @@ struct DeferrableModule: RememberingModule {
 
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try noteUse(of: request.name, call)
-        defer { records.announceChange() }
+        defer { records.announceChange(of: request.name) }
         let saved = try holding(request, call) { call throws(TokenKeepError) in
             try base.saveAtOnce(request, share(of: call))
         }
@@ -148,7 +148,7 @@ struct DeferrableModule: RememberingModule {
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        defer { records.announceChange() }
+        defer { records.announceChange(of: name) }
         return try unlessUnused(answer: version == nil ? false : nil, or: "no item \(name)", call) {
             () throws(TokenKeepError) in
             let wasThere = try base.clear(name, ifVersion: version, share(of: call))
@@ -158,7 +158,7 @@ struct DeferrableModule: RememberingModule {
     }
 
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        defer { records.announceChange() }
+        defer { records.announceChange(of: name) }
         try base.clearOwn(name, share(of: call))
         seen[name] = nil
     }

@@ -61,11 +61,10 @@ struct KeyRotation {
         try check(before)
         try copy.copyChanges(call)
         try copy.copyCompanions()
-        let generation = try Generation(before.directory)
-        try generation.renew()
-        defer { try? generation.renew() }
+        let log = try ChangeLog(before.directory)
+        try log.append(.anything)
         try change.commit()
-        ChangeSignal.send(in: before.directory)
+        log.announce(.anything)
     }
 
     /// The keys under which other modules hold items. An item without a note may be under any key.

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The items of a store as last read, for a watch to compare with.
 struct ItemView {
-    private struct Entry {
+    struct Entry {
         let module: String
         let modifiedAt: UnixTime?
         /// The item's version; 0 if the version could not be read.
@@ -17,11 +17,12 @@ struct ItemView {
     private var drainAgainAt: Deadline?
 
     /// The module of memory-only items, which are not watched: no other process sees them.
-    private static let memory = "memory"
+    static let memory = "memory"
 
-    private var entries: [ItemName: Entry] = [:]
+    var entries: [ItemName: Entry] = [:]
+    var names = RecordItems()
     /// Whether the list was complete.
-    private var isWhole = false
+    private(set) var isWhole = false
     /// Whether an item could not be read, so that this view may miss a change or removal.
     private var hidesSome = true
 
@@ -121,6 +122,7 @@ struct ItemView {
         }
         let isAllLookedAt = look(forWhatIsNotListed: &found, &reading.changes, now, store, deadline)
         entries = found
+        names = RecordItems()
         isWhole = listing.problem == nil
         hidesSome = !isWhole || !isAllLookedAt || deadline.hasPassed
         return reading
@@ -169,17 +171,17 @@ struct ItemView {
         return entry
     }
 
-    private static func entry(_ item: ItemDetails, _ now: UnixTime) -> Entry {
+    static func entry(_ item: ItemDetails, _ now: UnixTime) -> Entry {
         let isSettled = item.modifiedAt.map { $0.rawValue < now.rawValue - 1 } ?? false
         return Entry(
             module: item.module, modifiedAt: item.modifiedAt, version: item.version, isSettled: isSettled)
     }
 
-    private enum Comparison {
+    enum Comparison {
         case same, different, unknown
     }
 
-    private static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
+    static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
         // Without versions, equal times prove that the item is unchanged only if a later save would have a later time.

@@ -101,6 +101,13 @@ public final class StoreWatch: Sendable {
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
         // The first successful reading after a failure counts as a signalled change, whatever started the reading.
+        if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
+            let changes = state.view.update(
+                records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
+        {
+            state.pending = changes
+            return
+        }
         let occasion: ItemView.Occasion =
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(

@@ -22,6 +22,8 @@ package struct FileStatus {
     package let permissions: UInt32
     package let owner: UInt32
     package let size: Int
+    /// The number of names; 0 for an open file that was removed or replaced.
+    package let links: UInt64
     package let identity: Identity
 
     init(_ status: stat) {
@@ -30,6 +32,7 @@ package struct FileStatus {
         permissions = status.st_mode & 0o777
         owner = status.st_uid
         size = status.st_size
+        links = UInt64(status.st_nlink)
         identity = Identity(
             device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: status.st_size,
             changed: Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec))

@@ -75,16 +75,14 @@ package enum SystemCall {
         }
     }
 
-    /// Overwrites the first bytes of a file.
-    package static func overwrite(
-        _ descriptor: OwnedDescriptor, with bytes: UnsafeRawPointer, count: Int
-    ) throws(Errno) {
-        var written = 0
-        try check {
-            written = tokenkeep_write(descriptor.number, bytes, count, 0)
-            return written < 0 ? -1 : 0
-        }
-        guard written == count else { throw .ioError }
+    /// Locks an open file for as long as it is open; false if another process has locked it. Does not wait.
+    package static func lockWhileOpen(_ descriptor: OwnedDescriptor) -> Bool {
+        flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
+    }
+
+    /// Removes the content of a file.
+    package static func empty(_ descriptor: OwnedDescriptor) throws(Errno) {
+        try check { ftruncate(descriptor.number, 0) }
     }
 
     /// Reads up to `bytes.count` bytes from `offset` on; fewer if the file ends earlier.

@@ -66,7 +66,7 @@ package enum VaultMaking {
 
     /// Refuses a directory that holds a user's own files.
     private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
-        let own = ["lock", "generation", "changed", EraDirectory.link]
+        let own = ["lock", "changes", "changes.tmp", EraDirectory.link]
         let foreign = try VaultFiles.names(in: directory.descriptor).first { name in
             // File systems put names of their own into a directory.
             name != "lost+found" && !name.hasPrefix(".nfs") && EraDirectory.number(of: name) == nil

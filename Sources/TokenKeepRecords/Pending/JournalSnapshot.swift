@@ -26,21 +26,21 @@ extension Records {
     }
 
     package func snapshot() throws(TokenKeepError) -> JournalSnapshot {
-        if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.generation.value {
+        if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
         guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // In this order: a write that becomes pending after this status was taken changes the status.
         let place = QuietPlace(vault.directory)
         let snapshot = JournalSnapshot(
-            generation: try Generation.read(in: vault.directory),
+            generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
         // A reader makes no files: without a generation there is nothing to remember. If another era came into force
         // meanwhile, the status is not that of the directory that was read.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
-            try vault.directory.currentEra() == vault.era.number, let generation = HeldGeneration(vault.directory)
+            try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
-        quiet.withLock { $0 = QuietVault(place: place, generation: generation) }
+        quiet.withLock { $0 = QuietVault(place: place, log: log) }
         return snapshot
     }
 }
@@ -48,7 +48,7 @@ extension Records {
 /// A vault in which nothing was pending while its directory had this status.
 struct QuietVault {
     let place: QuietPlace
-    let generation: HeldGeneration
+    let log: HeldChangeLog
 }
 
 /// The status of the directory that changes when a write becomes pending: `pending` of the era in force. If `pending`

@@ -60,7 +60,7 @@ extension Records {
     /// A search compares the values before and after it. If they differ, an item that was not found may exist.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
-        return try Generation.read(in: vault.directory)
+        return try ChangeLog.generation(in: vault.directory)
     }
 
     /// Removes the hints of records without pending writes, left by a crash. Each such hint costs every reader a read.

@@ -13,7 +13,7 @@ package struct ItemTransaction: ~Copyable {
     let records: Records
     private let fileName: [UInt8]
     private let lock: VaultLock
-    private let generation: Generation
+    private let log: ChangeLog
     private let presence: PresenceGrant?
     private var kept: UnknownFields
     /// The pending writes of the present record.
@@ -32,8 +32,8 @@ package struct ItemTransaction: ~Copyable {
             let fileName = vault.keys.fileName(of: name)
             let present = try Present(
                 of: name, RecordReader(records: records, fileName: fileName), &vault, call.presence)
-            let generation = try Generation(vault.directory)
-            try generation.renew()
+            let log = try ChangeLog(vault.directory)
+            try log.append(.began(fileName))
             self.name = name
             self.entry = present.entry
             self.kept = present.kept
@@ -42,7 +42,7 @@ package struct ItemTransaction: ~Copyable {
             self.records = records
             self.fileName = fileName
             self.lock = lock
-            self.generation = generation
+            self.log = log
             self.presence = call.presence
         } catch {
             lock.release()
@@ -51,8 +51,8 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Can fail only if the disk breaks: the first renewal succeeded.
-        try? generation.renew()
+        // Can fail only if the disk breaks: the first entry was written.
+        _ = try? log.append(.ended(fileName))
         lock.release()
     }
 
@@ -70,7 +70,7 @@ package struct ItemTransaction: ~Copyable {
     }
 
     private mutating func make(_ change: JournalChange) throws(TokenKeepError) {
-        defer { ChangeSignal.send(in: vault.directory) }
+        defer { log.announce(.changed(fileName)) }
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }

@@ -16,8 +16,11 @@ final class ChangeNotifier: Sendable {
         var notice = ChangeNotice()
 
         /// Adds to the observer's notice, and makes the observer's descriptor readable.
-        mutating func note(lost: Bool = false, isSignal: Bool = true) {
+        ///
+        /// - Parameter isLogged: whether the vault's log names the changed records.
+        mutating func note(lost: Bool = false, isSignal: Bool = true, isLogged: Bool = false) {
             notice.hasChanged = true
+            if !isLogged { notice.records = nil }
             notice.isSignalled = notice.isSignalled || isSignal
             notice.hasLost = notice.hasLost || lost
             tokenkeep_flag_raise(flag)
@@ -88,6 +91,15 @@ final class ChangeNotifier: Sendable {
         }
     }
 
+    /// Watches an observer's path anew, because another file has taken the place of one on it.
+    func renew(_ number: Int) {
+        state.withLock { state in
+            guard var observer = state.observers[number] else { return }
+            _ = renew(&observer, state, number)
+            state.observers[number] = observer
+        }
+    }
+
     /// Returns an observer's notice, clears it, and lowers the observer's flag.
     func take(_ number: Int) -> ChangeNotice {
         state.withLock { state in
@@ -143,7 +155,7 @@ final class ChangeNotifier: Sendable {
                 let isNew = renew(&observer, state, number)
                 if isNew || hasLost { observer.note(lost: hasLost) }
             }
-            if watches.contains(where: written.contains) { observer.note() }
+            if watches.contains(where: written.contains) { observer.note(isLogged: true) }
             state.observers[number] = observer
         }
     }

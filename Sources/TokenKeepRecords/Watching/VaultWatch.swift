@@ -13,6 +13,8 @@ public struct ChangeNotice: Sendable {
     public var isSignalled = false
     /// Whether notices were lost, so that the changed items are unknown.
     public var hasLost = false
+    /// The file names of the records that may have changed, as bytes; nil if anything may have changed.
+    package var records: [[UInt8]]? = []
 }
 
 /// Notifies of possible changes of items in a vault, or in modules with pending writes, by any process.
@@ -25,6 +27,7 @@ public final class VaultWatch: Sendable {
     private let flag: Int32
     private let notifier: ChangeNotifier
     private let number: Int
+    private let log: MutexGuarded<ChangeLogReader>
 
     /// Begins to watch. Later changes are reported.
     ///
@@ -47,6 +50,8 @@ public final class VaultWatch: Sendable {
             close(flag)
             throw error
         }
+        // After the watch began and before the first reading of the store: no change is missed.
+        log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
         self.flag = flag
         self.descriptor = descriptor
@@ -60,7 +65,13 @@ public final class VaultWatch: Sendable {
     }
 
     /// The changes since the last call. Does not wait.
-    public func take() -> ChangeNotice { notifier.take(number) }
+    public func take() -> ChangeNotice {
+        var notice = notifier.take(number)
+        guard notice.hasChanged else { return notice }
+        let changed = log.withLock { $0.changedRecords { notifier.renew(number) } }
+        if notice.records != nil { notice.records = changed }
+        return notice
+    }
 
     /// Notes a change that another source reported.
     public func note() { notifier.note(number) }

@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// The watched path of one vault: its file `changed`, and every directory on the way to it.
+/// The watched path of one vault: its file `changes`, and every directory on the way to it.
 ///
 /// The directories are watched so that making, moving or removing any of them is noticed.
 struct WatchedPath {
@@ -31,7 +31,7 @@ struct WatchedPath {
         for component in path.split(separator: "/") {
             steps.append((steps.count == 1 ? "" : steps[steps.count - 1]) + "/" + component)
         }
-        steps.append(path + "/" + ChangeSignal.file)
+        steps.append(path + "/" + ChangeLog.file)
         self.steps = steps
     }
 

@@ -1,0 +1,74 @@
+import Glibc
+import SystemPackage
+import TokenKeepKeys
+
+/// An event in the log of changes. Records are named by their file names, as bytes.
+package enum ChangeEvent: Sendable {
+    /// A process holds the item's lock and may change the record from now on.
+    case began([UInt8])
+    /// The item was changed: its record, or its value in another module.
+    case changed([UInt8])
+    /// The process that began will change the record no more.
+    case ended([UInt8])
+    /// Anything in the vault or in a module may have changed.
+    case anything
+    /// The first entry of a log that took the place of a long one.
+    case continues(LogIdentity)
+
+    static let entryLength = 32
+    private static let nameLength = 16
+
+    /// The entry of 32 bytes: file name (16), kind (1), zero (7), mark (8).
+    func entry(mark: UInt64) -> [UInt8] {
+        let (kind, name): (UInt8, [UInt8]) =
+            switch self {
+            case .began(let name): (1, name)
+            case .changed(let name): (2, name)
+            case .ended(let name): (3, name)
+            case .anything: (4, [UInt8](repeating: 0, count: ChangeEvent.nameLength))
+            case .continues(let log): (5, ChangeEvent.bytes(log.inode) + log.firstMark)
+            }
+        return name + ChangeEvent.bytes(UInt64(kind)) + ChangeEvent.bytes(mark)
+    }
+
+    private static func bytes(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    /// The event of an entry. An entry of another kind may mean anything.
+    init(entry: ArraySlice<UInt8>) {
+        let name = Array(entry.prefix(ChangeEvent.nameLength))
+        switch entry.dropFirst(ChangeEvent.nameLength).first {
+        case 1: self = .began(name)
+        case 2: self = .changed(name)
+        case 3: self = .ended(name)
+        default: self = .anything
+        }
+    }
+}
+
+/// Distinguishes a log from the logs before and after it.
+package struct LogIdentity: Sendable {
+    let inode: UInt64
+    /// The mark of the first entry. Another mark shows that the log was emptied.
+    let firstMark: [UInt8]
+
+    /// nil if the log has no entry.
+    init?(_ log: OwnedDescriptor) throws(Errno) {
+        let entry = try SystemCall.bytes(of: log, atMost: ChangeEvent.entryLength)
+        guard entry.count == ChangeEvent.entryLength else { return nil }
+        inode = try SystemCall.status(of: log).identity.inode
+        firstMark = Array(entry.suffix(8))
+    }
+
+    init?(path: String) throws(Errno) {
+        guard let log = try SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY) else { return nil }
+        guard let identity = try LogIdentity(log) else { return nil }
+        self = identity
+    }
+
+    /// Whether an entry says that its log took the place of this one.
+    func isContinued(by entry: [UInt8]) -> Bool {
+        entry.starts(with: ChangeEvent.continues(self).entry(mark: 0).dropLast(8))
+    }
+}
