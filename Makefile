@@ -5,6 +5,7 @@
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
 # make test-forks          forks 20 000 times while other threads use the library
+# make compare-builds  two builds, byte by byte
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.

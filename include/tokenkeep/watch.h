@@ -18,8 +18,8 @@
  * - If the watch cannot name the changed item, the event is TOKENKEEP_EVENT_LIST_AGAIN: list the items again.
  * - TokenKeep wakes the watches of all processes that use the same vault. An item that another program makes or removes
  *   in the Secret Service is reported when the service signals the change. A service need not signal a changed item
- *   (gnome-keyring does not). Such a change is reported with the next change, or by a tokenkeep_watch_next at least 30
- *   seconds after the last list. Hence the timeout of poll above.
+ *   (gnome-keyring does not). Such a change is reported by a tokenkeep_watch_next at least 30 seconds after the last
+ *   list. Hence the timeout of poll above.
  * - Memory-only items are not watched.
  */
 /* clang-format on */

@@ -12,8 +12,9 @@ import TokenKeepRecords
 /// - Memory-only items are not watched.
 /// - While part of the store is unreadable, a change there by another process is reported as ``ItemChange/listAgain``.
 ///   The watch reports ``ItemChange/listAgain`` once more when everything is readable again.
-/// - A change by another program in the Secret Service is noticed when the service signals the change, when anything
-///   else changes, and every ``lookAgainMilliseconds`` while ``next()`` is called.
+/// - A change by TokenKeep costs a reading of the changed item alone, whatever the number of items.
+/// - A change by another program in the Secret Service is noticed when the service signals the change, and every
+///   ``lookAgainMilliseconds`` while ``next()`` is called.
 ///
 /// Safe from any thread. In a child made by `fork()` every call throws ``Status/forked``.
 public final class StoreWatch: Sendable {
