@@ -5,7 +5,7 @@
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
 # make test-forks          forks 20 000 times while other threads use the library
-# make compare-builds  two builds, byte by byte
+# make compare-builds      builds the last commit in two places and compares them byte by byte
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
@@ -18,7 +18,7 @@ SEED ?= 1
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-providers test-consumers test-forks docs
+        test-providers test-consumers test-forks compare-builds docs
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -123,6 +123,9 @@ test-providers: stage
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
 # gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.
+compare-builds: deps-library
+	scripts/compare-builds.sh
+
 sanitize: deps stage
 	scripts/sanitize.sh thread
 	scripts/sanitize.sh address

@@ -3,7 +3,7 @@
 Usage: terminal.py [STEP...] -- COMMAND...
 
 Steps: "expect:TEXT" waits for TEXT to appear; "send:TEXT" types it (escapes as in Python); "echo" says whether the
-terminal shows what is typed; "signal:NAME" sends a signal to the program. Then the program must
+terminal shows what is typed; "signal:NAME" sends a signal to the program; "close", the last step, closes the terminal. Then the program must
 end by itself. A step that waits longer than 20 seconds fails.
 """
 import fcntl, os, pty, select, signal, subprocess, sys, termios, time
@@ -74,6 +74,11 @@ def main():
             process.send_signal(getattr(signal, "SIG" + text))
         elif word == "echo":
             print("terminal echoes:", "yes" if echoes(terminal) else "no")
+        elif word == "close":
+            os.close(terminal)
+            os.close(main_end)
+            print(f"[exit {process.wait(LIMIT)}] terminal closed")
+            return
         else:
             sys.exit(f"terminal.py: no such step: {step}")
     finish(process, screen)
