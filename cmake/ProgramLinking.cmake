@@ -16,6 +16,7 @@ set(program_linking
     -Xswiftc -use-ld=lld -Xswiftc -L${static_directory}
     -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
     -Xlinker --gc-sections -Xlinker --icf=all -Xlinker --as-needed
+    -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/same-anywhere.lds
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro
     # No RUNPATH: a library beside the program is none of ours.
     --disable-local-rpath)

@@ -6,6 +6,7 @@
 set -eu
 archive=$1 symbols=$2 soname=$3 library=$4
 directory=$(dirname "$library")
+scripts=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$directory"
@@ -55,6 +56,7 @@ fi
 # now, relro            nothing writable is left that calls go through
 # -static-libgcc        with the C++ runtime above
 # --exclude-libs        nothing of an archive is exported, whatever it says
+# same-anywhere.lds     nothing depends on the build's directory
 # -largon2              what C code needs, no module of Swift's names
 # --as-needed           the modules of libsodium and libc name what they need; no more
 # --no-undefined        what is missing is missed here, not when a program starts
@@ -64,6 +66,7 @@ fi
     -Xlinker -soname="$soname" \
     -Xlinker --gc-sections -Xlinker --icf=all \
     $packed \
+    -Xlinker -T -Xlinker "$scripts/same-anywhere.lds" \
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
     -L"$work/static" -largon2 -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
