@@ -17,6 +17,8 @@ set(program_linking
     -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
     -Xlinker --gc-sections -Xlinker --icf=all -Xlinker --as-needed
     -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/same-anywhere.lds
+    # Here and not afterwards: the build id would be made of symbols that name the build's directory.
+    -Xlinker --strip-all
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro
     # No RUNPATH: a library beside the program is none of ours.
     --disable-local-rpath)
