@@ -1,6 +1,5 @@
 internal import CLibsecret
 import Glibc
-import Synchronization
 import TokenKeepCore
 
 /// The functions of libsecret and GLib. Call them only after ``GLibrary/load()``.
@@ -14,7 +13,7 @@ enum GLibrary {
         case missing(String)
     }
 
-    private static let state = Mutex(State.notLoaded)
+    private static let state = MutexGuarded(State.notLoaded)
 
     /// Initialises GLib's socket class now and restores the program's handler of SIGPIPE.
     ///
