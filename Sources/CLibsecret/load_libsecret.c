@@ -49,6 +49,8 @@ static void initialise_glib(descriptor_reserve *reserve) {
     descriptor_reserve_take(reserve, descriptors_for_loading);
 }
 
+static const char shortage[] = "too few descriptors are free";
+
 static const char *load(descriptor_reserve *reserve) {
     void *libsecret = open_library("libsecret-1.so.0", reserve);
     if (!libsecret)
@@ -63,6 +65,9 @@ static const char *load(descriptor_reserve *reserve) {
         return missing_symbol;
 #include "functions.def"
 #undef FUNCTION
+    /* Another thread took what was lent for loading: what follows ends the process without a reserve. */
+    if (descriptor_reserve_take(reserve, descriptors_for_loading) != 0)
+        return shortage;
     initialise_glib(reserve);
     initialise_gcrypt(libsecret, reserve);
     return NULL;
@@ -74,7 +79,9 @@ int tokenkeep_libsecret_load(const char **problem) {
     int error = descriptor_reserve_take(&reserve, descriptors_for_loading);
     if (error == 0 && (*problem = load(&reserve)) != NULL)
         /* Another thread may have taken the descriptor that the loader needed. */
-        error = descriptor_reserve_take(&reserve, descriptors_for_loading) == 0 ? ENOENT : EMFILE;
+        error = *problem != shortage && descriptor_reserve_take(&reserve, descriptors_for_loading) == 0
+                    ? ENOENT
+                    : EMFILE;
     descriptor_reserve_release(&reserve);
     return error;
 }

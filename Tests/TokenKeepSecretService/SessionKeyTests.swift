@@ -48,13 +48,13 @@ import TokenKeepCore
         #expect(try SessionKeyTests.calls(of: fake, "OpenSession").count == 2)
     }
 
-    /// A second session confirms it once, for all later loads.
-    @Test func aForeignSecretThatIsNoTextIsLoaded() throws {
-        let item = FakeService.item(
-            "1", ["service": "example.com", "username": "ann"], secret: #"two\nlines"#)
+    /// A second session confirms it once, for all later loads. Lines are text and need no second session.
+    @Test(arguments: [(#"a\u0001b"#, "a\u{1}b", 2), (#"two\n\tlines"#, "two\n\tlines", 1)])
+    func aForeignSecretThatIsNoTextIsLoaded(stored: String, secret: String, sessions: Int) throws {
+        let item = FakeService.item("1", ["service": "example.com", "username": "ann"], secret: stored)
         let fake = try FakeService(#"{"encrypted": true, "items": {\#(item)}}"#)
-        for _ in 0..<3 { #expect(try fake.client.load("example.com", "ann") == "two\nlines") }
-        #expect(try SessionKeyTests.calls(of: fake, "OpenSession").count == 2)
+        for _ in 0..<3 { #expect(try fake.client.load("example.com", "ann") == secret) }
+        #expect(try SessionKeyTests.calls(of: fake, "OpenSession").count == sessions)
     }
 
     @Test(arguments: ["refuse", "garble"], ["none", "absent"])

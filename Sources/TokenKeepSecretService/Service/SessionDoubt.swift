@@ -28,7 +28,7 @@ extension ServiceCall {
             if link.isEncrypted { doubt.raise() }
             throw error
         }
-        guard link.isProven || doubt.isRepetition || StoredValue.isText(stored) else {
+        guard link.isProven || doubt.isRepetition || StoredValue.isText(stored, mayHaveLines: true) else {
             doubt.raise()
             throw TokenKeepError(.corrupt, "the Secret Service sent a secret that is no text")
         }
