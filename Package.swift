@@ -43,6 +43,7 @@ let package = Package(
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
+        .target(name: "CJansson", cSettings: strictC, linkerSettings: [.linkedLibrary("jansson")]),
 
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", "CSystemShims", system], swiftSettings: strict),
@@ -67,10 +68,18 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "TokenKeep", dependencies: ["TokenKeepCore", "TokenKeepEngine", "CSystemShims"], swiftSettings: strict
-        ),
+            name: "TokenKeepSession",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson", "CSodium",
+            ],
+            swiftSettings: strict),
         .target(
-            name: "TokenKeepC", dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "CSystemShims"],
+            name: "TokenKeep",
+            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
+            swiftSettings: strict),
+        .target(
+            name: "TokenKeepC",
+            dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
@@ -80,7 +89,7 @@ let package = Package(
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
-                "NextSecond.swift", "Patience.swift", "SeededNumbers.swift",
+                "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -114,7 +123,14 @@ let package = Package(
             ],
             path: "Tests/TokenKeepEngine", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TestSupport"],
+            name: "TokenKeepSessionTests",
+            dependencies: [
+                "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
+                "TestSupport",
+            ],
+            path: "Tests/TokenKeepSession", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeep",
             swiftSettings: strict),
     ],
@@ -138,7 +154,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "TokenKeepCLI",
             dependencies: [
                 "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
-                "TokenKeepConformance",
+                "TokenKeepSession", "TokenKeepConformance",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

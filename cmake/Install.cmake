@@ -40,4 +40,6 @@ install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INS
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
     PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 # Examples: nothing below share is read when a store is opened.
+# systemd looks for users' units there, whatever the library directory is.
+install(FILES data/systemd/tokenkeep-keep.service DESTINATION lib/systemd/user)
 install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

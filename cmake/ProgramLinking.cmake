@@ -4,7 +4,7 @@
 # A directory that has the archives alone comes before the system's: -lstdc++ stands in the toolchain's own arguments.
 set(static_directory ${PROJECT_BINARY_DIR}/static)
 file(MAKE_DIRECTORY ${static_directory})
-foreach(archive libstdc++.a libargon2.a)
+foreach(archive libstdc++.a libargon2.a libjansson.a)
     execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${archive}
         OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(EXISTS ${path})

@@ -37,9 +37,30 @@ ld -r --whole-archive "$archive" -o "$work/all.o"
 mkdir "$work/static"
 ln -s "$("${CC:-cc}" -print-file-name=libstdc++.a)" "$work/static/libstdc++.a"
 
-# So does libargon2, if the system has an archive of it: 20 KB in place of a library to load at each start.
-argon2=$("${CC:-cc}" -print-file-name=libargon2.a)
-[ ! -e "$argon2" ] || ln -s "$argon2" "$work/static/libargon2.a"
+# So do libargon2 and libjansson, if the system has archives of them: 60 KB in place of libraries to load at each start.
+# jansson also gets our allocator so, which wipes tokens, and a program's own jansson keeps its own.
+for name in libargon2.a libjansson.a; do
+    found=$("${CC:-cc}" -print-file-name=$name)
+    [ ! -e "$found" ] || ln -s "$found" "$work/static/$name"
+done
+
+# Distributions compile the archive for programs: its one use of a variable of the C library, stdin, cannot stand in a
+# shared library. It is in a function for files that nothing calls.
+if [ -e "$work/static/libjansson.a" ]; then
+    "${LLVM_OBJCOPY:-llvm-objcopy}" --redefine-sym=stdin=tokenkeep_json_no_input \
+        "$(readlink "$work/static/libjansson.a")" "$work/jansson.a"
+    mv "$work/jansson.a" "$work/static/libjansson.a"
+fi
+
+# Half a megabyte less: Swift's standard library without tables for unwinding. It has frame pointers, by which debuggers
+# find their way through it, and no exception passes through it. Our own code keeps its tables.
+core=$(dirname "$(command -v "${SWIFTC:-swiftc}")")/../lib/swift_static/linux/libswiftCore.a
+[ -e "$core" ] || core=$(dirname "${LLVM_OBJCOPY:-llvm-objcopy}")/../lib/swift_static/linux/libswiftCore.a
+small_core=
+if [ -e "$core" ]; then
+    small_core=$work/static/libswiftCore.a
+    "${LLVM_OBJCOPY:-llvm-objcopy}" --remove-section=.eh_frame --remove-section=.rela.eh_frame "$core" "$small_core"
+fi
 
 # A tenth of the relocations' size. glibc before 2.36 refuses to load such a library, so it is left to machines that have a
 # later one: what is built there needs it as well.
@@ -57,11 +78,11 @@ fi
 # -static-libgcc        with the C++ runtime above
 # --exclude-libs        nothing of an archive is exported, whatever it says
 # same-anywhere.lds     nothing depends on the build's directory
-# -largon2              what C code needs, no module of Swift's names
+# -largon2, -ljansson   what C code needs, no module of Swift's names
 # --as-needed           the modules of libsodium and libc name what they need; no more
 # --no-undefined        what is missing is missed here, not when a program starts
 # shellcheck disable=SC2086
-"${SWIFTC:-swiftc}" -emit-library -static-stdlib -use-ld=lld "$work/visible.o" -o "$work/library" \
+"${SWIFTC:-swiftc}" -emit-library -static-stdlib -use-ld=lld "$work/visible.o" $small_core -o "$work/library" \
     -Xlinker "--version-script=$work/exports.map" -Xlinker --no-undefined-version \
     -Xlinker -soname="$soname" \
     -Xlinker --gc-sections -Xlinker --icf=all \
@@ -69,7 +90,7 @@ fi
     -Xlinker -T -Xlinker "$scripts/same-anywhere.lds" \
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
-    -L"$work/static" -largon2 -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
+    -L"$work/static" -largon2 -ljansson -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
     -Xlinker --as-needed -Xlinker --no-undefined -Xlinker --strip-all
 
 mv "$work/library" "$library"

@@ -7,5 +7,6 @@
 #include <tokenkeep/types.h>
 #include <tokenkeep/store.h>
 #include <tokenkeep/watch.h>
+#include <tokenkeep/session.h>
 
 #endif

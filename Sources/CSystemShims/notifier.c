@@ -2,10 +2,12 @@
 #include "CSystemShims.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 int tokenkeep_notifier_open(void) {
@@ -20,6 +22,9 @@ int tokenkeep_notifier_add(int notifier, const char *path, int what) {
         break;
     case TOKENKEEP_WATCH_ENTRIES:
         mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO;
+        break;
+    case TOKENKEEP_WATCH_CONTENT:
+        mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO | IN_MODIFY;
         break;
     case TOKENKEEP_WATCH_NO_ENTRIES:
         mask = (mask & ~(uint32_t)IN_MASK_ADD) | IN_ONLYDIR;
@@ -57,6 +62,17 @@ size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t c
         offset += sizeof *event + event->len;
     }
     return count;
+}
+
+int tokenkeep_wait_readable(int one, int other, uint32_t milliseconds) {
+    struct itimerspec end = {.it_value = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000 + 1}};
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer < 0)
+        return errno;
+    struct pollfd waits[3] = {{timer, POLLIN, 0}, {one, POLLIN, 0}, {other, POLLIN, 0}};
+    int error = timerfd_settime(timer, 0, &end, NULL) == 0 && poll(waits, 3, -1) >= 0 ? 0 : errno;
+    close(timer);
+    return error;
 }
 
 int tokenkeep_flag_open(void) {

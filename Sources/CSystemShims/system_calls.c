@@ -84,3 +84,18 @@ int tokenkeep_socket_peer(int socket, uid_t *user) {
     *user = peer.uid;
     return 0;
 }
+int tokenkeep_reserve_space(int directory, off_t length) {
+    int file = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0)
+        return -1;
+    int result;
+    do
+        result = fallocate(file, 0, 0, length);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
+        return file;
+    int error = errno;
+    close(file);
+    errno = error;
+    return -1;
+}

@@ -52,7 +52,7 @@ extension TokenStore {
         public struct Iterator: AsyncIteratorProtocol {
             private let engine: Store
             private let service: String?
-            private var waiting: WatchThread?
+            private var waiting: WatchThread<StoreWatch>?
             private var hasEnded = false
 
             fileprivate init(engine: Store, service: String?) {
@@ -80,11 +80,13 @@ extension TokenStore {
                 }
             }
 
-            private mutating func thread() throws(CoreError) -> WatchThread {
+            private mutating func thread() throws(CoreError) -> WatchThread<StoreWatch> {
                 if let waiting { return waiting }
                 // A child made by fork() has no threads: list() throws the error.
                 if !engine.isUsable { _ = try engine.list() }
-                let thread = try WatchThread(engine, service: service)
+                let thread = try WatchThread(first: .listAgain) { [engine, service] cancellation throws(CoreError) in
+                    try StoreWatch(engine, service: service, cancellation: cancellation)
+                }
                 waiting = thread
                 return thread
             }

@@ -3,30 +3,47 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Waits for the changes of a store on its own thread, so that the cooperative pool never blocks.
-final class WatchThread: Sendable {
-    private let engine: Store
-    private let service: String?
+/// A watch that a thread can wait for.
+protocol ChangeSource: Sendable {
+    associatedtype Change: Sendable
+
+    /// Becomes readable when ``next()`` may have an answer.
+    var descriptor: Int32 { get }
+    /// The longest wait, in milliseconds; -1 for no limit.
+    var lookAgainMilliseconds: Int32 { get }
+    /// The next change; nil if there is none.
+    func next() throws(CoreError) -> Change?
+}
+
+extension StoreWatch: ChangeSource {}
+
+/// Waits for changes on its own thread, so that the cooperative pool never blocks.
+final class WatchThread<Source: ChangeSource>: Sendable {
+    private let make: @Sendable (Cancellation) throws(CoreError) -> Source
+    /// The first change, which needs no waiting; nil for the watch's own first one.
+    private let first: Source.Change?
     private let threads = WorkerThreads(limit: 1)
     /// A descriptor that becomes readable when the wait must end.
     private let end: Int32
     /// The watch, which the first wait makes on the thread.
-    private let watch = MutexGuarded<StoreWatch?>(nil)
+    private let watch = MutexGuarded<Source?>(nil)
     /// Cancels a list that waits for a module.
     private let cancellation = Cancellation()
 
-    init(_ engine: Store, service: String?) throws(CoreError) {
+    init(
+        first: Source.Change? = nil, _ make: @escaping @Sendable (Cancellation) throws(CoreError) -> Source
+    ) throws(CoreError) {
         end = tokenkeep_flag_open()
         guard end >= 0 else { throw CoreError(.io, "there are no more descriptors to watch with") }
-        self.engine = engine
-        self.service = service
+        self.make = make
+        self.first = first
     }
 
     deinit { close(end) }
 
-    /// Waits for the next change, first ``TokenStore/Change/listAgain``; nil once the task is cancelled.
-    func next() async throws(CoreError) -> ItemChange? {
-        let result: Result<ItemChange?, CoreError> = await withTaskCancellationHandler {
+    /// Waits for the next change; nil once the task is cancelled.
+    func next() async throws(CoreError) -> Source.Change? {
+        let result: Result<Source.Change?, CoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isStarted = threads.run { continuation.resume(returning: self.wait()) }
                 if !isStarted {
@@ -41,12 +58,13 @@ final class WatchThread: Sendable {
         return try result.get()
     }
 
-    private func wait() -> Result<ItemChange?, CoreError> {
+    private func wait() -> Result<Source.Change?, CoreError> {
         do throws(CoreError) {
-            guard let watch = watch.withLock({ $0 }) else {
-                let made = try StoreWatch(engine, service: service, cancellation: cancellation)
-                watch.withLock { $0 = made }
-                return .success(cancellation.isCancelled ? nil : .listAgain)
+            let found = watch.withLock { $0 }
+            let watch = if let found { found } else { try make(cancellation) }
+            if found == nil {
+                self.watch.withLock { $0 = watch }
+                if let first { return .success(cancellation.isCancelled ? nil : first) }
             }
             while true {
                 var pollers = [

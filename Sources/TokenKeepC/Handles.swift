@@ -8,6 +8,11 @@ func retainForC(_ object: some AnyObject) -> OpaquePointer {
     OpaquePointer(Unmanaged.passRetained(object).toOpaque())
 }
 
+/// Returns a pointer to an object without retaining the object: a list owns it and keeps it alive.
+func lentToC(_ object: some AnyObject) -> OpaquePointer {
+    OpaquePointer(Unmanaged.passUnretained(object).toOpaque())
+}
+
 /// Returns the object of a pointer, still owned by C; nil for NULL.
 func borrow<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) -> Object? {
     pointer.map { Unmanaged<Object>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }

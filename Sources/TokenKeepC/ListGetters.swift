@@ -26,8 +26,3 @@ public func tokenkeep_items_problem(_ items: OpaquePointer?) -> OpaquePointer? {
 public func tokenkeep_items_free(_ items: OpaquePointer?) {
     consume(items, as: ListHandle.self)
 }
-
-/// Returns a pointer to an object without retaining the object: the list owns it and keeps it alive.
-private func lentToC(_ object: some AnyObject) -> OpaquePointer {
-    OpaquePointer(Unmanaged.passUnretained(object).toOpaque())
-}

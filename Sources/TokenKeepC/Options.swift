@@ -9,7 +9,7 @@ import TokenKeepHeaders
 /// - Parameter empty: a zeroed structure of this version.
 /// - Throws: ``Status/invalid`` for an impossible size, ``Status/unsupported`` if a field beyond this version's
 ///   structure is set.
-private func copy<Options>(
+func copy<Options>(
     _ pointer: UnsafePointer<Options>, over empty: Options, _ argument: String
 ) throws(TokenKeepError) -> Options {
     let foreign = UnsafeRawPointer(pointer)
@@ -33,7 +33,7 @@ private func copy<Options>(
 }
 
 /// Throws ``Status/unsupported`` for flags that this version does not know.
-private func checkFlags(_ flags: UInt32, known: UInt32, _ argument: String) throws(TokenKeepError) {
+func checkFlags(_ flags: UInt32, known: UInt32, _ argument: String) throws(TokenKeepError) {
     let unknown = flags & ~known
     guard unknown == 0 else {
         throw TokenKeepError(.unsupported, "flags of the \(argument): this version does not know \(unknown)")

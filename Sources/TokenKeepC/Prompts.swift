@@ -28,9 +28,7 @@ struct CPrompt: @unchecked Sendable {
         guard (0...CPrompt.capacity).contains(length) else {
             throw TokenKeepError(.invalid, "the answer to a prompt is longer than \(CPrompt.capacity) bytes")
         }
-        return try buffer.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(length)))
-        }
+        return try buffer.prefix(length)
     }
 
     private func call(

@@ -22,6 +22,17 @@ enum Durations {
         return overflow ? nil : product
     }
 
+    /// Reads the duration of an option in milliseconds.
+    static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
+        guard let milliseconds = milliseconds(text) else { throw refusal(of: option) }
+        return milliseconds
+    }
+
+    static func refusal(of option: String) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "the time of \(option) is not a duration", hint: "a number and its unit: 60s, 5m, 1h")
+    }
+
     private static let factors: [String: Int64] = [
         "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
     ]

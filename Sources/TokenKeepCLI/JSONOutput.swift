@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepSession
 
 /// The values that `--json` writes. Every member is always present; an unknown value is null.
 enum JSONOutput {
@@ -9,7 +10,7 @@ enum JSONOutput {
         private let status, message: String
         private let module, hint: Nullable<String>
 
-        fileprivate init(_ error: TokenKeepError) {
+        init(_ error: TokenKeepError) {
             status = error.status.name
             message = error.message
             module = Nullable(error.module)
@@ -40,7 +41,7 @@ enum JSONOutput {
     /// The state of the store, as `status` writes it.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case version, modules
+            case version, modules, sessions
             case owed = "pending"
             case pendingProblem = "pending_problem"
             case isMemoryLocked = "memory_locked"
@@ -51,12 +52,25 @@ enum JSONOutput {
         private let isMemoryLocked: Bool
         private let owed: [Owed]
         private let pendingProblem: Nullable<Problem>
+        private let sessions: Nullable<WaitingSessions>
 
-        init(_ status: StoreStatus) {
+        init(_ status: StoreStatus, _ waiting: Sessions.Waiting?) {
+            sessions = Nullable(waiting.map(WaitingSessions.init))
             modules = status.modules.map(ModuleState.init)
             owed = status.pending.entries.map(Owed.init)
             pendingProblem = Nullable(status.pending.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
+        }
+    }
+
+    /// What sessions wait for; null if the vault cannot be read.
+    struct WaitingSessions: Encodable {
+        private let stashed: Int
+        private let outbox: Bool
+
+        init(_ waiting: Sessions.Waiting) {
+            stashed = waiting.stashed
+            outbox = waiting.hasOutbox
         }
     }
 

@@ -114,10 +114,7 @@ struct LoadCommand: ParsableCommand {
 
     private func freshSeconds() throws(TokenKeepError) -> Int64? {
         guard let freshFor else { return unexpired ? 0 : nil }
-        guard let milliseconds = Durations.milliseconds(freshFor) else {
-            throw TokenKeepError(
-                .invalid, "the time of --fresh-for is not a duration", hint: "a number and its unit: 60s, 5m, 1h")
-        }
+        let milliseconds = try Durations.milliseconds(freshFor, of: "--fresh-for")
         return milliseconds / 1000 + (milliseconds % 1000 == 0 ? 0 : 1)
     }
 

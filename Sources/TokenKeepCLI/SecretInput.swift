@@ -64,12 +64,3 @@ enum SecretInput {
         return try buffer.prefix(count)
     }
 }
-
-extension SecretBytes {
-    /// A copy of the first `count` bytes in its own guarded memory.
-    func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {
-        try withUnsafeBytes { bytes throws(TokenKeepError) in
-            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
-        }
-    }
-}

@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepSession
 
 /// `tokenkeep status`.
 struct StatusCommand: ParsableCommand {
@@ -9,7 +10,8 @@ struct StatusCommand: ParsableCommand {
         abstract: "Show each module: whether it can be used, where its items are, what is pending for it.",
         discussion: """
             Nothing is changed. A module that cannot be used is no failure of this command. A module that missed a save or a \
-            clear gets it later: such writes and removals are pending.
+            clear gets it later: such writes and removals are pending. Sessions whose tokens wait for their place to open, \
+            and tokens that wait to be revoked, are named.
 
               tokenkeep status
               tokenkeep status --json
@@ -22,11 +24,16 @@ struct StatusCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let status = try storeOptions.open().status()
-        try Terminal.write(json ? JSONOutput.text(JSONOutput.State(status)) : StatusCommand.text(status))
+        let store = try storeOptions.open()
+        let status = try store.status()
+        // A vault that cannot be read is reported as a module.
+        let waiting = try? Sessions(store).waiting()
+        let text =
+            try json ? JSONOutput.text(JSONOutput.State(status, waiting)) : StatusCommand.text(status, waiting)
+        try Terminal.write(text)
     }
 
-    private static func text(_ status: StoreStatus) -> String {
+    private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?) -> String {
         let modules = status.modules.flatMap { report in
             ["module \(report.module): \(report.problem == nil ? "reachable" : "unusable")"]
                 + ([report.place] + problemLines(report.problem) + report.notes).map { "  " + Terminal.printable($0) }
@@ -35,8 +42,21 @@ struct StatusCommand: ParsableCommand {
             status.isMemoryLocked
             ? ["secrets in memory: locked, never swapped out"]
             : ["secrets in memory: not locked, may be swapped out", "  hint: raise the limit that ulimit -l shows"]
-        return (modules + PendingText.lines(status.pending) + pendingProblem(status) + memory).map { $0 + "\n" }
-            .joined()
+        let lines = modules + PendingText.lines(status.pending) + pendingProblem(status) + sessions(waiting) + memory
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func sessions(_ waiting: Sessions.Waiting?) -> [String] {
+        guard let waiting else { return [] }
+        let stashed =
+            waiting.stashed == 0
+            ? []
+            : [
+                "sessions whose tokens wait for their place to open: \(waiting.stashed)",
+                "  a restart of the machine would lose them; the next call after the unlock saves them",
+            ]
+        let outbox = waiting.hasOutbox ? ["tokens wait to be revoked: tokenkeep session flush --exec COMMAND"] : []
+        return stashed + outbox
     }
 
     /// The lines about an error that keeps the pending changes from being read.

@@ -1,7 +1,7 @@
 import Glibc
 public import TokenKeepCore
 import TokenKeepKeys
-import TokenKeepRecords
+package import TokenKeepRecords
 
 /// A stack of modules for one namespace: the engine under the C API, the Swift face and the command line.
 ///
@@ -12,8 +12,10 @@ public final class Store: Sendable {
     public let namespace: String
     let dispatcher: Dispatcher
     let reconciler: Reconciler
-    /// Keeps the journal. Watches observe its changes.
-    let records: Records
+    /// Keeps the journal and the files of sessions. Watches observe its changes.
+    package let records: Records
+    /// Tells every session of the store that it was changed.
+    package let sessionSlots: SessionSlots
     /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.
@@ -40,6 +42,7 @@ public final class Store: Sendable {
             VaultOpener(
                 path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
                 costs: configuration.passwordCosts))
+        sessionSlots = SessionSlots(records)
         let factory = ModuleFactory(
             records: records, versionKeys: VersionKeys(records: records),
             busAddress: configuration.busAddress, standIns: configuration.standIns,
@@ -210,9 +213,10 @@ public final class Store: Sendable {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch. Never prompts.
+    /// Loads an item for a watch. Never prompts and never drains: an attempt that a module refuses is signalled as a
+    /// change, which would lead to the next attempt at once.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
-        try load(name, begin(.load, until: deadline).withoutPrompts)
+        try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

@@ -93,3 +93,17 @@ FIELD(tokenkeep_module, list, 64);
 FIELD(tokenkeep_module, prepare, 72);
 FIELD(tokenkeep_module, report, 80);
 FIELD(tokenkeep_module, extension, 88);
+
+_Static_assert(sizeof(tokenkeep_session_options) == 72, "size of tokenkeep_session_options");
+FIELD(tokenkeep_session_options, struct_size, 0);
+FIELD(tokenkeep_session_options, provider, 8);
+FIELD(tokenkeep_session_options, refresh_url, 16);
+FIELD(tokenkeep_session_options, client_id, 24);
+FIELD(tokenkeep_session_options, rotation, 32);
+FIELD(tokenkeep_session_options, overlap_s, 36);
+FIELD(tokenkeep_session_options, accessibility, 40);
+FIELD(tokenkeep_session_options, refresh_accessibility, 44);
+FIELD(tokenkeep_session_options, timeout_ms, 48);
+FIELD(tokenkeep_session_options, flags, 52);
+FIELD(tokenkeep_session_options, http, 56);
+FIELD(tokenkeep_session_options, http_data, 64);

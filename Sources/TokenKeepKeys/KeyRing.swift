@@ -13,6 +13,8 @@ package struct KeyRing: Sendable {
     package let names: SecretBytes
     /// The key under which states of records and notes about sealed items are encrypted.
     package let states: SecretBytes
+    /// The key under which the state of sessions is encrypted.
+    package let sessions: SecretBytes
     /// The keys for versions, fingerprints, IDs and machine hashes.
     package let journal: JournalKeys
     let headerMAC: SecretBytes
@@ -31,6 +33,7 @@ package struct KeyRing: Sendable {
         self.header = header
         names = try Subkey.ofNameKey(nameKey.bytes, for: .names)
         states = try Subkey.ofNameKey(nameKey.bytes, for: .states)
+        sessions = try Subkey.ofNameKey(nameKey.bytes, for: .sessions)
         headerMAC = try Subkey.ofNameKey(nameKey.bytes, for: .headerMAC)
         journal = try JournalKeys(journalKey.bytes)
         self.journalKey = journalKey
@@ -42,6 +45,7 @@ package struct KeyRing: Sendable {
         header = other.header
         names = other.names
         states = other.states
+        sessions = other.sessions
         headerMAC = other.headerMAC
         journal = other.journal
         journalKey = other.journalKey
@@ -106,6 +110,13 @@ package struct KeyRing: Sendable {
 
     /// Whether the current key of a purpose is open.
     package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
+
+    /// The current key of a purpose, to ask again later whether it is open; nil if the vault has none.
+    package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
+        currentKeyID(for: purpose).map {
+            ResidentKey(store: residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))
+        }
+    }
 
     private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         let key = try FormatFault.needing { () throws(TokenKeepError) in

@@ -8,6 +8,7 @@ package enum Subkey {
         case names = 1
         case states = 2
         case headerMAC = 3
+        case sessions = 4
     }
 
     /// The subkeys of the journal key, by number.

@@ -62,13 +62,15 @@ if [ -z "$sanitize" ]; then
     group "libsecret" "$here/check-libsecret.sh"
 fi
 
-for program in null_pointers structures limits items versions_and_lists damage processes_and_threads watch cancel; do
+for program in null_pointers structures limits items versions_and_lists damage processes_and_threads watch cancel \
+    sessions; do
     compile "$program" "$sanitize"
     for stack in default "any required memory"; do
         export TOKENKEEP_VAULT="$work/$program.vault"
         if [ "$stack" = default ]; then
             group "$program, vault" "$work/$program"
-        elif [ "$program" != damage ] && [ "$program" != watch ] && [ "$program" != cancel ]; then
+        elif [ "$program" != damage ] && [ "$program" != watch ] && [ "$program" != cancel ] &&
+            [ "$program" != sessions ]; then
             group "$program, memory" env TOKENKEEP_TEST_STACK="$stack" "$work/$program"
         fi
     done

@@ -24,6 +24,13 @@ def build(name, *packages):
     return program
 
 
+def build_swift(name):
+    """Nothing of TokenKeep is linked."""
+    program = os.path.join(WORK, name)
+    subprocess.run(["swiftc", "-O", "-parse-as-library", "-o", program, f"{HERE}/{name}.swift"], check=True)
+    return program
+
+
 def run(program, *arguments, **environment):
     """{(what, items): microseconds} of what a program prints."""
     library = pkg_config("--variable=libdir", "tokenkeep")[0]

@@ -1,25 +1,28 @@
 #!/usr/bin/python3
 """Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
-password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API. Nothing is asserted.
+password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
+what programs write for themselves. Nothing is asserted.
 
-Usage: run.py PREFIX      (the prefix into which the package was installed)
+Usage: run.py PREFIX [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
 """
 import shutil
+import sys
 
 import era_figures
 import module_figures
 import password_figures
 import service_figures
+import session_figures
 import vault_figures
 import watch_figures
 from harness import WORK
 
+TABLES = [
+    vault_figures, watch_figures, password_figures, era_figures, service_figures, module_figures, session_figures]
+
 try:
-    vault_figures.measure()
-    watch_figures.measure()
-    password_figures.measure()
-    era_figures.measure()
-    service_figures.measure()
-    module_figures.measure()
+    for figures in TABLES:
+        if not sys.argv[2:] or figures.__name__.removesuffix("_figures") in sys.argv[2:]:
+            figures.measure()
 finally:
     shutil.rmtree(WORK, ignore_errors=True)

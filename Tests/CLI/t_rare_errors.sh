@@ -35,7 +35,7 @@ title "a damaged record during a change of keys"
 for record in "$(era)"/records/*; do printf damage >"$record"; done
 printf token | run save example.com whole
 run password change --compromised --stdin <<<$'horse\nzebra'
-for record in "$(era)"/records/*; do basename "$record" | sed 's/[0-9a-f]\{32\}/NAME/'; done
+for record in "$(era)"/records/*; do basename "$record" | sed 's/[0-9a-f]\{32\}/NAME/'; done | sort
 
 title "a module that knows one namespace"
 export TOKENKEEP_MODULES="$WORK/modules"

@@ -56,8 +56,8 @@ echo "# the program"
 # Nothing that calls go through stays writable, and no library beside the program is taken for one of the system.
 prints "full RELRO, no RUNPATH" "BIND_NOW" \
     sh -c 'readelf -d "$1" | grep -oE "BIND_NOW|RUNPATH|RPATH"' - "$program"
-prints "it needs C, libsodium and libargon2 alone" "" \
-    sh -c 'readelf -d "$1" | grep NEEDED | grep -vE "lib(c|m|sodium|argon2)\.so|ld-linux"' - "$program"
+prints "it needs C, libsodium, libargon2 and libjansson alone" "" \
+    sh -c 'readelf -d "$1" | grep NEEDED | grep -vE "lib(c|m|sodium|argon2|jansson)\.so|ld-linux"' - "$program"
 
 echo "# modules that lie beside it"
 cp "$root/examples/plugin/environment.sh" "$modules/environment.sh"

@@ -61,6 +61,10 @@ END
 replaced the version that was read
 not replaced: example.com (alice) changed since it was read; load it again and decide anew
 END
+    prints "$1 session" "$2/session" <<'END'
+POST https://login.example.com/token
+Authorization: Bearer second
+END
 }
 
 if cmake -S "$examples/c" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \

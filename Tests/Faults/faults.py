@@ -67,6 +67,7 @@ def build_probe():
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True)
     subprocess.run(
         ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", PROBE, os.path.join(HERE, "probe.c"), os.path.join(HERE, "serve.c"),
+         os.path.join(HERE, "sessions.c"),
          *flags.stdout.split(), "-pthread"], check=True)
     subprocess.run(
         ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", GATE, os.path.join(HERE, "gate.c"), "-ldl"],

@@ -52,17 +52,21 @@ class Keyring:
             raise Skip("there is no dbus-daemon") from None
         self.address = self.environment["DBUS_SESSION_BUS_ADDRESS"] = self.bus.stdout.readline().strip()
         try:
-            self.daemon = subprocess.Popen(
-                [*self.wrapper, "gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.start_daemon()
         except FileNotFoundError:
             self.stop(self.bus)
             raise Skip("there is no gnome-keyring-daemon") from None
+        return self
+
+    def start_daemon(self):
+        """Starts gnome-keyring, unlocked."""
+        self.daemon = subprocess.Popen(
+            [*self.wrapper, "gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.daemon.stdin.write(b"keyring password")
         self.daemon.stdin.close()
         subprocess.run(
             [*self.wrapper, "gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], env=self.environment, check=True)
-        return self
 
     def __exit__(self, *_):
         self.stop(self.daemon)

@@ -14,6 +14,7 @@
  * The stack is the vault alone, or what the environment's PROBE_STACK names ("" for the default).
  */
 #include "serve.h"
+#include "sessions.h"
 #include <tokenkeep.h>
 
 #include <stdio.h>
@@ -150,6 +151,12 @@ int main(int argc, char **argv) {
         result = watch(store, account, atoi(argv[3]));
     else if (strcmp(command, "load") == 0)
         result = load(store, account);
+    else if (strcmp(command, "begin") == 0)
+        result = report(begin_session(store, account, &error), error);
+    else if (strcmp(command, "token") == 0)
+        result = report(print_token(store, account, &error), error);
+    else if (strcmp(command, "logout") == 0)
+        result = report(end_session(store, account, &error), error);
     else if (strcmp(command, "clear") == 0)
         result = report(tokenkeep_clear(store, service, account, &error), error);
     else if (strcmp(command, "count") == 0)

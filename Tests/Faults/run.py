@@ -23,6 +23,8 @@ import crowd_cases
 import host_cases
 import keyring_cases
 import late_cases
+import session_cases
+import session_keyring_cases  # noqa: F401
 import watch_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 

@@ -15,6 +15,7 @@ FLOORS = [
     ["TokenKeepKeys", "TokenKeepSecretService", "TokenKeepPlugin"],
     ["TokenKeepRecords"],
     ["TokenKeepEngine"],
+    ["TokenKeepSession"],
     ["TokenKeep", "TokenKeepConformance"],
     ["TokenKeepC", "TokenKeepCLI"],
 ]
@@ -23,6 +24,7 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 # C modules, and the only targets that import them.
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
+    "CJansson": {"TokenKeepSession"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI"},
     "FoundationEssentials": {"TokenKeep", "TokenKeepCLI"},

@@ -6,7 +6,7 @@ Usage: check_swift_api.py TokenKeep.symbols.json      (swift package dump-symbol
 import json
 import sys
 
-NAMES = {"TokenItem", "TokenKeepError", "TokenStore"}
+NAMES = {"TokenItem", "TokenKeepError", "TokenSession", "TokenSessions", "TokenStore"}
 
 
 def main():

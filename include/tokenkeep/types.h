@@ -121,6 +121,13 @@ typedef struct tokenkeep_error tokenkeep_error;
 typedef struct tokenkeep_watch tokenkeep_watch;
 typedef struct tokenkeep_event tokenkeep_event;
 typedef struct tokenkeep_protection tokenkeep_protection;
+typedef struct tokenkeep_session tokenkeep_session;
+typedef struct tokenkeep_token tokenkeep_token;
+typedef struct tokenkeep_session_info tokenkeep_session_info;
+typedef struct tokenkeep_session_infos tokenkeep_session_infos;
+typedef struct tokenkeep_session_report tokenkeep_session_report;
+typedef struct tokenkeep_http_request tokenkeep_http_request;
+typedef struct tokenkeep_http_response tokenkeep_http_response;
 
 /* One attribute of an item: metadata, not a secret. */
 typedef struct tokenkeep_attribute {

@@ -72,11 +72,13 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
 /* The events to report for a path. Every watch reports that the path was moved or removed.
  *
  * FILE: changed times of a file. DIRECTORY: no more events. ENTRIES: new entries of a directory. NO_ENTRIES:
- * stop reporting new entries of a watched directory. */
+ * stop reporting new entries of a watched directory. CONTENT: writes to the files of a directory, and new
+ * ones. */
 #define TOKENKEEP_WATCH_FILE       0
 #define TOKENKEEP_WATCH_DIRECTORY  1
 #define TOKENKEEP_WATCH_ENTRIES    2
 #define TOKENKEEP_WATCH_NO_ENTRIES 3
+#define TOKENKEEP_WATCH_CONTENT    4
 
 /* A file was touched; a path was made, moved or removed; notices were lost. */
 #define TOKENKEEP_NOTICE_WRITTEN  0
@@ -200,8 +202,16 @@ int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms
 /* The number of abandoned derivations that still run. */
 int tokenkeep_abandoned_derivations(void);
 
+/* Waits until one of two descriptors is readable, milliseconds at most, by a clock that runs on while the
+ * machine is suspended. Either may be -1. 0, or errno. */
+int tokenkeep_wait_readable(int one, int other, uint32_t milliseconds);
+
 /* syncfs(2), which Glibc does not declare to Swift. */
 int tokenkeep_syncfs(int descriptor);
+
+/* Makes a file without a name in a directory, with length bytes of the disk. Returns its descriptor, to be
+ * closed by the caller, or -1 and errno. */
+int tokenkeep_reserve_space(int directory, off_t length);
 
 /* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it. */
 int tokenkeep_is_in_user_namespace(void);

@@ -75,6 +75,15 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     /// The address of the bytes, followed by a NUL. Valid while this object lives.
     public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(slot.address) }
 
+    /// A copy of the first `count` bytes in its own guarded memory.
+    ///
+    /// - Throws: ``Status/io`` if guarded memory is exhausted.
+    package func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {
+        try withUnsafeBytes { bytes throws(TokenKeepError) in
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+        }
+    }
+
     /// The secret as a String; nil if it is not UTF-8. The String is not wiped.
     public var utf8String: String? {
         withUnsafeBytes { String(validating: $0, as: UTF8.self) }

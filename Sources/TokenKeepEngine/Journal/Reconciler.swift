@@ -31,7 +31,10 @@ struct Reconciler: Sendable {
         usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
     }
 
-    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+    /// Loads an item.
+    ///
+    /// - Parameter drains: whether pending changes of the item are drained.
+    func load(_ name: ItemName, _ call: CallContext, drains: Bool = true) throws(TokenKeepError) -> TokenItem {
         guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
@@ -39,7 +42,7 @@ struct Reconciler: Sendable {
             if before.mayHavePending, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
-                if pending.mayBeDrained(record) {
+                if drains, pending.mayBeDrained(record) {
                     let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
                     let drained = try? draining(name, call.until(soon).withoutPrompts)
                     if let newer = drained?.newer { return newer }

@@ -63,8 +63,9 @@ struct KeyRotation {
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
+        // Also if the switch fails after its rename: the new era is in force then.
+        defer { log.announce(.anything) }
         try change.commit()
-        log.announce(.anything)
     }
 
     /// The keys under which other modules hold items. An item without a note may be under any key.

@@ -1,4 +1,3 @@
-import Glibc
 import TokenKeepCore
 
 /// The directories of stack files: `NAME.conf` in the user's directory, then in the system's directory.
@@ -38,21 +37,8 @@ package enum StackDirectories: Sendable {
 
     private var user: String? {
         switch self {
-        case .standard: StackDirectories.usersOwn
+        case .standard: ConfigurationDirectory.path().map { $0 + "/stack.d" }
         case .fixed(let user, _): user
         }
-    }
-
-    /// The user's own directory of stacks.
-    ///
-    /// A program with more rights than its caller ignores it: a caller's file must not choose where secrets go.
-    private static var usersOwn: String? {
-        guard !Privileges.areRaised else { return nil }
-        if let value = getenv("XDG_CONFIG_HOME"), let path = String(validatingCString: value),
-            path.utf8.first == UInt8(ascii: "/")
-        {
-            return path + "/tokenkeep/stack.d"
-        }
-        return HomeDirectory.path().map { $0 + "/.config/tokenkeep/stack.d" }
     }
 }

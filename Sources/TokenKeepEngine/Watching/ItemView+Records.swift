@@ -51,9 +51,11 @@ extension ItemView {
         // An item that appears after an incomplete list may be old; a cleared one may have been hidden.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
+            // Before the load: a later save by another program in the same second must not count as seen.
+            let now = UnixTime.now
             let item = try store.loadQuietly(name, until: deadline).details
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
-            let entry = ItemView.entry(item, .now)
+            let entry = ItemView.entry(item, now)
             switch ItemView.compare(before, entry) {
             case .same: return Look(name: name, entry: entry, change: nil)
             case .different: return Look(name: name, entry: entry, change: .saved(name))

@@ -27,10 +27,12 @@ package final class ClassKeyStore: Sendable {
         var reasonOfTree: String?
     }
 
+    /// Secrets that wait for their place to open, by the place in the kernel (``stash(_:as:)``).
+    let stashes = MutexGuarded<[String: SecretBytes]>([:])
     private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
     /// Whether the memory simulates the kernel: no key goes to the kernel, and no obstacle is reported.
-    private let isSimulated: Bool
+    let isSimulated: Bool
     private let secondsSinceBoot: @Sendable () -> Int64
 
     /// - Parameters:
@@ -54,7 +56,7 @@ package final class ClassKeyStore: Sendable {
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
     /// Whether keys are searched in the kernel's keyring, where another program may have put them.
-    private var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
+    var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
     /// Tries to keep an empty key in the kernel. Returns the reason of a failure; nil if the kernel kept the key.
     package func probe() -> String? {
@@ -125,6 +127,12 @@ package final class ClassKeyStore: Sendable {
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
         let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
+    }
+
+    /// Whether a key is kept at a place.
+    func holds(_ place: String) -> Bool {
+        if usesKernel, let length = KernelKeyring.length(of: place) { return length == KeyRing.keyLength }
+        return ((try? bytes(at: place, atMost: KeyRing.keyLength)) ?? nil) != nil
     }
 
     private func bytes(at place: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {

@@ -51,11 +51,14 @@ package enum KernelKeyring {
             error = tokenkeep_keyring_read(description, $0.baseAddress, $0.count, &length)
         }
         guard error == 0 else { return nil }
-        return length == count
-            ? key
-            : try key.withUnsafeBytes { bytes throws(TokenKeepError) in
-                try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(length)))
-            }
+        return length == count ? key : try key.prefix(length)
+    }
+
+    /// The length of a key in bytes; nil if there is none.
+    package static func length(of description: String) -> Int? {
+        var length = 0
+        let error = tokenkeep_keyring_read(description, nil, 0, &length)
+        return error == 0 || error == EMSGSIZE ? length : nil
     }
 
     /// The descriptions of the user's keys that begin with `prefix`.

@@ -5,7 +5,7 @@ package import TokenKeepCore
 /// Removes an era that is not in force.
 package enum EraRemoval {
     /// The directories in an era. Each holds only files.
-    private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sealed"]
+    private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sealed", "sessions"]
 
     /// Removes an era. A file with a name unknown to this version stays, and with it the directory.
     package static func remove(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {

@@ -191,6 +191,7 @@ package struct EraCopy {
         for folder in [Records.usedFolder, HolderNotes.folder] { try link(folder) }
         let notes = SealedNotes(after)
         for note in try SealedNotes(before).all() { try notes.write(note) }
+        try SessionFiles.carry(from: before, to: after)
     }
 
     /// Links the files of a directory into the new era. The content of these files is under no key of the old era.

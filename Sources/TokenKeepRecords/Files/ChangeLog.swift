@@ -83,7 +83,8 @@ package struct ChangeLog {
     ///
     /// Watchers await a change of the file's times: inotify(7) reports no appended entry then.
     package func announce(_ event: ChangeEvent) {
-        guard let log = try? append(event) else { return }
+        // Without the entry the watchers see that the log was emptied, or that the change has begun.
+        let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }
 

@@ -29,6 +29,8 @@ extension Records {
         if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
+        // An open log that lost its name would keep watchers from the notice of its removal.
+        quiet.withLock { $0 = nil }
         guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // In this order: a write that becomes pending after this status was taken changes the status.
         let place = QuietPlace(vault.directory)

@@ -33,7 +33,9 @@ struct ChangeLogReader {
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
         var records: [[UInt8]] = []
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {
-            restart()
+            // A log that was removed raises no event while any process has it open: watch the path anew.
+            watchAnew()
+            restart(keeping: unfinished.count <= ChangeLogReader.unfinishedLimit ? unfinished : [])
             return nil
         }
         return records + unfinished.filter { !records.contains($0) }
@@ -44,7 +46,8 @@ struct ChangeLogReader {
         unfinished = []
         position = nil
         guard let log = try? SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY),
-            let status = try? SystemCall.status(of: log), let identity = try? LogIdentity(log)
+            // In this order: a log that is emptied in between is shorter than the offset, or has another first entry.
+            let identity = try? LogIdentity(log), let status = try? SystemCall.status(of: log)
         else { return }
         position = Position(log: log, identity: identity, offset: status.size)
     }
@@ -82,15 +85,16 @@ struct ChangeLogReader {
             identity.firstMark == start.identity.firstMark
         else { return false }
         position?.offset = end
+        var isKnown = true
         for begin in stride(from: 0, to: length, by: ChangeEvent.entryLength) {
             switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
-            case .began(let record): unfinished.append(record)
+            case .began(let record): if !unfinished.contains(record) { unfinished.append(record) }
             case .changed(let record): if !records.contains(record) { records.append(record) }
-            case .ended(let record):
-                if let index = unfinished.firstIndex(of: record) { unfinished.remove(at: index) }
-            case .anything, .continues: return false
+            // The item's lock has one holder: an earlier writer that did not end was killed.
+            case .ended(let record): unfinished.removeAll { $0 == record }
+            case .anything, .continues: isKnown = false
             }
         }
-        return true
+        return isKnown
     }
 }

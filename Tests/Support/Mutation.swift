@@ -1,16 +1,16 @@
-import TestSupport
-
 /// Random damage to bytes: altered, inserted, removed, repeated or swapped pieces, and numbers at the limits.
-struct Mutation {
+public struct Mutation {
     private static let limits: [UInt8] = [0x00, 0x01, 0x7F, 0x80, 0xFF]
     private var numbers: SeededNumbers
 
-    init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
+    /// The changes of a seed.
+    public init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
 
-    mutating func number(_ range: Range<Int>) -> Int { numbers.number(range) }
+    /// A random number.
+    public mutating func number(_ range: Range<Int>) -> Int { numbers.number(range) }
 
     /// The bytes after one to four changes.
-    mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
+    public mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<numbers.number(1..<5) { change(&bytes) }
         return bytes

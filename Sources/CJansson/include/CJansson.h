@@ -1,0 +1,50 @@
+/// The part of jansson that TokenKeep uses, for values that hold secrets: freed memory is wiped.
+#ifndef TOKENKEEP_CJANSSON_H
+#define TOKENKEEP_CJANSSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// A JSON value, counted by its owner alone: tokenkeep_json_free() gives it up.
+typedef struct tokenkeep_json tokenkeep_json;
+
+/// The types of a value, as tokenkeep_json_type() returns them.
+enum {
+    TOKENKEEP_JSON_OBJECT,
+    TOKENKEEP_JSON_ARRAY,
+    TOKENKEEP_JSON_STRING,
+    TOKENKEEP_JSON_INTEGER,
+    TOKENKEEP_JSON_REAL,
+    TOKENKEEP_JSON_BOOLEAN,
+    TOKENKEEP_JSON_NULL
+};
+
+/// Parses one JSON object or array with nothing behind it; NULL if the text is malformed, has a duplicate
+/// member, a NUL character or more than 2048 levels. An integer beyond 64 bits becomes a real number.
+tokenkeep_json *tokenkeep_json_parse(const void *bytes, size_t length);
+tokenkeep_json *tokenkeep_json_object(void);
+tokenkeep_json *tokenkeep_json_string(const char *text, size_t length);
+tokenkeep_json *tokenkeep_json_integer(int64_t number);
+void tokenkeep_json_free(tokenkeep_json *value);
+
+int tokenkeep_json_type(const tokenkeep_json *value);
+/// The text of a string; NULL for another type. Owned by the value.
+const char *tokenkeep_json_text(const tokenkeep_json *value, size_t *length);
+int64_t tokenkeep_json_number(const tokenkeep_json *value);
+
+/// A member of an object; NULL if it has none. Owned by the object.
+tokenkeep_json *tokenkeep_json_member(const tokenkeep_json *object, const char *name);
+/// Sets a member, and takes over `value`. 0 if memory was short, or `value` is NULL.
+int tokenkeep_json_set(tokenkeep_json *object, const char *name, tokenkeep_json *value);
+void tokenkeep_json_remove(tokenkeep_json *object, const char *name);
+size_t tokenkeep_json_count(const tokenkeep_json *object);
+/// The names of an object's members, one call each, in order.
+void tokenkeep_json_each(tokenkeep_json *object,
+                         void (*body)(const char *name, tokenkeep_json *value, void *data), void *data);
+/// Another owner of the same value.
+tokenkeep_json *tokenkeep_json_retain(tokenkeep_json *value);
+
+/// Writes the value as one line into `bytes`, and returns the length that it needs.
+size_t tokenkeep_json_write(const tokenkeep_json *value, char *bytes, size_t capacity);
+
+#endif

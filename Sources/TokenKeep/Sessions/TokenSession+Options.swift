@@ -1,0 +1,128 @@
+import Dispatch
+import TokenKeepCore
+import TokenKeepSession
+
+extension TokenSession {
+    /// A server's treatment of a refresh token after its use.
+    public enum Rotation: Sendable, Equatable {
+        /// It is dead, and its reuse may end the session. Safe with every server.
+        case strict
+        /// It is valid for so long.
+        case overlap(Duration)
+        /// It stays the same.
+        case none
+    }
+
+    /// A request that the application sends to the server.
+    public struct Request: Sendable {
+        /// The purpose of a request.
+        public enum Purpose: Sendable {
+            /// Renew the access token (RFC 6749 section 6).
+            case refresh
+            /// Revoke a token (RFC 7009).
+            case revoke
+        }
+
+        /// The purpose of the request.
+        public let purpose: Purpose
+        /// The session's account.
+        public let account: String
+        /// The address that the options name; nil for a revocation.
+        public let url: String?
+        /// The token that the request is about.
+        public let token: TokenStore.Secret
+        /// The body for POST, `application/x-www-form-urlencoded`.
+        public let body: TokenStore.Secret
+
+        init(_ core: SessionRequest) {
+            purpose = core.purpose == .refresh ? .refresh : .revoke
+            account = core.account
+            url = core.url
+            token = TokenStore.Secret(core: core.token)
+            body = TokenStore.Secret(core: core.body)
+        }
+    }
+
+    /// The server's answer.
+    public struct Response: Sendable {
+        let core: SessionResponse
+
+        /// An answer. The headers Date and Retry-After count.
+        public init(status: Int, headers: [String: String] = [:], body: TokenStore.Secret) {
+            core = SessionResponse(
+                status: status, headers: headers.map { ($0.key, $0.value) }, body: body.core)
+        }
+    }
+
+    /// Sends a request and returns the answer.
+    ///
+    /// A ``TokenKeepError`` with ``TokenKeepError/Status/unavailable`` means that nothing was sent: the request is tried
+    /// again. Any other error means that the server may have got it. After 30 seconds the task is cancelled.
+    public typealias Transport = @Sendable (Request) async throws -> Response
+
+    /// The options of a session.
+    public struct Options: Sendable {
+        /// Sends requests to the server; nil if this program renews nothing.
+        public var transport: Transport?
+        /// The name of the provider, for lists.
+        public var provider: String?
+        /// The address of the token endpoint, a part of requests.
+        public var refreshURL: String?
+        /// The client's id, a part of requests' bodies.
+        public var clientID: String?
+        /// The server's treatment of used refresh tokens; nil for the profile of the sign-in, else strict.
+        public var rotation: Rotation?
+        /// The level of the session's item; nil for its present level, else after first unlock.
+        public var accessibility: TokenItem.Accessibility?
+        /// The time limit of a call.
+        public var timeout: Duration = .seconds(35)
+
+        /// No transport, 35 seconds a call.
+        public init() {}
+
+        var core: SessionOptions {
+            var options = SessionOptions(transport: transport.map(Options.synchronous), level: accessibility?.core)
+            options.provider = provider
+            options.refreshURL = refreshURL
+            options.clientID = clientID
+            options.rotation =
+                switch rotation {
+                case nil: nil
+                case .strict?: .strict
+                case .overlap(let time)?: .overlap(seconds: UInt32(clamping: time.components.seconds))
+                case Rotation.none?: RotationProfile.none
+                }
+            let (seconds, attoseconds) = timeout.components
+            // More than 49 days do not fit into 32 bits of milliseconds.
+            let milliseconds = min(max(seconds, 0), 4_294_967) * 1000 + attoseconds / 1_000_000_000_000_000
+            options.timeoutMilliseconds = max(1, UInt32(clamping: milliseconds))
+            return options
+        }
+
+        /// The transport for the engine, whose thread waits for the task: it is none of Swift's cooperative pool.
+        private static func synchronous(_ transport: @escaping Transport) -> SessionTransport {
+            { request throws(CoreError) in
+                let answer = MutexGuarded<Result<SessionResponse, CoreError>?>(nil)
+                let isThere = DispatchSemaphore(value: 0)
+                let task = Task.detached {
+                    let result: Result<SessionResponse, CoreError>
+                    do {
+                        result = .success(try await transport(Request(request)).core)
+                    } catch let error as TokenKeepError {
+                        result = .failure(error.core)
+                    } catch {
+                        result = .failure(CoreError(.io, "the application got no answer"))
+                    }
+                    answer.withLock { $0 = result }
+                    isThere.signal()
+                }
+                let limit = DispatchTime.now() + .milliseconds(Int(request.deadline.remainingMilliseconds))
+                guard isThere.wait(timeout: limit) == .success, let result = answer.withLock({ $0 }) else {
+                    task.cancel()
+                    throw CoreError(.timedOut, "the application did not answer in time")
+                }
+                return try result.get()
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// For Date. libtokenkeep.so does not link this target.
+public import FoundationEssentials
+import TokenKeepSession
+
+extension TokenSession {
+    /// The kind of a session.
+    public enum Kind: Sendable {
+        /// A signed-in user.
+        case user
+        /// A visitor without an account. The token lasts 15 minutes if the response does not say; it is never renewed.
+        case guest
+
+        var core: SessionKind { self == .user ? .user : .guest }
+    }
+
+    /// The state of a session. Raw values as in the C API.
+    public enum State: UInt32, Sendable {
+        /// A module that may hold the session cannot be asked.
+        case unknown = 0
+        /// The session is in a locked place.
+        case locked = 1
+        /// Nobody is signed in.
+        case signedOut = 2
+        /// A visitor without an account.
+        case guest = 3
+        /// A signed-in user.
+        case user = 4
+        /// The user must sign in again.
+        case needsLogin = 5
+
+        init(_ core: SessionState) { self = State(rawValue: core.rawValue) ?? .unknown }
+    }
+
+    /// The reason why a session ended. Raw values as in the C API.
+    public enum Reason: UInt32, Sendable {
+        /// The session has not ended.
+        case none = 0
+        /// The user signed out.
+        case logout = 1
+        /// The server ended the session.
+        case remote = 2
+        /// The guest's token is over.
+        case guestExpired = 3
+        /// The token is over and there is no refresh token.
+        case expired = 4
+        /// The server refused the refresh token.
+        case refused = 5
+        /// The answer with the new refresh token was lost.
+        case rotationLost = 6
+        /// The session was revoked.
+        case revoked = 7
+
+        init(_ core: SessionReason) { self = Reason(rawValue: core.rawValue) ?? .none }
+    }
+
+    /// An access token.
+    public struct Token: Sendable {
+        /// The token, in guarded memory.
+        public let value: TokenStore.Secret
+        /// The type, `Bearer`.
+        public let type: String
+        /// The scope that the server granted; nil if it did not say.
+        public let scope: String?
+        /// The time left when the token was returned; nil if unknown.
+        public let timeLeft: Duration?
+        /// The number of tokens that the session has had.
+        public let generation: UInt64
+        /// Whether the token ends sooner than the caller asked for, because no better one could be had.
+        public let isShort: Bool
+
+        init(_ core: SessionToken) {
+            value = TokenStore.Secret(core: core.value)
+            type = core.type
+            scope = core.scope
+            timeLeft = core.secondsLeft.map { .seconds($0) }
+            generation = core.generation
+            isShort = core.isShort
+        }
+    }
+
+    /// A session without its tokens.
+    public struct Info: Sendable {
+        /// The session's service.
+        public let service: String
+        /// The session's account.
+        public let account: String
+        /// The state of the session.
+        public let state: State
+        /// The reason why the session ended.
+        public let reason: Reason
+        /// Whether the session is the active one of its service.
+        public let isActive: Bool
+        /// Whether there is a refresh token.
+        public let canRenew: Bool
+        /// When the access token ends; nil if unknown.
+        public let expiresAt: Date?
+        /// The server is asked again after this time; nil if it can be asked now.
+        public let coolDownUntil: Date?
+        /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine
+        /// would lose them.
+        public let isStashed: Bool
+
+        init(_ core: SessionInfo) {
+            service = core.service
+            account = core.account
+            state = State(core.state)
+            reason = Reason(core.reason)
+            isActive = core.isActive
+            canRenew = core.canRenew
+            expiresAt = core.expiresAt.map(Date.init(_:))
+            coolDownUntil = core.coolDownUntil.map(Date.init(_:))
+            isStashed = core.isStashed
+        }
+    }
+
+    /// The report of a logout.
+    public struct Report: Sendable {
+        /// The revocation of the token at the server.
+        public enum Revocation: Sendable {
+            /// The server revoked the token.
+            case done
+            /// The token waits, for 30 days at most, or its record is locked.
+            case queued
+            /// There was no token, or none was to be sent.
+            case none
+        }
+
+        /// The names of the hooks that failed.
+        public let failedHooks: [String]
+        /// The revocation of the token at the server.
+        public let revocation: Revocation
+
+        init(_ core: EndReport) {
+            failedHooks = core.hooks.filter { $0.result == .failed }.map(\.name)
+            revocation =
+                switch core.revocation {
+                case .done: .done
+                case .queued, .waitingForUnlock: .queued
+                case .none: .none
+                }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The session of one account: tokens that stay fresh, in every task and every process.
+///
+/// ```swift
+/// var options = TokenSession.Options()
+/// options.transport = { request in try await askServer(request) }
+/// let session = try await TokenSession(store: store, service: "api.example.com", account: "ann", options: options)
+/// let token = try await session.token(minTTL: .seconds(60))
+/// ```
+///
+/// A token is renewed before it ends, by one process; the others wait and get the new one. The server's answer is saved
+/// before anybody gets it. Only the server's refusal ends a session. Any task may use a session, several at once.
+///
+/// Calls throw ``TokenKeepError``, or `CancellationError` if their task is cancelled. Once a refresh token was sent,
+/// the call ends after the answer is saved.
+public final class TokenSession: Sendable {
+    let store: TokenStore
+    let engine: Session
+
+    /// Opens the session of an account; nil for the active account of the service.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if no account is active.
+    public init(
+        store: TokenStore, service: String, account: String? = nil, options: Options = Options()
+    ) async throws {
+        self.store = store
+        let core = options.core
+        engine = try await store.run { engine, _ throws(CoreError) in
+            try Session(engine, service: service, account: account, core)
+        }
+    }
+
+    /// The session's service.
+    public var service: String { engine.name.service }
+    /// The session's account.
+    public var account: String { engine.name.account }
+
+    /// Begins the session with the server's token response as it came: a JSON object (RFC 6749 section 5.1).
+    ///
+    /// A present session of the account is replaced by one write; a guest so becomes a user. The first session of a
+    /// service becomes its active one.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` for a response that is none; nothing has
+    ///   changed then.
+    public func begin(_ kind: Kind, response: TokenStore.Secret) async throws {
+        try await perform { session throws(CoreError) in try session.begin(kind.core, response: response.core) }
+    }
+
+    /// Begins a user's session with tokens from elsewhere. Both must be given.
+    public func hydrate(
+        accessToken: TokenStore.Secret, refreshToken: TokenStore.Secret, expiresIn: Duration? = nil
+    ) async throws {
+        try await perform { session throws(CoreError) in
+            try session.hydrate(
+                accessToken: accessToken.core, refreshToken: refreshToken.core,
+                expiresIn: expiresIn?.components.seconds)
+        }
+    }
+
+    /// Returns an access token that lasts `minTTL`, renewed if it ends soon.
+    ///
+    /// If the token cannot be renewed and is still valid, it is returned, marked as short.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if nobody is signed in,
+    ///   ``TokenKeepError/Status/needsLogin``, ``TokenKeepError/Status/expired`` without a refresh token,
+    ///   ``TokenKeepError/Status/busy`` if another process renews the token past the timeout.
+    public func token(minTTL: Duration = .zero) async throws -> Token {
+        let seconds = UInt32(clamping: minTTL.components.seconds)
+        return try await perform { session throws(CoreError) in Token(try session.token(minTTL: seconds)) }
+    }
+
+    /// Returns a token in place of one that the server refused with 401. Retry the server once.
+    public func rejected(_ refused: Token) async throws -> Token {
+        try await perform { session throws(CoreError) in Token(try session.rejected(refused.value.core)) }
+    }
+
+    /// Renews the token now. A renewal by another process meanwhile counts.
+    public func refresh() async throws -> Token {
+        try await perform { session throws(CoreError) in Token(try session.refresh()) }
+    }
+
+    /// The state of the session. Asks no server.
+    public var info: Info {
+        get async throws { try await perform { session throws(CoreError) in Info(try session.info()) } }
+    }
+
+    /// The state of the session. Asks no server.
+    public var state: State { get async throws { try await info.state } }
+
+    /// The application's profile beside the tokens, a JSON object; nil if none was set.
+    public var profile: TokenStore.Secret? {
+        get async throws {
+            try await perform { session throws(CoreError) in try session.profile().map(TokenStore.Secret.init(core:)) }
+        }
+    }
+
+    /// Replaces the application's profile by a JSON object of at most 64 KiB.
+    public func setProfile(_ profile: TokenStore.Secret) async throws {
+        try await perform { session throws(CoreError) in try session.setProfile(profile.core) }
+    }
+
+    /// Runs `body` when this object ends the session: lower orders first. A failure stops no other hook.
+    public func onEnd(
+        _ name: String, order: UInt32, _ body: @escaping @Sendable (_ account: String, _ reason: Reason) throws -> Void
+    ) {
+        engine.onEnd(name, order: order) { _, account, reason throws(CoreError) in
+            do {
+                try body(account, Reason(reason))
+            } catch {
+                throw CoreError(.io, "the hook failed")
+            }
+        }
+    }
+
+    /// Ends the session for every process, also offline and while everything is locked; then the hooks run, and the
+    /// token is revoked at the server, or queued for it. Ending an ended session is no error.
+    ///
+    /// - Parameter isLocalOnly: whether nothing is sent to the server, now or later.
+    @discardableResult
+    public func end(isLocalOnly: Bool = false) async throws -> Report {
+        try await perform { session throws(CoreError) in Report(try session.end(isLocalOnly: isLocalOnly)) }
+    }
+
+    func perform<Value: Sendable>(
+        _ body: @escaping @Sendable (Session) throws(CoreError) -> Value
+    ) async throws -> Value {
+        let engine = engine
+        return try await store.run { _, deadline throws(CoreError) in
+            try body(deadline.cancellation.map(engine.cancelled(by:)) ?? engine)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The sessions of a store: which accounts are signed in, and which one of a service is active.
+public struct TokenSessions: Sendable {
+    /// A list of sessions.
+    public struct Listing: Sendable {
+        /// The sessions, by service and account.
+        public let sessions: [TokenSession.Info]
+        /// The error that left the list incomplete; nil if it is complete.
+        public let problem: TokenKeepError?
+    }
+
+    private let store: TokenStore
+
+    /// The sessions of a store.
+    public init(store: TokenStore) { self.store = store }
+
+    /// Lists the sessions of a service, or of all services for nil. Reads no token.
+    public func list(service: String? = nil) async throws -> Listing {
+        try await store.run { engine, _ throws(CoreError) in
+            let listing = try Sessions(engine).list(service: service)
+            return Listing(
+                sessions: listing.sessions.map(TokenSession.Info.init),
+                problem: listing.problem.map { TokenKeepError($0) })
+        }
+    }
+
+    /// The sessions of a service, or of all services for nil: each one at first, then each that changes.
+    ///
+    /// A session whose names are locked is an element when they open.
+    public func changes(of service: String? = nil) -> TokenSession.States {
+        let engine = store.engine
+        return TokenSession.States { _ throws(CoreError) in
+            let watch = try SessionsWatch(engine, service: service)
+            return StateSource(descriptor: watch.descriptor) { () throws(CoreError) in try watch.next() }
+        }
+    }
+
+    /// The active account of a service.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if no account is active.
+    public func active(of service: String) async throws -> String {
+        try await store.run { engine, _ throws(CoreError) in try Sessions(engine).active(of: service) }
+    }
+
+    /// Makes an account the active one of its service.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if nobody is signed in as the account.
+    public func makeActive(service: String, account: String) async throws {
+        try await store.run { engine, _ throws(CoreError) in
+            try Sessions(engine).makeActive(service: service, account: account)
+        }
+    }
+
+    /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout.
+    public func deviceID() async throws -> String {
+        try await store.run { engine, _ throws(CoreError) in try Sessions(engine).deviceID() }
+    }
+}

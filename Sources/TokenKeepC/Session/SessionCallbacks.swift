@@ -1,0 +1,85 @@
+import CSystemShims
+import TokenKeepCore
+import TokenKeepHeaders
+import TokenKeepSession
+
+/// A `tokenkeep_http_fn` and its data, which the caller owns.
+struct CTransport: @unchecked Sendable {
+    let function: tokenkeep_http_fn
+    let data: UnsafeMutableRawPointer?
+
+    /// Calls the C function. UNAVAILABLE means that nothing was sent; any other status, that the server may have got it.
+    var transport: SessionTransport {
+        { request throws(TokenKeepError) in
+            let handle = HTTPRequestHandle(request)
+            let response = HTTPResponseHandle()
+            let status = call(handle, response)
+            guard status != Status.unavailable.rawValue else {
+                throw TokenKeepError(.unavailable, "the application sent nothing", hint: "check the network")
+            }
+            guard status == Status.ok.rawValue else {
+                throw TokenKeepError(.io, "the application got no answer (status \(status))")
+            }
+            return try response.response()
+        }
+    }
+
+    private func call(_ request: HTTPRequestHandle, _ response: HTTPResponseHandle) -> tokenkeep_status {
+        // The function waits for a server: fork() does not wait for it too.
+        tokenkeep_call_leave()
+        defer { tokenkeep_call_resume() }
+        return withExtendedLifetime((request, response)) {
+            function(data, lentToC(request), lentToC(response))
+        }
+    }
+}
+
+/// A `tokenkeep_end_fn` and its data, which the caller owns.
+struct CEndHook: @unchecked Sendable {
+    let function: tokenkeep_end_fn
+    let data: UnsafeMutableRawPointer?
+
+    var body: EndHookBody {
+        { service, account, reason throws(TokenKeepError) in
+            let texts = CStrings([service, account])
+            tokenkeep_call_leave()
+            let status = withExtendedLifetime(texts) { function(data, texts[0], texts[1], reason.rawValue) }
+            tokenkeep_call_resume()
+            guard status == Status.ok.rawValue else {
+                throw TokenKeepError(.io, "the hook returned status \(status)")
+            }
+        }
+    }
+}
+
+extension SessionOptions {
+    private static let usualTimeout: UInt32 = 35_000
+
+    /// Reads `tokenkeep_session_options`; NULL stands for the defaults.
+    init(_ pointer: UnsafePointer<tokenkeep_session_options>?) throws(TokenKeepError) {
+        self.init()
+        guard let pointer else { return }
+        let options = try copy(pointer, over: tokenkeep_session_options(), "session options")
+        try checkFlags(options.flags, known: 0, "session options")
+        guard options.refresh_accessibility == 0 else {
+            throw TokenKeepError(.unsupported, "this version keeps a session's tokens at one level")
+        }
+        provider = try Boundary.optionalText(options.provider, "provider", atMost: 255)
+        refreshURL = try Boundary.optionalText(options.refresh_url, "refresh_url", atMost: 4096)
+        clientID = try Boundary.optionalText(options.client_id, "client_id", atMost: 4096)
+        level = try SaveOptions.level(options.accessibility)
+        if options.timeout_ms != 0 { timeoutMilliseconds = options.timeout_ms }
+        rotation = try SessionOptions.rotation(options.rotation, options.overlap_s)
+        transport = options.http.map { CTransport(function: $0, data: options.http_data).transport }
+    }
+
+    private static func rotation(_ number: UInt32, _ overlap: UInt32) throws(TokenKeepError) -> RotationProfile? {
+        switch Int32(bitPattern: number) {
+        case TOKENKEEP_ROTATION_STRICT: nil
+        case TOKENKEEP_ROTATION_OVERLAP: .overlap(seconds: overlap)
+        case TOKENKEEP_ROTATION_NONE: RotationProfile.none
+        default:
+            throw TokenKeepError(.invalid, "rotation \(number) is no profile", hint: "the profiles are 0 to 2")
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import TokenKeepCore
+import TokenKeepHeaders
+import TokenKeepSession
+
+/// A `tokenkeep_token`.
+final class TokenHandle: Sendable {
+    let token: SessionToken
+    private let texts: CStrings
+
+    init(_ token: SessionToken) {
+        self.token = token
+        texts = CStrings([token.type, token.scope ?? ""])
+    }
+
+    var type: UnsafePointer<CChar> { texts[0] }
+    var scope: UnsafePointer<CChar>? { token.scope == nil ? nil : texts[1] }
+}
+
+/// A `tokenkeep_session_info`.
+final class SessionInfoHandle: Sendable {
+    let info: SessionInfo
+    private let texts: CStrings
+
+    init(_ info: SessionInfo) {
+        self.info = info
+        texts = CStrings([info.service, info.account, info.provider ?? "", info.scope ?? ""])
+    }
+
+    var service: UnsafePointer<CChar> { texts[0] }
+    var account: UnsafePointer<CChar> { texts[1] }
+    var provider: UnsafePointer<CChar>? { info.provider == nil ? nil : texts[2] }
+    var scope: UnsafePointer<CChar>? { info.scope == nil ? nil : texts[3] }
+}
+
+/// A `tokenkeep_session_infos`.
+final class SessionInfosHandle: Sendable {
+    let infos: [SessionInfoHandle]
+    let problem: ErrorHandle?
+
+    init(_ listing: Sessions.Listing) {
+        infos = listing.sessions.map(SessionInfoHandle.init)
+        problem = listing.problem.map(ErrorHandle.init)
+    }
+}
+
+/// A `tokenkeep_session_report`.
+final class EndReportHandle: Sendable {
+    let results: [UInt32]
+    private let texts: CStrings
+
+    init(_ report: EndReport) {
+        var names = report.hooks.map(\.name)
+        var results = report.hooks.map(\.result.rawValue)
+        switch report.revocation {
+        case .none: break
+        case .done:
+            names.append("revocation")
+            results.append(UInt32(TOKENKEEP_RESULT_DONE))
+        case .queued, .waitingForUnlock:
+            names.append("revocation")
+            results.append(UInt32(TOKENKEEP_RESULT_QUEUED))
+        }
+        self.results = results
+        texts = CStrings(names)
+    }
+
+    /// The name at `index`, which must be a valid index of ``results``.
+    func name(at index: Int) -> UnsafePointer<CChar> { texts[index] }
+}
+
+/// A `tokenkeep_http_request`, valid during the call of the application's function.
+final class HTTPRequestHandle: Sendable {
+    /// The headers of every request, RFC 6749 section 3.2.
+    static let headers = ["Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"]
+
+    let request: SessionRequest
+    private let texts: CStrings
+
+    init(_ request: SessionRequest) {
+        self.request = request
+        texts = CStrings([request.service, request.account, "POST", request.url ?? ""] + HTTPRequestHandle.headers)
+    }
+
+    var service: UnsafePointer<CChar> { texts[0] }
+    var account: UnsafePointer<CChar> { texts[1] }
+    var method: UnsafePointer<CChar> { texts[2] }
+    var url: UnsafePointer<CChar>? { request.url == nil ? nil : texts[3] }
+
+    /// The name and value at `index`, which must be below half the count of ``headers``.
+    func header(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>) {
+        (texts[4 + 2 * index], texts[5 + 2 * index])
+    }
+}
+
+/// A `tokenkeep_http_response`, which the application's function fills in on one thread.
+final class HTTPResponseHandle {
+    /// The longest body that is kept. One byte more shows that it was longer.
+    private static let longestBody = 262_145
+    private static let mostHeaders = 256
+
+    var status = 0
+    private(set) var headers: [(name: String, value: String)] = []
+    private var parts: [SecretBytes] = []
+    private var length = 0
+    private var problem: TokenKeepError?
+
+    func addHeader(_ name: String, _ value: String) {
+        if headers.count < HTTPResponseHandle.mostHeaders { headers.append((name, value)) }
+    }
+
+    func append(_ bytes: UnsafeRawBufferPointer) {
+        let room = HTTPResponseHandle.longestBody - length
+        guard room > 0, !bytes.isEmpty, problem == nil else { return }
+        do throws(TokenKeepError) {
+            let part = try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
+            parts.append(part)
+            length += part.count
+        } catch {
+            problem = error
+        }
+    }
+
+    /// The answer that the function filled in.
+    func response() throws(TokenKeepError) -> SessionResponse {
+        if let problem { throw problem }
+        let parts = parts
+        let body = try SecretBytes(count: length) { bytes in
+            var offset = 0
+            for part in parts {
+                let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
+                part.withUnsafeBytes { target.copyMemory(from: $0) }
+                offset += part.count
+            }
+        }
+        return SessionResponse(status: status, headers: headers, body: body)
+    }
+}

@@ -1,0 +1,103 @@
+import Glibc
+import TokenKeepCore
+
+/// A program that runs, and the exchange with it.
+struct RunningProgram {
+    /// The pause between two looks at a program that keeps its output open, in milliseconds.
+    private static let lookMilliseconds: Int32 = 100
+
+    let process: pid_t
+    private var status: Int32 = 0
+    private var hasEnded = false
+
+    init(process: pid_t) { self.process = process }
+
+    var exitCode: Int32 { status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F) }
+
+    /// Writes the input, and reads the output until the program closes it or ends. Closes both descriptors.
+    mutating func exchange(
+        _ input: SecretBytes?, _ inputEnd: Int32, _ outputEnd: Int32, into bytes: UnsafeMutableRawBufferPointer,
+        _ received: inout Int, until deadline: Deadline
+    ) throws(TokenKeepError) {
+        var inputEnd = inputEnd
+        defer {
+            close(outputEnd)
+            if inputEnd >= 0 { close(inputEnd) }
+        }
+        for end in [inputEnd, outputEnd] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        var sent = 0
+        while true {
+            if inputEnd >= 0, sent == input?.count ?? 0 {
+                close(inputEnd)
+                inputEnd = -1
+            }
+            try RunningProgram.wait(outputEnd, inputEnd, until: deadline)
+            if inputEnd >= 0, let input { RunningProgram.send(input, &sent, to: inputEnd) }
+            // Asked before the reading: all that the program wrote before its end is in the pipe.
+            let isOver = look()
+            var isOpen = true
+            while isOpen {
+                let count = try RunningProgram.receive(into: bytes, &received, from: outputEnd)
+                if count == 0 { return }
+                isOpen = count > 0
+            }
+            if isOver { return }
+        }
+    }
+
+    /// Waits until the program has written, or reads, or for a while.
+    private static func wait(_ outputEnd: Int32, _ inputEnd: Int32, until deadline: Deadline) throws(TokenKeepError) {
+        var waits = [
+            pollfd(fd: outputEnd, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: inputEnd, events: Int16(POLLOUT), revents: 0),
+        ]
+        let left = deadline.remainingMilliseconds
+        let time = min(Int32(clamping: left), lookMilliseconds)
+        guard left > 0, poll(&waits, 2, time) >= 0 || errno == EINTR else { throw SessionProgram.late }
+    }
+
+    /// Writes the next part of the input. If the program stops reading, its answer still counts.
+    private static func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
+        let written = write(descriptor, input.unsafeAddress + sent, input.count - sent)
+        if written > 0 {
+            sent += written
+        } else if errno != EAGAIN, errno != EINTR {
+            sent = input.count
+        }
+    }
+
+    /// Reads the next part of the output. Returns 0 at its end, and less if nothing is there.
+    private static func receive(
+        into bytes: UnsafeMutableRawBufferPointer, _ received: inout Int, from descriptor: Int32
+    ) throws(TokenKeepError) -> Int {
+        guard received < bytes.count, let base = bytes.baseAddress else {
+            throw TokenKeepError(.io, "the command printed more than 256 KiB")
+        }
+        let count = Glibc.read(descriptor, base + received, bytes.count - received)
+        guard count >= 0 || errno == EINTR || errno == EAGAIN else { throw SessionProgram.late }
+        received += max(0, count)
+        return count
+    }
+
+    /// Whether the program has ended.
+    private mutating func look() -> Bool {
+        if !hasEnded { hasEnded = waitpid(process, &status, WNOHANG) == process }
+        return hasEnded
+    }
+
+    /// Waits for the end of a program that has closed its output; false at the deadline.
+    mutating func wait(until deadline: Deadline) -> Bool {
+        while !look() {
+            guard deadline.remainingMilliseconds > 0 else { return false }
+            poll(nil, 0, 5)
+        }
+        return true
+    }
+
+    /// Kills the program with its group.
+    mutating func kill() {
+        guard !hasEnded else { return }
+        Glibc.kill(-process, SIGKILL)
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+}

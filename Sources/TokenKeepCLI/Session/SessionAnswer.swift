@@ -1,0 +1,60 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The server's answer as the command of `--exec` prints it.
+enum SessionAnswer {
+    /// The longest output of the command, in bytes: a body of 256 KiB and its headers.
+    static let maximumLength = 262_144 + 65_536
+
+    /// Reads a body, or status line, headers and body as `curl -i` prints them.
+    static func parse(_ output: SecretBytes, _ purpose: SessionRequest.Purpose) throws(TokenKeepError)
+        -> SessionResponse
+    {
+        var start = 0
+        var status: Int?
+        var headers: [(name: String, value: String)] = []
+        // curl prints the answers of proxies and redirects before the last one.
+        while let block = head(of: output, from: start) {
+            start = block.end
+            status = block.status
+            headers = block.headers
+        }
+        let body = try output.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[start...]))
+        }
+        return SessionResponse(status: status ?? guess(body, purpose), headers: headers, body: body)
+    }
+
+    /// The status of an answer that was printed without one.
+    private static func guess(_ body: SecretBytes, _ purpose: SessionRequest.Purpose) -> Int {
+        guard purpose == .refresh else { return 200 }
+        let json = body.withUnsafeBytes { JSONValue(parsing: $0) }
+        return json?["access_token"] == nil && json?["error"] != nil ? 400 : 200
+    }
+
+    /// Status line and headers that begin at `start`; nil if none do.
+    private static func head(
+        of output: SecretBytes, from start: Int
+    ) -> (status: Int, headers: [(name: String, value: String)], end: Int)? {
+        output.withUnsafeBytes { bytes in
+            guard bytes[start...].starts(with: "HTTP/".utf8) else { return nil }
+            var headers: [(name: String, value: String)] = []
+            var status: Int?
+            var position = start
+            while let newline = bytes[position...].firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: bytes[position..<newline].filter { $0 != 13 }, as: UTF8.self)
+                position = newline + 1
+                if line.isEmpty { return status.map { ($0, headers, position) } }
+                if status == nil {
+                    let words = line.split(separator: " ")
+                    guard words.count > 1, let number = Int(words[1]), (100...999).contains(number) else { return nil }
+                    status = number
+                } else if let colon = line.firstIndex(of: ":") {
+                    let value = line[line.index(after: colon)...].drop { $0 == " " }
+                    headers.append((String(line[..<colon]), String(value)))
+                }
+            }
+            return nil
+        }
+    }
+}

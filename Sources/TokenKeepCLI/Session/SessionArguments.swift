@@ -1,0 +1,45 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// The arguments that name a session, and those that reach its server.
+struct SessionArguments: ParsableArguments {
+    @Argument(help: "What the session is for.")
+    var service: String
+
+    @Argument(help: "Whose it is; without it the active account.")
+    var account: String?
+
+    @OptionGroup
+    var server: SessionServerOptions
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    /// Opens the session.
+    func open() throws(TokenKeepError) -> Session {
+        let options = try server.options(storeOptions)
+        return try Session(storeOptions.open(server.explainOptions), service: service, account: account, options)
+    }
+}
+
+/// The options of commands that ask a server.
+struct SessionServerOptions: ParsableArguments {
+    @Option(
+        name: .customLong("exec"),
+        help: ArgumentHelp("The command that asks the server; see tokenkeep session --help.", valueName: "command"))
+    var command: String?
+
+    @OptionGroup
+    var explainOptions: ExplainOptions
+
+    /// The options of a session whose server the command asks.
+    func options(_ storeOptions: StoreOptions) throws(TokenKeepError) -> SessionOptions {
+        var options = SessionOptions(transport: command.map { SessionProgram.transport($0) })
+        if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
+        if explainOptions.explain { options.explain = { Terminal.explain($0) } }
+        options.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
+        return options
+    }
+}

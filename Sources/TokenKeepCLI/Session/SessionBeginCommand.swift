@@ -1,0 +1,83 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepSession
+
+/// `tokenkeep session begin SERVICE ACCOUNT`.
+struct SessionBeginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "begin",
+        abstract: "Begin a session with the token response on standard input.",
+        discussion: """
+            The response is the server's answer as it came: a JSON object with access_token, and usually refresh_token \
+            and expires_in (RFC 6749 section 5.1). A present session of the account is replaced. The first session of \
+            a service becomes its active one.
+
+            --rotation says what the server does with a refresh token that was used: strict, it is dead (the default, \
+            and safe everywhere); overlap=SECONDS, it is valid for so long; none, it stays the same.
+
+              curl -s "$TOKEN_URL" -d @grant | tokenkeep session begin api.example.com ann --rotation overlap=60
+              printf %s "$TOKEN" | tokenkeep session begin api.example.com ann --raw
+            """)
+
+    @Argument(help: "What the session is for.")
+    var service: String
+
+    @Argument(help: "Whose it is.")
+    var account: String
+
+    @Flag(help: "The session of a visitor without an account; it lasts 15 minutes if the response does not say.")
+    var guest = false
+
+    @Flag(help: "Standard input is a bare access token, which cannot be renewed.")
+    var raw = false
+
+    @Option(help: ArgumentHelp("The name of the provider, for session list.", valueName: "name"))
+    var provider: String?
+
+    @Option(help: ArgumentHelp("strict, none or overlap=SECONDS.", valueName: "profile"))
+    var rotation: String?
+
+    @Option(help: ArgumentHelp("The level of the session: see tokenkeep protection.", valueName: "level"))
+    var level: String?
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        var options = SessionOptions(rotation: try profile())
+        options.provider = provider
+        options.level = try accessLevel()
+        let session = try Session(storeOptions.open(), service: service, account: account, options)
+        let input = try SecretInput.withoutNewline(SecretInput.read(for: session.name))
+        if raw {
+            guard !guest else { throw TokenKeepError(.invalid, "--raw excludes --guest") }
+            try session.begin(rawToken: input)
+        } else {
+            try session.begin(guest ? .guest : .user, response: input)
+        }
+    }
+
+    private func accessLevel() throws(TokenKeepError) -> AccessLevel? {
+        guard let level else { return nil }
+        let accessLevel = try AccessLevel(word: level)
+        guard accessLevel != .memoryOnly else {
+            throw TokenKeepError(.invalid, "a session of level memory-only would end with this command")
+        }
+        return accessLevel
+    }
+
+    private func profile() throws(TokenKeepError) -> RotationProfile? {
+        switch rotation {
+        case nil: return nil
+        case "strict": return .strict
+        case "none": return RotationProfile.none
+        case .some(let text):
+            guard text.hasPrefix("overlap="), let seconds = UInt32(text.dropFirst(8)), seconds <= 86_400 else {
+                throw TokenKeepError(
+                    .invalid, "the profile of --rotation is unknown", hint: "strict, none or overlap=SECONDS (to 86400)"
+                )
+            }
+            return .overlap(seconds: seconds)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+
+/// `tokenkeep session …`.
+struct SessionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "session",
+        abstract: "Keep tokens fresh: sign in once, renew in one process, sign out everywhere.",
+        discussion: """
+            A session is the token response of a server, kept for an account. A script asks for the token before each \
+            call; when the token is about to end, one process renews it and the others wait for it:
+
+              ./sign-in | tokenkeep session begin api.example.com ann
+              tokenkeep session token api.example.com --header --exec ./refresh | curl -H @- https://api.example.com/me
+              tokenkeep session logout api.example.com --exec ./refresh
+
+            --exec CMD asks the server. CMD runs in a shell and gets the refresh token on standard input. It prints the \
+            answer's body, or status line, headers and body as curl -i does. Its exit code is 0, or 75 if nothing was \
+            sent. \(SessionProgram.purposeVariable) is refresh or revoke; TOKENKEEP_SERVICE and TOKENKEEP_ACCOUNT name \
+            the session. Without ACCOUNT the active account is meant.
+            """,
+        subcommands: [
+            SessionBeginCommand.self, SessionTokenCommand.self, SessionRefreshCommand.self,
+            SessionRejectedCommand.self, SessionListCommand.self, SessionShowCommand.self, SessionSwitchCommand.self,
+            SessionLogoutCommand.self, SessionFlushCommand.self, SessionClaimsCommand.self,
+            SessionDeviceCommand.self, SessionWatchCommand.self, SessionKeepCommand.self,
+        ])
+
+    func run() throws {
+        throw UsageError.missingCommand(of: "session")
+    }
+}

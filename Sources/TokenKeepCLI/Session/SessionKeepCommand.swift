@@ -1,0 +1,71 @@
+import ArgumentParser
+import CSystemShims
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// `tokenkeep session keep [SERVICE]`.
+struct SessionKeepCommand: ParsableCommand {
+    /// The longest time between two looks at the list of sessions, in milliseconds.
+    private static let longestPause: UInt32 = 180_000
+
+    static let configuration = CommandConfiguration(
+        commandName: "keep",
+        abstract: "Renew the tokens of all sessions before they end, until interrupted.",
+        discussion: """
+            Each session is renewed 5 minutes before its token ends, saved when its place opens, and revoked at the server \
+            after its logout. One process per vault does so; a second one ends with exit code 4 and names the first. After \
+            a suspension of the machine all is checked at once. The unit tokenkeep-keep.service runs it in a login session:
+
+              systemctl --user enable --now tokenkeep-keep
+              tokenkeep session keep --exec ~/.config/tokenkeep/refresh
+            """)
+
+    @Argument(help: "Only sessions of this service.")
+    var service: String?
+
+    @OptionGroup
+    var server: SessionServerOptions
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let options = try server.options(storeOptions)
+        guard options.transport != nil else {
+            throw TokenKeepError(
+                .unsupported, "nothing was given that asks the server", hint: "give it: --exec COMMAND")
+        }
+        let store = try storeOptions.open(server.explainOptions)
+        let keeper = try SessionKeeper(store)
+        let watch = try SessionsWatch(store, service: service)
+        var reported: Set<String> = []
+        while true {
+            while try watch.next() != nil {}
+            let pause = try step(keeper, store, options, &reported)
+            // Changes by the steps themselves are no news.
+            while try watch.next() != nil {}
+            _ = tokenkeep_wait_readable(watch.descriptor, -1, pause)
+        }
+    }
+
+    /// Does what is due for each session, as the one process that keeps them. Returns milliseconds until the next time.
+    private func step(
+        _ keeper: borrowing SessionKeeper, _ store: Store, _ options: SessionOptions, _ reported: inout Set<String>
+    ) throws -> UInt32 {
+        var pause = SessionKeepCommand.longestPause
+        for info in try Sessions(store).list(service: service).sessions where info.state != .signedOut {
+            let name = "\(info.service)\0\(info.account)"
+            do throws(TokenKeepError) {
+                let session = try Session(store, service: info.service, account: info.account, options)
+                pause = min(pause, max(1000, try session.step()))
+                reported.remove(name)
+            } catch {
+                // Once until the user has signed in again.
+                if reported.insert(name).inserted { Terminal.warn(error) }
+            }
+        }
+        _ = try? Outbox(store, options).flush(service: service)
+        return pause
+    }
+}

@@ -1,0 +1,192 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// `tokenkeep session list [SERVICE]`.
+struct SessionListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Show the sessions, without their tokens.",
+        discussion: """
+            The active account of a service is marked with *. In JSON: an object of sessions and problem, which is null \
+            if the list is complete.
+
+              tokenkeep session list
+              tokenkeep session list api.example.com --json
+            """)
+
+    @Argument(help: "Only sessions of this service.")
+    var service: String?
+
+    @Flag(help: "Write a JSON object.")
+    var json = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let listing = try Sessions(storeOptions.open()).list(service: service)
+        if json {
+            try Terminal.write(JSONOutput.text(SessionJSON.Listing(listing)))
+        } else if !listing.sessions.isEmpty || listing.problem == nil {
+            try Terminal.write(table(listing.sessions))
+        }
+        guard let problem = listing.problem else { return }
+        if problem.status == .locked { throw problem }
+        Terminal.warn(problem)
+    }
+
+    private func table(_ sessions: [SessionInfo]) -> String {
+        guard !sessions.isEmpty else { return "no sessions\n" }
+        var table = Table(header: ["SERVICE", "ACCOUNT", "ACTIVE", "STATE", "TOKEN ENDS"])
+        for session in sessions {
+            let state = [session.state.word, session.reason.word.map { "(\($0))" }].compactMap { $0 }
+            table.add([
+                session.service, session.account, session.isActive ? "*" : "", state.joined(separator: " "),
+                session.expiresAt?.iso8601 ?? "",
+            ])
+        }
+        return table.text
+    }
+}
+
+/// `tokenkeep session show SERVICE [ACCOUNT]`.
+struct SessionShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show what is known of one session, without its tokens.",
+        discussion: """
+            A session that ended is shown with the reason, and the exit code is 0.
+
+              tokenkeep session show api.example.com
+              tokenkeep session show api.example.com ann --json
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    @Flag(help: "Write a JSON object.")
+    var json = false
+
+    func run() throws {
+        let info = try session.open().info()
+        if json { return try Terminal.write(JSONOutput.text(SessionJSON.Session(info))) }
+        let rows: [(String, String)] = [
+            ("service", info.service), ("account", info.account + (info.isActive ? " (active)" : "")),
+            ("state", [info.state.word, info.reason.word].compactMap { $0 }.joined(separator: ", ")),
+            ("provider", info.provider ?? ""), ("scope", info.scope ?? ""), ("level", info.level?.word ?? ""),
+            ("token ends", info.expiresAt?.iso8601 ?? ""), ("renewed from", info.refreshAt?.iso8601 ?? ""),
+            ("can be renewed", info.canRenew ? "yes" : "no"), ("tokens so far", "\(info.generation)"),
+            ("server asks to wait until", info.coolDownUntil?.iso8601 ?? ""),
+            ("rotation", info.rotation.word),
+            ("stashed", info.isStashed ? "yes; a restart of the machine would lose the session" : ""),
+            ("being renewed by", info.refreshingProcess.map { "process \($0)" } ?? ""),
+        ]
+        let text = rows.filter { !$0.1.isEmpty }.map { "\($0.0): \(Terminal.printable($0.1))\n" }.joined()
+        try Terminal.write(text)
+    }
+}
+
+/// `tokenkeep session switch SERVICE ACCOUNT`.
+struct SessionSwitchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "switch",
+        abstract: "Make an account the active one of its service.",
+        discussion: """
+              tokenkeep session switch api.example.com bob
+            """)
+
+    @Argument(help: "What the session is for.")
+    var service: String
+
+    @Argument(help: "Whose it is.")
+    var account: String
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws { try Sessions(storeOptions.open()).makeActive(service: service, account: account) }
+}
+
+/// `tokenkeep session device`.
+struct SessionDeviceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "device",
+        abstract: "Write the id of this user on this machine, for the requests of guests.",
+        discussion: """
+            A random UUID, made at the first use and kept through every logout. It identifies the user to the server.
+
+              curl -H "X-Device-ID: $(tokenkeep session device)" "$URL"
+            """)
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws { try Terminal.write(Sessions(storeOptions.open()).deviceID() + "\n") }
+}
+
+/// The JSON of sessions. Every member is always present; an unknown value is null.
+enum SessionJSON {
+    struct Session: Encodable {
+        private enum CodingKeys: String, CodingKey {
+            case service, account, active, state, reason, kind, provider, level, scope, rotation, generation
+            case refreshing, stashed
+            case expiresAt = "expires_at"
+            case refreshAt = "refresh_at"
+            case canRenew = "can_renew"
+            case coolDownUntil = "cool_down_until"
+        }
+
+        private let service, account, state, kind, rotation: String
+        private let active, canRenew, stashed: Bool
+        private let generation: UInt64
+        private let reason, provider, level, scope, expiresAt, refreshAt, coolDownUntil: JSONOutput.Nullable<String>
+        private let refreshing: JSONOutput.Nullable<UInt32>
+
+        init(_ info: SessionInfo) {
+            service = info.service
+            account = info.account
+            active = info.isActive
+            state = info.state.word
+            reason = .init(info.reason.word)
+            kind = info.kind.word
+            provider = .init(info.provider)
+            level = .init(info.level?.word)
+            scope = .init(info.scope)
+            rotation = info.rotation.word
+            generation = info.generation
+            stashed = info.isStashed
+            refreshing = .init(info.refreshingProcess)
+            expiresAt = .init(info.expiresAt?.iso8601)
+            refreshAt = .init(info.refreshAt?.iso8601)
+            canRenew = info.canRenew
+            coolDownUntil = .init(info.coolDownUntil?.iso8601)
+        }
+    }
+
+    struct Listing: Encodable {
+        private let sessions: [Session]
+        private let problem: JSONOutput.Nullable<JSONOutput.Problem>
+
+        init(_ listing: Sessions.Listing) {
+            sessions = listing.sessions.map(Session.init)
+            problem = .init(listing.problem.map(JSONOutput.Problem.init))
+        }
+    }
+
+    struct Ended: Encodable {
+        struct Hook: Encodable {
+            let name, result: String
+        }
+
+        private let ended = true
+        private let hooks: [Hook]
+        private let revocation: String
+
+        init(_ report: EndReport) {
+            hooks = report.hooks.map { Hook(name: $0.name, result: $0.result == .done ? "done" : "failed") }
+            revocation = report.revocation.word
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// `tokenkeep session logout SERVICE [ACCOUNT]`.
+struct SessionLogoutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logout",
+        abstract: "End a session for every process, and revoke its token at the server.",
+        discussion: """
+            The session ends at once, offline and while everything is locked. Without --exec, or if the server does not \
+            answer, the token waits for tokenkeep session flush, for 30 days at most. --local sends nothing.
+
+            Afterwards the programs in $XDG_CONFIG_HOME/tokenkeep/logout.d run in the order of their names, with the \
+            session's names in TOKENKEEP_SERVICE and TOKENKEEP_ACCOUNT, 10 seconds each.
+
+              tokenkeep session logout api.example.com --exec ./refresh
+              tokenkeep session logout api.example.com --all
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    @Flag(help: "Every account of the service.")
+    var all = false
+
+    @Flag(help: "Send nothing to the server, now or later.")
+    var local = false
+
+    @Flag(help: "Write a JSON object for each account.")
+    var json = false
+
+    func run() throws {
+        guard all else { return try end(session.open()) }
+        guard session.account == nil else { throw TokenKeepError(.invalid, "--all excludes an account") }
+        let store = try session.storeOptions.open()
+        let listing = try Sessions(store).list(service: session.service)
+        for info in listing.sessions where info.state != .signedOut {
+            let options = try session.server.options(session.storeOptions)
+            try end(Session(store, service: info.service, account: info.account, options))
+        }
+        if let problem = listing.problem { throw problem }
+    }
+
+    private func end(_ session: Session) throws {
+        for hook in try LogoutHooks.programs() { hook.register(in: session) }
+        let report = try session.end(isLocalOnly: local)
+        if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
+        for hook in report.hooks where hook.result == .failed {
+            Terminal.warn(TokenKeepError(.io, "the hook \(hook.name) failed"))
+        }
+        guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }
+        let when = report.revocation == .queued ? "the server was not asked" : "the record is locked"
+        Terminal.warn(
+            TokenKeepError(
+                .unavailable, "\(session.name) is signed out here; \(when)",
+                hint: report.revocation == .queued
+                    ? "tokenkeep session flush --exec COMMAND revokes the token"
+                    : "after the unlock the next call of the session queues the token"))
+    }
+}
+
+/// `tokenkeep session flush`.
+struct SessionFlushCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "flush",
+        abstract: "Revoke the tokens of ended sessions that still wait.",
+        discussion: """
+            A token that could not be revoked for 30 days is dropped. The exit code is 4 if tokens are left.
+
+              tokenkeep session flush --exec ./refresh
+            """)
+
+    @Argument(help: "Only tokens of this service.")
+    var service: String?
+
+    @OptionGroup
+    var server: SessionServerOptions
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let options = try server.options(storeOptions)
+        let result = try Outbox(storeOptions.open(server.explainOptions), options).flush(service: service)
+        try Terminal.write("\(result.sent) revoked, \(result.left) left, \(result.dropped) dropped\n")
+        if let problem = result.problem { Terminal.warn(problem) }
+        if result.left > 0 { throw ExitCode(Status.unavailable.exitCode) }
+    }
+}
+
+/// The programs that run at a logout.
+struct LogoutHooks {
+    private static let milliseconds: UInt32 = 10_000
+
+    private let name: String
+    private let path: String
+
+    /// The programs of the user's directory `logout.d`, in the order of their names.
+    ///
+    /// - Throws: ``Status/denied`` if another user could have put a program there.
+    static func programs() throws(TokenKeepError) -> [LogoutHooks] {
+        guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }), let stream = opendir(directory)
+        else { return [] }
+        defer { closedir(stream) }
+        try TrustedPath.check(directory)
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let name, !name.hasPrefix(".") { names.append(name) }
+        }
+        var hooks: [LogoutHooks] = []
+        for name in names.sorted() {
+            let path = "\(directory)/\(name)"
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, X_OK) == 0 else {
+                continue
+            }
+            guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
+                throw TokenKeepError(
+                    .denied, "other users can change the hook \(path)",
+                    hint: "chmod go-w '\(path)', and check its owner")
+            }
+            hooks.append(LogoutHooks(name: name, path: path))
+        }
+        return hooks
+    }
+
+    func register(in session: Session) {
+        let path = path
+        session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
+            let program = SessionProgram(
+                arguments: [path], variables: ["TOKENKEEP_SERVICE=\(service)", "TOKENKEEP_ACCOUNT=\(account)"])
+            let outcome = try program.run(input: nil, until: Deadline(milliseconds: LogoutHooks.milliseconds))
+            guard outcome.exitCode == 0 else {
+                throw TokenKeepError(.io, "it ended with exit code \(outcome.exitCode)")
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepSession
+
+/// A program that `--exec` names, or a hook of a logout: runs in its own process group and within a deadline.
+struct SessionProgram {
+    static let purposeVariable = "TOKENKEEP_PURPOSE"
+    /// The exit code of a program that sent nothing: EX_TEMPFAIL of sysexits.h.
+    private static let notSent: Int32 = 75
+
+    /// The outcome of a program that ended in time.
+    struct Outcome {
+        let exitCode: Int32
+        let output: SecretBytes
+    }
+
+    /// The program and its arguments.
+    let arguments: [String]
+    let variables: [String]
+
+    /// The transport of a command line: `sh -c CMD`.
+    static func transport(_ command: String) -> SessionTransport {
+        { request throws(TokenKeepError) in
+            let program = SessionProgram(
+                arguments: ["/bin/sh", "-c", command],
+                variables: [
+                    "\(purposeVariable)=\(request.purpose.word)", "TOKENKEEP_SERVICE=\(request.service)",
+                    "TOKENKEEP_ACCOUNT=\(request.account)",
+                ])
+            let outcome = try program.run(input: request.token, until: request.deadline)
+            switch outcome.exitCode {
+            case 0: return try SessionAnswer.parse(outcome.output, request.purpose)
+            case notSent: throw TokenKeepError(.unavailable, "the command of --exec sent nothing (exit code 75)")
+            default: throw TokenKeepError(.io, "the command of --exec ended with exit code \(outcome.exitCode)")
+            }
+        }
+    }
+
+    /// Runs the program with `input` on its standard input. A process that it leaves running is not waited for.
+    ///
+    /// - Throws: ``Status/unavailable`` if it cannot be started, ``Status/timedOut`` if it is killed at the deadline,
+    ///   ``Status/io`` if it prints too much.
+    func run(input: SecretBytes?, until deadline: Deadline) throws(TokenKeepError) -> Outcome {
+        var hasRoom = false
+        var received = 0
+        var exitCode: Int32 = 0
+        do throws(TokenKeepError) {
+            // Room for the answer is found before the program can send anything.
+            let buffer = try SecretBytes(count: SessionAnswer.maximumLength + 1) { bytes throws(TokenKeepError) in
+                hasRoom = true
+                exitCode = try run(input: input, output: bytes, &received, until: deadline)
+            }
+            return Outcome(exitCode: exitCode, output: try buffer.prefix(received))
+        } catch {
+            guard !hasRoom else { throw error }
+            throw TokenKeepError(.unavailable, "the command cannot be started: \(error.message)")
+        }
+    }
+
+    /// Runs the program, and returns its exit code.
+    private func run(
+        input: SecretBytes?, output: UnsafeMutableRawBufferPointer, _ received: inout Int, until deadline: Deadline
+    ) throws(TokenKeepError) -> Int32 {
+        let previous = [SIGPIPE: signal(SIGPIPE, SIG_IGN), SIGCHLD: signal(SIGCHLD, SIG_DFL)]
+        defer { for (number, action) in previous { signal(number, action) } }
+        let toProgram = try SessionProgram.makePipe()
+        let fromProgram: [Int32]
+        do throws(TokenKeepError) {
+            fromProgram = try SessionProgram.makePipe()
+        } catch {
+            toProgram.forEach { close($0) }
+            throw error
+        }
+        var running: RunningProgram
+        do throws(TokenKeepError) {
+            running = RunningProgram(process: try start(input: toProgram[0], output: fromProgram[1]))
+        } catch {
+            (toProgram + fromProgram).forEach { close($0) }
+            throw error
+        }
+        close(toProgram[0])
+        close(fromProgram[1])
+        do throws(TokenKeepError) {
+            try running.exchange(input, toProgram[1], fromProgram[0], into: output, &received, until: deadline)
+            guard running.wait(until: deadline) else { throw SessionProgram.late }
+            return running.exitCode
+        } catch {
+            running.kill()
+            throw error
+        }
+    }
+
+    private static func makePipe() throws(TokenKeepError) -> [Int32] {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw cannotStart(errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return ends
+    }
+
+    private func start(input: Int32, output: Int32) throws(TokenKeepError) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        var defaults = sigset_t()
+        sigemptyset(&defaults)
+        for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGCHLD] { sigaddset(&defaults, number) }
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
+        var argumentList = arguments.map { strdup($0) } + [nil]
+        var environmentList = SessionProgram.environment(adding: variables).map { strdup($0) } + [nil]
+        defer { (argumentList + environmentList).forEach { free($0) } }
+        var process: pid_t = 0
+        let error = posix_spawn(&process, arguments[0], &actions, &attributes, &argumentList, &environmentList)
+        guard error == 0 else { throw SessionProgram.cannotStart(error) }
+        return process
+    }
+
+    /// The environment of this program, with variables replaced. The vault's password is left out.
+    private static func environment(adding variables: [String]) -> [String] {
+        var result = variables
+        let names =
+            variables.map { $0.prefix { $0 != "=" } + "=" } + ["TOKENKEEP_PASSWORD_FILE=", "TOKENKEEP_KEYS_FD="]
+        var entry = environ
+        while let text = entry.pointee {
+            if let text = String(validatingCString: text), !names.contains(where: { text.hasPrefix($0) }) {
+                result.append(text)
+            }
+            entry += 1
+        }
+        return result
+    }
+
+    private static func cannotStart(_ error: Int32) -> TokenKeepError {
+        TokenKeepError(.unavailable, "the command cannot be started: \(Terminal.describe(errno: error))")
+    }
+
+    static let late = TokenKeepError(.timedOut, "the command did not end in time and was killed")
+}

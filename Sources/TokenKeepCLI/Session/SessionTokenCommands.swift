@@ -1,0 +1,130 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepSession
+
+/// `tokenkeep session token SERVICE [ACCOUNT]`.
+struct SessionTokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Write an access token that is valid, renewed if it ends soon.",
+        discussion: """
+            A token is renewed 5 minutes before its end, or in the last third of a shorter life. If the server cannot \
+            be asked, a token that is still valid is written, with a warning if it ends before --min-ttl.
+
+              TOKEN=$(tokenkeep session token api.example.com --exec ./refresh)
+              tokenkeep session token api.example.com ann --header --exec ./refresh | curl -H @- "$URL"
+
+            Exit codes: 1 nobody is signed in, 3 sign in again or locked, 4 the server or another process does not \
+            answer, 6 the token is over and cannot be renewed.
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    @Option(
+        name: .customLong("min-ttl"),
+        help: ArgumentHelp("The token shall last so long: 60s, 5m.", valueName: "duration"))
+    var minTTL: String?
+
+    @Flag(help: "Write an HTTP header for curl -H @-.")
+    var header = false
+
+    func run() throws {
+        let seconds =
+            try minTTL.map { text throws(TokenKeepError) in try SessionText.seconds(text, of: "--min-ttl") } ?? 0
+        let token = try session.open().token(minTTL: seconds)
+        if token.isShort {
+            Terminal.warn(
+                TokenKeepError(
+                    .expired, "the token ends in \(token.secondsLeft ?? 0) s", hint: "the server gave no longer one"))
+        }
+        try SessionText.write(token, asHeader: header)
+    }
+}
+
+/// `tokenkeep session refresh SERVICE [ACCOUNT]`.
+struct SessionRefreshCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "refresh",
+        abstract: "Renew the token now, and write the new one.",
+        discussion: """
+            If another process renews it meanwhile, that token is written: the server is asked once.
+
+              tokenkeep session refresh api.example.com --exec ./refresh > /dev/null
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    @Flag(help: "Write an HTTP header for curl -H @-.")
+    var header = false
+
+    func run() throws { try SessionText.write(session.open().refresh(), asHeader: header) }
+}
+
+/// `tokenkeep session rejected SERVICE [ACCOUNT]`.
+struct SessionRejectedCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rejected",
+        abstract: "Write a token in place of one that the server refused with 401.",
+        discussion: """
+            The refused token is read from standard input. If another process has renewed it already, the new one is \
+            written without asking the server.
+
+              printf %s "$TOKEN" | tokenkeep session rejected api.example.com --exec ./refresh
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    @Flag(help: "Write an HTTP header for curl -H @-.")
+    var header = false
+
+    func run() throws {
+        let opened = try session.open()
+        let refused = try SecretInput.withoutNewline(SecretInput.read(for: opened.name))
+        try SessionText.write(opened.rejected(refused), asHeader: header)
+    }
+}
+
+/// `tokenkeep session claims SERVICE [ACCOUNT]`.
+struct SessionClaimsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "claims",
+        abstract: "Write the claims of the access token, which nobody has verified.",
+        discussion: """
+            One JSON object, if the token is a JSON Web Token. Its signature is not checked: decide nothing by it.
+
+              tokenkeep session claims api.example.com | jq .sub
+            """)
+
+    @OptionGroup
+    var session: SessionArguments
+
+    func run() throws {
+        let token = try session.open().token()
+        guard let claims = UnverifiedClaims(unverified: token.value) else {
+            throw TokenKeepError(
+                .unsupported, "the access token is no JSON Web Token", hint: "only its server can read it")
+        }
+        try claims.serialized().withUnsafeBytes { try Terminal.write($0) }
+        try Terminal.write("\n")
+    }
+}
+
+/// Tokens and durations, as the commands of sessions write and read them.
+enum SessionText {
+    /// Writes a token as one line.
+    static func write(_ token: SessionToken, asHeader: Bool) throws {
+        if asHeader { try Terminal.write("Authorization: \(token.type) ") }
+        try token.value.withUnsafeBytes { try Terminal.write($0) }
+        try Terminal.write("\n")
+    }
+
+    /// Reads whole seconds from a duration.
+    static func seconds(_ text: String, of option: String) throws(TokenKeepError) -> UInt32 {
+        let milliseconds = try Durations.milliseconds(text, of: option)
+        guard let seconds = UInt32(exactly: milliseconds / 1000) else { throw Durations.refusal(of: option) }
+        return seconds
+    }
+}

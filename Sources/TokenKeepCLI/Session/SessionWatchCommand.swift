@@ -1,0 +1,52 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// `tokenkeep session watch [SERVICE]`.
+struct SessionWatchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Show sessions as they change, without their tokens.",
+        discussion: """
+            A line for each session, and for each change of one by any program: the state, the service, the account and \
+            the reason, with tabs between them. Ends when it is interrupted or nobody reads any more.
+
+              tokenkeep session watch
+              tokenkeep session watch api.example.com --json
+            """)
+
+    @Argument(help: "Only sessions of this service.")
+    var service: String?
+
+    @Flag(help: "Write a JSON object in each line, as show --json does.")
+    var json = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let watch = try SessionsWatch(storeOptions.open(), service: service)
+        while true {
+            while let info = try watch.next() { try show(info) }
+            try SessionWatchCommand.wait(for: watch)
+        }
+    }
+
+    private func show(_ info: SessionInfo) throws {
+        if json { return try Terminal.write(JSONOutput.line(SessionJSON.Session(info))) }
+        let words = [info.state.word, info.service, info.account, info.reason.word].compactMap { $0 }
+        try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
+    }
+
+    /// - Throws: `OutputClosed` if the reader of standard output is gone.
+    private static func wait(for watch: SessionsWatch) throws {
+        var pollers = [
+            pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: STDOUT_FILENO, events: 0, revents: 0),
+        ]
+        guard poll(&pollers, 2, -1) > 0 else { return }
+        if pollers[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 { throw Terminal.OutputClosed() }
+    }
+}

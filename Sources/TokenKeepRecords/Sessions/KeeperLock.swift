@@ -1,0 +1,26 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The right to renew all sessions of a vault ahead of time: one process has it. The kernel releases it with the process.
+package enum KeeperLock {
+    private static let file = "keeper"
+
+    /// - Throws: ``Status/busy``, naming the process that has the right.
+    package static func take(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
+        let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
+        let call = CallContext(deadline: Deadline(milliseconds: 1000))
+        let folder = try SessionLock.folder(of: records.openOrMake(call).directory)
+        guard let lock = try SessionLock.acquire(.refresh, of: place, records, call) else {
+            let bytes = (try? VaultFiles.read(file, in: folder, atMost: 16)) ?? nil
+            let holder = bytes.flatMap { Int32(String(decoding: $0.dropLast(), as: UTF8.self)) }
+            throw TokenKeepError(
+                .busy,
+                "\(holder.map { "process \($0)" } ?? "another process") keeps the sessions of this vault already",
+                hint: "end it first")
+        }
+        try Array("\(process)\n".utf8).lent { bytes throws(TokenKeepError) in
+            try VaultFiles.replace(file, in: folder, with: bytes, isDurable: false)
+        }
+        return lock
+    }
+}

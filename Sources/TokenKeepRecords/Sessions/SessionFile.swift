@@ -1,0 +1,150 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// A file of the directory `sessions`: a state that is readable while the vault is locked, and the session's names
+/// (docs/format.md, "Sessions").
+package struct SessionFile: Sendable {
+    /// The purpose of a file. Part of its additional data, so that one cannot take the place of another.
+    package enum Kind: UInt8, Sendable {
+        /// The note of one session.
+        case note = 1
+        /// The pointer to the active account of a service.
+        case active = 2
+    }
+
+    /// The largest state, in bytes.
+    package static let maximumState = 4096
+    private static let signature = "TKSESSON"
+    private static let headLength = 56
+    private static let prefixLength = headLength + 8
+    static let maximumFile = 8192
+
+    package let kind: Kind
+    /// The fields of the state box. The session floor gives them their meaning.
+    package var state: [UInt8]
+    /// The session's names; nil if the names are locked, or were locked when the file was made.
+    package var name: ItemName?
+    /// The names box as it was read. A write while the metadata key is locked keeps it.
+    private var namesBox: [UInt8] = []
+
+    package init(kind: Kind, state: [UInt8], name: ItemName) {
+        self.kind = kind
+        self.state = state
+        self.name = name
+    }
+
+    private init(kind: Kind, state: [UInt8], name: ItemName?, namesBox: [UInt8]) {
+        self.kind = kind
+        self.state = state
+        self.name = name
+        self.namesBox = namesBox
+    }
+
+    /// Reads a file.
+    ///
+    /// - Parameter fileName: the NAME in the file's name.
+    static func parse(
+        _ bytes: UnsafeRawBufferPointer, kind: Kind, fileName: [UInt8], keys: KeyRing
+    ) throws(FormatFault) -> SessionFile {
+        var reader = ByteReader(bytes)
+        try reader.signature(signature, version: 1)
+        guard bytes.count <= maximumFile else { throw .malformed("it is too long") }
+        guard try reader.integer(UInt8.self, "kind") == kind.rawValue else { throw .malformed("it has another kind") }
+        try reader.zeros(5, "prefix")
+        guard try reader.array(16, "vault id") == keys.vaultID, try reader.array(16, "name") == fileName else {
+            throw .malformed("it belongs to another session or another vault")
+        }
+        let keyID = try reader.integer(UInt64.self, "key id")
+        let stateLength = Int(try reader.integer(UInt32.self, "length of the state"))
+        let namesLength = Int(try reader.integer(UInt32.self, "length of the names"))
+        let prefix = Array(bytes.prefix(prefixLength))
+        let stateBox = try reader.take(stateLength, "state")
+        let namesBox = try reader.array(namesLength, "names")
+        try reader.end()
+        let state = try AuthenticatedBox.open(
+            stateBox, key: keys.sessions, data: stateData(prefix, namesBox, keys), "state")
+        let name = try openNames(namesBox, Array(prefix.prefix(headLength)), keyID, keys)
+        if let name, keys.fileName(of: name) != fileName { throw .malformed("its names are another session's") }
+        return SessionFile(
+            kind: kind, state: state.withUnsafeBytes { Array($0) }, name: name, namesBox: namesBox)
+    }
+
+    /// The names; nil if there are none or their key is locked.
+    private static func openNames(
+        _ box: [UInt8], _ head: [UInt8], _ keyID: UInt64, _ keys: KeyRing
+    ) throws(FormatFault) -> ItemName? {
+        guard !box.isEmpty else { return nil }
+        let key: SecretBytes
+        do throws(FormatFault) {
+            key = try keys.key(keyID, for: .metadata)
+        } catch .lockedKey {
+            return nil
+        }
+        let names = try box.lent { box throws(FormatFault) in
+            try AuthenticatedBox.open(box, key: key, data: namesData(head, keys), "names")
+        }
+        return try names.lent { bytes throws(FormatFault) in
+            var reader = ByteReader(bytes)
+            let name = try NameFormat.parse(&reader)
+            try reader.end()
+            return name
+        }
+    }
+
+    /// The bytes of the file under the keys of an era.
+    ///
+    /// If the metadata key is locked, the names box stays as it was read; a new file then has none.
+    func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
+        guard state.count <= SessionFile.maximumState else { throw .malformed("its state is too long") }
+        let metadataKey = name == nil ? nil : try? keys.currentKey(for: .metadata)
+        let head = SessionFile.head(
+            kind, fileName, metadataKey?.id ?? keys.currentKeyID(for: .metadata) ?? 0, keys)
+        var namesBox = namesBox
+        if let name, let metadataKey {
+            namesBox = NameFormat.serialized(name).withUnsafeBytes {
+                AuthenticatedBox.seal($0, key: metadataKey.bytes, data: SessionFile.namesData(head, keys))
+            }
+        }
+        var writer = ByteWriter(capacity: SessionFile.prefixLength)
+        writer.append(head)
+        writer.append(integer: UInt32(state.count + AuthenticatedBox.overhead))
+        writer.append(integer: UInt32(namesBox.count))
+        let prefix = writer.bytes
+        let stateBox = state.withUnsafeBytes {
+            AuthenticatedBox.seal($0, key: keys.sessions, data: SessionFile.stateData(prefix, namesBox, keys))
+        }
+        return prefix + stateBox + namesBox
+    }
+
+    /// The prefix without the lengths.
+    private static func head(_ kind: Kind, _ fileName: [UInt8], _ keyID: UInt64, _ keys: KeyRing) -> [UInt8] {
+        var writer = ByteWriter(capacity: headLength)
+        writer.append(signature.utf8)
+        writer.append(integer: UInt16(1))
+        writer.append(integer: kind.rawValue)
+        writer.zeros(5)
+        writer.append(keys.vaultID)
+        writer.append(fileName)
+        writer.append(integer: keyID)
+        return writer.bytes
+    }
+
+    /// The state binds the whole prefix and the names box.
+    private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
+        var writer = ByteWriter(capacity: 256)
+        writer.append("TKsess-s".utf8)
+        writer.append(integer: keys.era)
+        writer.append(prefix)
+        writer.append(namesBox)
+        return writer.bytes
+    }
+
+    /// The names bind the prefix without the lengths: a new state keeps the names box.
+    private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
+        var writer = ByteWriter(capacity: 128)
+        writer.append("TKsess-n".utf8)
+        writer.append(integer: keys.era)
+        writer.append(head)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The directory `sessions` of the era in force: notes of sessions and pointers to active accounts.
+///
+/// The files hold no token. A change holds the session's item lock, so that a change of keys sees it as a whole.
+package struct SessionFiles: Sendable {
+    static let folder = "sessions"
+    private static let activeSuffix = ".active"
+    private let records: Records
+
+    package init(_ records: Records) { self.records = records }
+
+    /// Reads a file; nil if there is none.
+    ///
+    /// - Parameter name: of the session, or of the service with an empty account.
+    /// - Throws: ``Status/corrupt`` if the file is damaged.
+    package func read(_ kind: SessionFile.Kind, of name: ItemName) throws(TokenKeepError) -> SessionFile? {
+        guard var vault = try records.open() else { return nil }
+        while true {
+            if let found = try SessionFiles.read(kind, vault.keys.fileName(of: name), in: vault) { return found }
+            // Each era names its files anew.
+            guard let present = try records.open(), present.era.number != vault.era.number else { return nil }
+            vault = present
+        }
+    }
+
+    /// Changes a file durably, under the item's lock. `body` gets the present file, nil if there is none or if it is
+    /// damaged, and returns the new state; nil leaves the file as it is.
+    ///
+    /// A damaged file is set aside first, as `NAME.corrupt-N`.
+    package func change(
+        _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext,
+        _ body: (SessionFile?) throws(TokenKeepError) -> [UInt8]?
+    ) throws(TokenKeepError) {
+        let before = try records.openOrMake(call)
+        let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
+        defer { lock.release() }
+        let vault = try records.reopen(before, call)
+        let fileName = vault.keys.fileName(of: name)
+        var present: SessionFile?
+        var isDamaged = false
+        do throws(TokenKeepError) {
+            present = try SessionFiles.read(kind, fileName, in: vault)
+        } catch {
+            guard error.status == .corrupt else { throw error }
+            isDamaged = true
+        }
+        guard let state = try body(present) else { return }
+        let shown = SessionFiles.shown(kind, fileName)
+        let folder = try EraFolder(name: SessionFiles.folder, era: vault.era).openOrMake(isDurable: true)
+        if isDamaged { try VaultFiles.setAside(shown, in: folder) }
+        var file = present ?? SessionFile(kind: kind, state: [], name: name)
+        file.state = state
+        file.name = name
+        try SessionFiles.write(file, fileName, in: folder, vault.keys, isDurable: true)
+    }
+
+    /// Reads every note. A damaged note is skipped and counted.
+    package func notes() throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
+        guard let vault = try records.open(),
+            let folder = try EraFolder(name: SessionFiles.folder, era: vault.era).open()
+        else { return ([], 0) }
+        var files: [SessionFile] = []
+        var damaged = 0
+        for name in try RecordNames.all(in: folder) {
+            do throws(TokenKeepError) {
+                if let file = try SessionFiles.read(.note, name, in: vault) { files.append(file) }
+            } catch {
+                guard error.status == .corrupt else { throw error }
+                damaged += 1
+            }
+        }
+        return (files, damaged)
+    }
+
+    /// The ID of a name, the same in every era: 16 bytes.
+    package func id(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
+        try records.openOrMake(call).keys.journal.id(of: name)
+    }
+
+    /// The keyed fingerprint of a token, 16 bytes.
+    package func fingerprint(of token: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
+        try records.openOrMake(call).keys.journal.fingerprint(of: token)
+    }
+
+    private static func shown(_ kind: SessionFile.Kind, _ fileName: [UInt8]) -> String {
+        Hexadecimal.text(fileName) + (kind == .active ? activeSuffix : "")
+    }
+
+    private static func read(
+        _ kind: SessionFile.Kind, _ fileName: [UInt8], in vault: OpenVault
+    ) throws(TokenKeepError) -> SessionFile? {
+        let path = "\(folder)/\(shown(kind, fileName))"
+        guard let bytes = try VaultFiles.readVersioned(path, in: vault.era.descriptor, atMost: SessionFile.maximumFile)
+        else { return nil }
+        do throws(FormatFault) {
+            return try bytes.lent { bytes throws(FormatFault) in
+                try SessionFile.parse(bytes, kind: kind, fileName: fileName, keys: vault.keys)
+            }
+        } catch {
+            throw error.error(in: path)
+        }
+    }
+
+    private static func write(
+        _ file: SessionFile, _ fileName: [UInt8], in directory: OwnedDescriptor, _ keys: KeyRing, isDurable: Bool
+    ) throws(TokenKeepError) {
+        let shown = shown(file.kind, fileName)
+        let bytes: [UInt8]
+        do throws(FormatFault) {
+            bytes = try file.serialized(fileName: fileName, keys: keys)
+        } catch {
+            throw error.error(in: "\(folder)/\(shown)")
+        }
+        try bytes.lent { bytes throws(TokenKeepError) in
+            try VaultFiles.replace(shown, in: directory, with: bytes, isDurable: isDurable)
+        }
+    }
+
+    /// Copies the files of an era to the next one, under its keys and names. Called under the lock of the whole vault.
+    ///
+    /// A file without names, or one that is damaged, is left behind: its session is rebuilt from the record.
+    static func carry(from before: OpenVault, to after: OpenVault) throws(TokenKeepError) {
+        guard let old = try EraFolder(name: folder, era: before.era).open() else { return }
+        let new = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)
+        for name in try VaultFiles.names(in: old) {
+            let kind: SessionFile.Kind = name.hasSuffix(activeSuffix) ? .active : .note
+            let stem = kind == .active ? String(name.dropLast(activeSuffix.count)) : name
+            guard let fileName = Hexadecimal.bytes(stem, count: 16),
+                let file = try? read(kind, fileName, in: before), let item = file.name
+            else { continue }
+            try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
+        }
+        // Every program that keeps a token reads again.
+        _ = try? SystemCall.remove("\(folder)/\(SessionSlots.file)", in: before.directory.descriptor)
+    }
+}

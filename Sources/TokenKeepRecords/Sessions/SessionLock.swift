@@ -1,0 +1,63 @@
+import CSystemShims
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// A lock of one session, in the vault's file `sessions/lock`. The kernel releases it with the process.
+package struct SessionLock: ~Copyable {
+    /// The object of a lock.
+    package enum Purpose {
+        /// The right to ask the server for new tokens. Held during the request, never broken.
+        case refresh
+        /// The right to change record and note. Held for the length of these writes.
+        case change
+    }
+
+    private let descriptor: Int32
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Waits for the lock until the deadline; nil if another process or thread still holds it then.
+    ///
+    /// - Throws: ``Status/cancelled``, or the reason why the lock's file cannot be used.
+    package static func acquire(
+        _ purpose: Purpose, of name: ItemName, _ records: Records, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionLock? {
+        let vault = try records.openOrMake(call)
+        let folder = try folder(of: vault.directory)
+        let id = vault.keys.journal.id(of: name)
+        let bits = id.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & (1 << 61 - 1)
+        let offset = off_t(bits) + (purpose == .change ? 1 << 61 : 0)
+        var descriptor: Int32 = -1
+        let milliseconds = call.deadline.remainingMilliseconds
+        let error = call.deadline.lendingCancellation { isCancelled, data in
+            tokenkeep_lock_acquire(folder.number, "lock", offset, 1, milliseconds, isCancelled, data, &descriptor)
+        }
+        if error == EBUSY {
+            try call.deadline.checkCancellation()
+            return nil
+        }
+        guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(SessionFiles.folder)/lock") }
+        return SessionLock(descriptor: descriptor)
+    }
+
+    deinit { tokenkeep_lock_release(descriptor) }
+
+    /// Opens the vault's directory `sessions`, and makes it if it is missing.
+    static func folder(of directory: VaultDirectory) throws(TokenKeepError) -> OwnedDescriptor {
+        do throws(Errno) {
+            if try SystemCall.makeDirectory(SessionFiles.folder, in: directory.descriptor.number) {
+                try SystemCall.sync(directory.descriptor)
+            }
+            if let folder = try SystemCall.open(
+                SessionFiles.folder, in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
+            {
+                return folder
+            }
+        } catch {
+            throw error.error("cannot open \(directory.path)/\(SessionFiles.folder)")
+        }
+        throw Errno.noSuchFileOrDirectory.error("cannot open \(directory.path)/\(SessionFiles.folder)")
+    }
+}

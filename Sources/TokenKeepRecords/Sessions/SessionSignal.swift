@@ -1,0 +1,32 @@
+import CSystemShims
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// Becomes readable after a change of any session of a vault, by any process: writes to its file `sessions/slots`.
+package final class SessionSignal: Sendable {
+    /// For poll(2). Owned by this object.
+    package let descriptor: Int32
+
+    /// - Throws: ``Status/io`` if the system allows no more watches.
+    package init(_ records: Records, _ call: CallContext) throws(TokenKeepError) {
+        let directory = try records.openOrMake(call).directory
+        _ = try SessionLock.folder(of: directory)
+        descriptor = tokenkeep_notifier_open()
+        let path = "\(directory.path)/\(SessionFiles.folder)"
+        guard descriptor >= 0, tokenkeep_notifier_add(descriptor, path, TOKENKEEP_WATCH_CONTENT) >= 0 else {
+            let error = Errno(rawValue: errno)
+            if descriptor >= 0 { close(descriptor) }
+            throw error.error("cannot watch \(path)")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Forgets the changes until now.
+    package func drain() {
+        var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: Int(TOKENKEEP_NOTICES))
+        while tokenkeep_notifier_read(descriptor, &notices, notices.count) > 0 {}
+    }
+}

@@ -1,0 +1,56 @@
+import Glibc
+import SystemPackage
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The file `sessions/slots`: 8 random bytes for each session, replaced at each change of its tokens or its state.
+///
+/// A program that keeps a token compares the slot before each use: one system call. The file holds nothing that is
+/// relied on: if it is damaged or missing, programs read the session again.
+package final class SessionSlots: Sendable {
+    static let file = "slots"
+
+    private let records: Records
+    private let opened = MutexGuarded<OwnedDescriptor?>(nil)
+
+    package init(_ records: Records) { self.records = records }
+
+    /// The slot's present value; nil if it cannot be read.
+    package func value(of id: [UInt8]) -> UInt64? {
+        guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
+        var value: UInt64 = 0
+        var status = stat()
+        let isRead = withUnsafeMutableBytes(of: &value) { bytes in
+            pread(file.number, bytes.baseAddress, 8, SessionSlots.offset(of: id)) == 8
+        }
+        // A file without a name belongs to an earlier era.
+        guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
+            opened.withLock { $0 = nil }
+            return nil
+        }
+        return value
+    }
+
+    /// Gives the slot another value. A failure is ignored: programs compare expiry times as well.
+    package func change(_ id: [UInt8]) {
+        guard let file = open(isWritable: true) else { return }
+        var value = RandomBytes.id()
+        _ = withUnsafeBytes(of: &value) { pwrite(file.number, $0.baseAddress, 8, SessionSlots.offset(of: id)) }
+    }
+
+    private func open(isWritable: Bool = false) -> OwnedDescriptor? {
+        guard let vault = try? records.open(), let folder = try? SessionLock.folder(of: vault.directory) else {
+            return nil
+        }
+        let flags = isWritable ? O_RDWR | O_CREAT : O_RDONLY
+        guard let file = try? SystemCall.openRegular(SessionSlots.file, in: folder.number, flags, mode: 0o600) else {
+            return nil
+        }
+        if !isWritable { opened.withLock { $0 = file } }
+        return file
+    }
+
+    private static func offset(of id: [UInt8]) -> off_t {
+        id.prefix(2).reduce(off_t(0)) { $0 << 8 | off_t($1) } * 8
+    }
+}

@@ -1,0 +1,179 @@
+import Glibc
+public import TokenKeepCore
+public import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The right to keep the sessions of a vault fresh: one process has it.
+public struct SessionKeeper: ~Copyable {
+    private let lock: SessionLock
+
+    /// - Throws: ``Status/busy``, naming the process that has the right.
+    public init(_ store: Store) throws(TokenKeepError) { lock = try KeeperLock.take(store.records, process: getpid()) }
+}
+
+/// The sessions of a store's namespace.
+public struct Sessions: Sendable {
+    /// A list of sessions, and what it lacks.
+    public struct Listing: Sendable {
+        /// The sessions, by service and account.
+        public let sessions: [SessionInfo]
+        /// The reason why sessions are missing; nil if none are.
+        public let problem: TokenKeepError?
+    }
+
+    private let store: Store
+    private let files: SessionFiles
+
+    /// The sessions of a store.
+    public init(_ store: Store) {
+        self.store = store
+        files = SessionFiles(store.records)
+    }
+
+    /// Lists the sessions of a service, or of all services for nil. Reads no token and asks no server.
+    ///
+    /// - Throws: the reason why the vault cannot be read.
+    public func list(service: String? = nil) throws(TokenKeepError) -> Listing {
+        let call = try Session.call(store, SessionOptions())
+        if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
+        let (notes, damaged) = try files.notes()
+        let hasLocked = notes.contains { $0.name == nil }
+        var sessions: [SessionInfo] = []
+        var active: [String: [UInt8]?] = [:]
+        for file in notes {
+            guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
+                let note = try? SessionNote(file.state)
+            else { continue }
+            let pointer = active[name.service] ?? (try? pointer(place(of: name.service))) ?? nil
+            active[name.service] = .some(pointer)
+            let isActive = pointer != nil && pointer == (try? files.id(of: name, call))
+            sessions.append(SessionInfo(name: name, note, state: note.state, isActive: isActive))
+        }
+        sessions.sort { ($0.service, $0.account) < ($1.service, $1.account) }
+        return Listing(sessions: sessions, problem: Sessions.problem(hasLocked: hasLocked, damaged: damaged))
+    }
+
+    private static func problem(hasLocked: Bool, damaged: Int) -> TokenKeepError? {
+        if hasLocked {
+            return TokenKeepError(
+                .locked, "the names of sessions are locked", module: "vault",
+                hint: "unlock the vault: tokenkeep unlock")
+        }
+        guard damaged > 0 else { return nil }
+        return TokenKeepError(
+            .corrupt, damaged == 1 ? "a note is damaged" : "\(damaged) notes are damaged", module: "vault",
+            hint: "each is rebuilt when its session is used")
+    }
+
+    /// What sessions wait for.
+    public struct Waiting: Sendable {
+        /// The number of sessions whose tokens wait in the stash for their place to open.
+        public let stashed: Int
+        /// Whether tokens of ended sessions may wait to be revoked at the server.
+        public let hasOutbox: Bool
+    }
+
+    /// What sessions of the vault wait for, in all namespaces. Changes nothing.
+    ///
+    /// - Throws: the reason why the vault cannot be read.
+    public func waiting() throws(TokenKeepError) -> Waiting {
+        let notes = try files.notes().files.compactMap { try? SessionNote($0.state) }
+        return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: OutboxMark(store.records).isSet)
+    }
+
+    /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout. For the
+    /// requests of guests (`X-Device-ID`): it identifies the user to the server.
+    public func deviceID() throws(TokenKeepError) -> String {
+        try DeviceID.read(store.records, Session.call(store, SessionOptions()))
+    }
+
+    /// The active account of a service.
+    ///
+    /// - Throws: ``Status/notFound`` if no account is active.
+    public func active(of service: String) throws(TokenKeepError) -> String {
+        try activeAccount(of: service, Session.call(store, SessionOptions()))
+    }
+
+    func activeAccount(of service: String, _ call: CallContext) throws(TokenKeepError) -> String {
+        if let pointer = try pointer(place(of: service)) {
+            let notes = try files.notes().files
+            for file in notes {
+                guard let name = file.name, name.isIn(namespace: store.namespace, service: service) else { continue }
+                if try files.id(of: name, call) == pointer { return name.account }
+            }
+            if notes.contains(where: { $0.name == nil }) {
+                throw TokenKeepError(
+                    .locked, "the active account of \(service) is locked", module: "vault",
+                    hint: "name the account, or unlock the vault: tokenkeep unlock")
+            }
+        }
+        throw TokenKeepError(.notFound, "no account of \(service) is active", hint: try hint(of: service))
+    }
+
+    /// Whether an account is the active one of its service.
+    func isActive(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try pointer(place(of: name.service)) == files.id(of: name, call)
+    }
+
+    /// The name of the pointer to the active account of a service.
+    private func place(of service: String) throws(TokenKeepError) -> ItemName {
+        try ItemName(namespace: store.namespace, service: service, account: "")
+    }
+
+    static let signIn = "sign in: tokenkeep session begin SERVICE ACCOUNT"
+
+    /// Names the accounts of a service that are not signed out; advises to sign in if there are none.
+    func hint(of service: String) throws(TokenKeepError) -> String {
+        let accounts = try files.notes().files.compactMap { file -> String? in
+            guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
+                let note = try? SessionNote(file.state), note.state != .signedOut
+            else { return nil }
+            return name.account
+        }
+        return accounts.isEmpty ? Sessions.signIn : "its accounts: \(accounts.sorted().joined(separator: ", "))"
+    }
+
+    /// The ID of the active account; nil if no account is active, or if the pointer is damaged.
+    private func pointer(_ place: ItemName) throws(TokenKeepError) -> [UInt8]? {
+        do throws(TokenKeepError) {
+            guard let state = try files.read(.active, of: place)?.state, state.count == 16 else { return nil }
+            return state
+        } catch {
+            guard error.status == .corrupt else { throw error }
+            return nil
+        }
+    }
+
+    /// Makes an account the active one of its service.
+    ///
+    /// - Throws: ``Status/notFound`` if nobody is signed in as the account, naming the accounts there are.
+    public func makeActive(service: String, account: String) throws(TokenKeepError) {
+        let call = try Session.call(store, SessionOptions())
+        let name = try ItemName(namespace: store.namespace, service: service, account: account)
+        guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state),
+            note.state != .signedOut
+        else {
+            throw TokenKeepError(.notFound, "nobody is signed in as \(name)", hint: try hint(of: service))
+        }
+        try point(to: name, call)
+    }
+
+    /// Makes an account the active one if its service has none.
+    func activateIfNoneIs(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard try pointer(place(of: name.service)) == nil else { return }
+        try point(to: name, call)
+    }
+
+    private func point(to name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        let id = try files.id(of: name, call)
+        try files.change(.active, of: place(of: name.service), call) { _ in id }
+        store.sessionSlots.change(id)
+    }
+
+    /// Makes no account active if `name` was the active one.
+    func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        let id = try files.id(of: name, call)
+        try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }
+    }
+}

@@ -1,0 +1,124 @@
+import CJansson
+package import TokenKeepCore
+
+/// A JSON value that may hold secrets: its memory is wiped when it is freed. Not for use by two threads at once.
+package final class JSONValue {
+    /// The longest text that is parsed, in bytes.
+    package static let maximumLength = 262_144
+
+    private let pointer: OpaquePointer
+
+    private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { tokenkeep_json_free(pointer) }
+
+    /// Parses one JSON object; nil if the text is anything else, has a duplicate member or a NUL, or is too long.
+    package init?(parsing bytes: UnsafeRawBufferPointer) {
+        guard bytes.count <= JSONValue.maximumLength, let base = bytes.baseAddress,
+            let pointer = tokenkeep_json_parse(base, bytes.count)
+        else { return nil }
+        self.pointer = pointer
+        guard isObject else { return nil }
+    }
+
+    /// An object without members.
+    package static func object() throws(TokenKeepError) -> JSONValue {
+        guard let pointer = tokenkeep_json_object() else { throw JSONValue.noMemory }
+        return JSONValue(owning: pointer)
+    }
+
+    package var isObject: Bool { tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_OBJECT) }
+    package var isEmpty: Bool { tokenkeep_json_count(pointer) == 0 }
+
+    /// A member; nil if there is none.
+    package subscript(name: String) -> JSONValue? {
+        guard let member = tokenkeep_json_member(pointer, name), let retained = tokenkeep_json_retain(member) else {
+            return nil
+        }
+        return JSONValue(owning: retained)
+    }
+
+    /// The bytes of a string; nil for another type.
+    package func withText<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        var length = 0
+        guard tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_STRING),
+            let text = tokenkeep_json_text(pointer, &length)
+        else { return nil }
+        return try body(UnsafeRawBufferPointer(start: text, count: length))
+    }
+
+    /// A string that is no secret.
+    package var text: String? { withText { String(decoding: $0, as: UTF8.self) } }
+
+    /// A string in guarded memory.
+    package func secret() throws(TokenKeepError) -> SecretBytes? {
+        try withText { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
+    }
+
+    /// A whole number; nil for another type.
+    package var integer: Int64? {
+        tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) ? tokenkeep_json_number(pointer) : nil
+    }
+
+    package func set(_ name: String, _ value: JSONValue) throws(TokenKeepError) {
+        try take(name, tokenkeep_json_retain(value.pointer))
+    }
+
+    package func set(_ name: String, _ text: String) throws(TokenKeepError) {
+        var text = text
+        let made = text.withUTF8 { bytes in
+            UnsafeRawBufferPointer(bytes).withMemoryRebound(to: CChar.self) {
+                tokenkeep_json_string($0.baseAddress, $0.count)
+            }
+        }
+        try take(name, made)
+    }
+
+    package func set(_ name: String, _ secret: SecretBytes) throws(TokenKeepError) {
+        let made = secret.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { tokenkeep_json_string($0.baseAddress, $0.count) }
+        }
+        try take(name, made)
+    }
+
+    package func set(_ name: String, _ number: Int64) throws(TokenKeepError) {
+        try take(name, tokenkeep_json_integer(number))
+    }
+
+    package func remove(_ name: String) { tokenkeep_json_remove(pointer, name) }
+
+    /// The names of an object's members.
+    package var names: [String] {
+        var names: [String] = []
+        withUnsafeMutablePointer(to: &names) { names in
+            tokenkeep_json_each(
+                pointer,
+                { name, _, data in
+                    guard let name, let text = String(validatingCString: name) else { return }
+                    data?.assumingMemoryBound(to: [String].self).pointee.append(text)
+                }, names)
+        }
+        return names
+    }
+
+    /// The value as one line, in guarded memory.
+    package func serialized() throws(TokenKeepError) -> SecretBytes {
+        let length = tokenkeep_json_write(pointer, nil, 0)
+        guard length > 0 else { throw JSONValue.noMemory }
+        return try SecretBytes(count: length) { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { bytes in
+                _ = tokenkeep_json_write(pointer, bytes.baseAddress, bytes.count)
+            }
+        }
+    }
+
+    /// Takes over `value`. A string that is not UTF-8 makes no value.
+    private func take(_ name: String, _ value: OpaquePointer?) throws(TokenKeepError) {
+        guard let value else { throw TokenKeepError(.invalid, "the member \(name) is not UTF-8") }
+        guard tokenkeep_json_set(pointer, name, value) != 0 else { throw JSONValue.noMemory }
+    }
+
+    private static let noMemory = TokenKeepError(.io, "there is no memory for a JSON value")
+}

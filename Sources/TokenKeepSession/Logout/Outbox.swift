@@ -1,0 +1,179 @@
+public import TokenKeepCore
+public import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Tokens that are to be revoked at the server: items of one service, each with one token (docs/sessions.md).
+public struct Outbox: Sendable {
+    /// The service of the outbox's items.
+    public static let service = "org.tokenkeep.session.outbox"
+    /// A token that could not be revoked for 30 days is dropped.
+    private static let longestWait: Int64 = 30 * 86_400
+    /// The time for one request, and the delay of a call that revokes tokens of earlier logouts, in milliseconds.
+    private static let requestLimit: UInt32 = 30_000
+    private static let briefLimit: UInt32 = 250
+
+    /// The outcome of a flush.
+    public struct Flushed: Sendable {
+        /// Tokens that the server revoked.
+        public internal(set) var sent = 0
+        /// Tokens that still wait.
+        public internal(set) var left = 0
+        /// Tokens that were dropped after 30 days.
+        public internal(set) var dropped = 0
+        /// The reason why a token could not be read; nil if all could.
+        public internal(set) var problem: TokenKeepError?
+    }
+
+    /// A token of the outbox: the item's name and its content.
+    private struct Entry {
+        let name: ItemName
+        let json: JSONValue
+    }
+
+    private let store: Store
+    private let options: SessionOptions
+    private var mark: OutboxMark { OutboxMark(store.records) }
+
+    /// The outbox of a store's namespace.
+    public init(_ store: Store, _ options: SessionOptions) {
+        self.store = store
+        self.options = options
+    }
+
+    func add(
+        _ token: SecretBytes, isRefresh: Bool, of session: ItemName, level: AccessLevel?
+    ) throws(TokenKeepError) {
+        let name = try ItemName(
+            namespace: store.namespace, service: Outbox.service, account: Hexadecimal.text(RandomBytes.make(8)))
+        let json = try JSONValue.object()
+        try json.set("tokenkeep_outbox", 1)
+        try json.set("service", session.service)
+        try json.set("account", session.account)
+        try json.set("token", token)
+        try json.set("token_type_hint", isRefresh ? "refresh_token" : "access_token")
+        try json.set("since", options.clock().wall)
+        try json.set("not_before", 0)
+        try mark.set()
+        try save(Entry(name: name, json: json), level: level)
+        // A flush that found the outbox empty may have removed the mark meanwhile.
+        try mark.set()
+    }
+
+    private func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
+        _ = try store.save(
+            SaveRequest(
+                name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
+                label: "token to be revoked"))
+    }
+
+    /// Sends every token that is due, of one service or of all.
+    ///
+    /// - Throws: the reason why the outbox cannot be listed, ``Status/unsupported`` without a transport.
+    public func flush(service: String? = nil) throws(TokenKeepError) -> Flushed {
+        try flush { service == nil || $0["service"]?.text == service }
+    }
+
+    /// Sends what is due, if anything may wait.
+    func flushIfMarked(service: String) throws(TokenKeepError) -> Flushed {
+        guard mark.isSet else { return Flushed() }
+        return try flush(service: service)
+    }
+
+    /// Sends the tokens of one session that are due.
+    func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
+        guard mark.isSet else { return Flushed() }
+        return try flush { $0["service"]?.text == session.service && $0["account"]?.text == session.account }
+    }
+
+    /// Sends what a quarter of a second allows, of one service, while its server is known to answer. A failure is
+    /// ignored: the tokens wait.
+    func flushBriefly(service: String) {
+        guard mark.isSet else { return }
+        let end = Deadline(milliseconds: Outbox.briefLimit)
+        _ = try? flush(until: end) { $0["service"]?.text == service }
+    }
+
+    private func flush(
+        until end: Deadline? = nil, _ isMeant: (JSONValue) -> Bool
+    ) throws(TokenKeepError) -> Flushed {
+        guard let transport = options.transport else {
+            throw TokenKeepError(
+                .unsupported, "nothing was given that asks the server", hint: "on the command line: --exec COMMAND")
+        }
+        var result = Flushed()
+        let listing = try store.list(service: Outbox.service, until: end)
+        if listing.items.isEmpty, listing.problem == nil { mark.remove() }
+        for item in listing.items {
+            do throws(TokenKeepError) {
+                if end?.hasPassed == true { break }
+                guard let entry = try read(item.name, until: end), isMeant(entry.json) else { continue }
+                let limit = end ?? Deadline(milliseconds: Outbox.requestLimit)
+                try settle(entry, transport, until: limit, &result)
+            } catch {
+                result.left += 1
+                result.problem = error
+            }
+        }
+        return result
+    }
+
+    private func settle(
+        _ entry: Entry, _ transport: SessionTransport, until end: Deadline, _ result: inout Flushed
+    ) throws(TokenKeepError) {
+        let now = options.clock().wall
+        let age = now.subtractingReportingOverflow(entry.json["since"]?.integer ?? now)
+        if !age.overflow, age.partialValue > Outbox.longestWait {
+            try store.clear(service: entry.name.service, account: entry.name.account)
+            result.dropped += 1
+        } else if (entry.json["not_before"]?.integer ?? 0) > now {
+            result.left += 1
+        } else if try send(entry, transport, until: end) {
+            result.sent += 1
+        } else {
+            result.left += 1
+        }
+    }
+
+    /// Sends one token of the outbox. Returns whether the server revoked it.
+    private func send(
+        _ entry: Entry, _ transport: SessionTransport, until end: Deadline
+    ) throws(TokenKeepError) -> Bool {
+        let (name, json) = (entry.name, entry.json)
+        guard let token = try json["token"]?.secret() else { return false }
+        let session = try ItemName(
+            namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
+        let request = try SessionRequest(
+            .revoke, session, token, isRefreshToken: json["token_type_hint"]?.text == "refresh_token",
+            options: options, deadline: end)
+        let response: SessionResponse
+        do throws(TokenKeepError) {
+            response = try transport(request)
+        } catch {
+            options.explain?("the server was not asked: \(error.message)")
+            return false
+        }
+        // RFC 7009 section 2.2: 200 also for a token that is unknown.
+        if response.status == 200 {
+            try store.clear(service: name.service, account: name.account)
+            return true
+        }
+        let now = options.clock().wall
+        let delay = response.header("Retry-After").flatMap { HTTPDate.delay($0, now: now) }
+        try json.set("not_before", now + min(delay ?? 300, 86_400))
+        try save(entry, level: nil)
+        options.explain?("the server answered \(response.status)")
+        return false
+    }
+
+    private func read(_ name: ItemName, until end: Deadline?) throws(TokenKeepError) -> Entry? {
+        let item: TokenItem
+        do throws(TokenKeepError) {
+            item = try store.load(service: name.service, account: name.account, until: end)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+        return item.secret.withUnsafeBytes { JSONValue(parsing: $0) }.map { Entry(name: name, json: $0) }
+    }
+}

@@ -1,0 +1,126 @@
+public import TokenKeepCore
+import TokenKeepRecords
+
+extension Session {
+    /// Runs `body` when this handle ends the session: hooks of a lower order first, hooks of the same order by name.
+    ///
+    /// The orders of the seeds' plan: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings
+    /// stay.
+    public func onEnd(_ name: String, order: UInt32, _ body: @escaping EndHookBody) {
+        hooks.withLock { hooks in
+            hooks.append(EndHook(name: name, order: order, body: body))
+            hooks.sort { ($0.order, $0.name) < ($1.order, $1.name) }
+        }
+    }
+
+    /// Ends the session: first its state, so that no process uses its tokens any more, then the hooks, then the
+    /// record. Works offline, and while everything is locked. Ending an ended session is no error.
+    ///
+    /// The token is revoked at the server now if a transport is given and the server answers, else it waits in the
+    /// outbox.
+    ///
+    /// - Parameter isLocalOnly: whether nothing is sent to the server, now or later.
+    /// - Throws: the reason why the state cannot be written; the session is as it was then. A record that cannot be read
+    ///   or cleared is no error: the session is over all the same.
+    public func end(isLocalOnly: Bool = false) throws(TokenKeepError) -> EndReport {
+        let call = try begin()
+        var report = EndReport()
+        var before = SessionNote()
+        let lock = try changeLock(call)
+        try changeNote(call) { note in
+            before = note
+            note.signOut(.logout)
+            note.endedEpoch = before.endedEpoch ?? before.epoch
+            note.endsLocally = isLocalOnly
+            note.refreshing = nil
+            note.isStashed = false
+            note.canRenew = false
+            note.expiresAt = 0
+            note.refreshAt = 0
+            return true
+        }
+        slots.change(id)
+        _ = consume lock
+        try? Sessions(store).deactivate(name, call)
+        if before.state != .signedOut { runHooks(.logout, &report) }
+        report.revocation = clearRecord(orLaterIn: call)
+        if !isLocalOnly, options.transport != nil {
+            let flushed = try? Outbox(store, options).flush(of: name)
+            if report.revocation == .queued, flushed?.left == 0 { report.revocation = .done }
+        }
+        return report
+    }
+
+    /// Clears the record now, or leaves it to the next call of the session.
+    private func clearRecord(orLaterIn call: CallContext) -> EndReport.Revocation {
+        do throws(TokenKeepError) {
+            return try clearRecord(call)
+        } catch {
+            options.explain?("the record cannot be cleared yet: \(error.message)")
+            return .waitingForUnlock
+        }
+    }
+
+    private func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
+        for hook in hooks.withLock({ $0 }) {
+            do throws(TokenKeepError) {
+                try hook.body(name.service, name.account, reason)
+                report.hooks.append((hook.name, .done))
+            } catch {
+                report.hooks.append((hook.name, .failed))
+                options.explain?("the hook \(hook.name) failed: \(error.message)")
+            }
+        }
+    }
+
+    /// Queues the tokens of an ended session for revocation, and clears its record, unless a new session has begun.
+    ///
+    /// - Parameter isLater: whether the logout itself is over: a record that another program wrote since is left alone.
+    private func clearRecord(
+        isLater: Bool = false, _ call: CallContext
+    ) throws(TokenKeepError) -> EndReport.Revocation {
+        let lock = try changeLock(call)
+        // A sign-in meanwhile has a note of its own.
+        guard let note = try note(), note.state == .signedOut, let ended = note.endedEpoch else { return .none }
+        let isBlind = note.endsLocally && !isLater && note.nextEpoch.isEmpty
+        let record = try isBlind ? nil : endedRecord(call)
+        // The record of a sign-in that was cut short before its second note.
+        if let epoch = record?.epoch, epoch == note.nextEpoch { return .none }
+        let isEnded = !isLater || (record?.epoch ?? "") == ended
+        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note)
+        if isEnded { try store.clear(service: name.service, account: name.account) }
+        try stash.drop()
+        try changeNote(call) { note in
+            note.endedEpoch = nil
+            return true
+        }
+        _ = consume lock
+        return isQueued ? .queued : .none
+    }
+
+    /// The record of an ended session; nil if there is none.
+    private func endedRecord(_ call: CallContext) throws(TokenKeepError) -> SessionRecord? {
+        guard let item = try item(call) else { return nil }
+        return try? SessionRecord(item.secret, now: options.clock())
+    }
+
+    /// Queues the newest token of an ended session: the stash's, else the record's. Returns whether there is one.
+    private func queueTokens(of record: SessionRecord?, _ note: SessionNote) throws(TokenKeepError) -> Bool {
+        guard let newest = try stashedRecord() ?? record else { return false }
+        try queue(newest, note)
+        return true
+    }
+
+    /// Puts a record's refresh token, else its access token, into the outbox.
+    func queue(_ record: SessionRecord, _ note: SessionNote) throws(TokenKeepError) {
+        try Outbox(store, options).add(
+            record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
+            level: AccessLevel(rawValue: note.level))
+    }
+
+    /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.
+    func finishEnd() throws(TokenKeepError) {
+        guard let note = try note(), note.state == .signedOut, note.endedEpoch != nil else { return }
+        _ = try clearRecord(isLater: true, begin())
+    }
+}

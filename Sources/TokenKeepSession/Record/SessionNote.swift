@@ -1,0 +1,164 @@
+package import TokenKeepKeys
+
+/// The state of a session beside its record, readable while everything else is locked. Holds no token.
+package struct SessionNote: Sendable, Equatable {
+    /// A refresh whose answer has not been saved.
+    package struct Refreshing: Sendable, Equatable {
+        /// The keyed fingerprint of the refresh token that was sent.
+        package var fingerprint: [UInt8]
+        package var since: SessionTime
+        package var process: UInt32
+        /// Whether the token was sent a second time after an unknown outcome.
+        package var isRepeated: Bool
+    }
+
+    private enum Tag {
+        static let kind: UInt16 = 1
+        static let state: UInt16 = 2
+        static let reason: UInt16 = 3
+        static let generation: UInt16 = 4
+        static let epoch: UInt16 = 5
+        static let nextEpoch: UInt16 = 6
+        static let expiresAt: UInt16 = 7
+        static let refreshAt: UInt16 = 8
+        static let coolDownUntil: UInt16 = 9
+        static let coolDowns: UInt16 = 10
+        static let canRenew: UInt16 = 11
+        static let endedEpoch: UInt16 = 12
+        static let provider: UInt16 = 13
+        static let scope: UInt16 = 14
+        static let level: UInt16 = 15
+        static let refreshing: UInt16 = 16
+        static let rotation: UInt16 = 17
+        static let overlap: UInt16 = 18
+        static let isStashed: UInt16 = 19
+        static let endsLocally: UInt16 = 20
+    }
+
+    package var kind = SessionKind.user
+    package var state = SessionState.unknown
+    package var reason = SessionReason.none
+    package var generation: UInt64 = 0
+    /// The epoch of the live record; "" if there is none.
+    package var epoch = ""
+    /// The epoch of a sign-in that is being written; "" if there is none.
+    package var nextEpoch = ""
+    /// Unix seconds; 0 if unknown.
+    package var expiresAt: Int64 = 0
+    package var refreshAt: Int64 = 0
+    package var coolDownUntil: Int64 = 0
+    /// The number of cool-downs in a row for which the server gave no time.
+    package var coolDowns: UInt8 = 0
+    package var canRenew = false
+    /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
+    /// none; nil if there is no such record.
+    package var endedEpoch: String?
+    /// Whether nothing of the ended session is sent to the server.
+    package var endsLocally = false
+    /// Whether the answer to the last refresh is in the stash, because its place was locked.
+    package var isStashed = false
+    package var provider = ""
+    package var scope = ""
+    package var level: UInt32 = 0
+    package var refreshing: Refreshing?
+    /// The server's treatment of used refresh tokens, as the sign-in said.
+    package var rotation = RotationProfile.strict
+
+    package init() {}
+
+    /// Reads the state of a note's file.
+    ///
+    /// - Throws: ``FormatFault`` if a field is malformed.
+    package init(_ bytes: [UInt8]) throws(FormatFault) {
+        self = try bytes.lent { bytes throws(FormatFault) in try SessionNote.parse(bytes) }
+    }
+
+    private static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SessionNote {
+        var note = SessionNote()
+        var fields = FieldReader(bytes, repeating: [])
+        while let (tag, value) = try fields.next() {
+            var reader = ByteReader(value)
+            switch tag {
+            case Tag.kind: note.kind = try known(SessionKind(rawValue: reader.integer(UInt8.self, "kind")))
+            case Tag.state: note.state = try known(SessionState(rawValue: reader.integer(UInt32.self, "state")))
+            case Tag.reason: note.reason = try known(SessionReason(rawValue: reader.integer(UInt32.self, "reason")))
+            case Tag.generation: note.generation = try reader.integer(UInt64.self, "generation")
+            case Tag.epoch: note.epoch = try reader.text(value.count, "epoch")
+            case Tag.nextEpoch: note.nextEpoch = try reader.text(value.count, "next epoch")
+            case Tag.expiresAt: note.expiresAt = try reader.integer(Int64.self, "expiry")
+            case Tag.refreshAt: note.refreshAt = try reader.integer(Int64.self, "time of the refresh")
+            case Tag.coolDownUntil: note.coolDownUntil = try reader.integer(Int64.self, "cool-down")
+            case Tag.coolDowns: note.coolDowns = try reader.integer(UInt8.self, "number of cool-downs")
+            case Tag.canRenew: note.canRenew = try reader.integer(UInt8.self, "renewal") != 0
+            case Tag.endedEpoch: note.endedEpoch = try reader.text(value.count, "ended epoch")
+            case Tag.endsLocally: note.endsLocally = try reader.integer(UInt8.self, "local end") != 0
+            case Tag.isStashed: note.isStashed = try reader.integer(UInt8.self, "stash") != 0
+            case Tag.provider: note.provider = try reader.text(value.count, "provider")
+            case Tag.scope: note.scope = try reader.text(value.count, "scope")
+            case Tag.level: note.level = try reader.integer(UInt32.self, "level")
+            case Tag.refreshing: note.refreshing = try parseRefreshing(&reader)
+            case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
+            case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
+            case FieldReader.firstOptional...: continue
+            default: throw .malformed("it has an unknown field \(tag)")
+            }
+            try reader.end()
+        }
+        return note
+    }
+
+    private static func known<Word>(_ word: Word?) throws(FormatFault) -> Word {
+        guard let word else { throw .malformed("it has an unknown word") }
+        return word
+    }
+
+    private static func parseRefreshing(_ reader: inout ByteReader) throws(FormatFault) -> Refreshing {
+        let fingerprint = try reader.array(16, "fingerprint")
+        let wall = try reader.integer(Int64.self, "time")
+        let boottime = try reader.integer(Int64.self, "time")
+        let process = try reader.integer(UInt32.self, "process")
+        let isRepeated = try reader.integer(UInt8.self, "repetition") != 0
+        let boot = try reader.text(reader.remaining, "boot")
+        return Refreshing(
+            fingerprint: fingerprint, since: SessionTime(wall: wall, boottime: boottime, boot: boot),
+            process: process, isRepeated: isRepeated)
+    }
+
+    /// The fields for the note's file.
+    package func serialized() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(field: Tag.kind, integer: kind.rawValue)
+        writer.append(field: Tag.state, integer: state.rawValue)
+        writer.append(field: Tag.reason, integer: reason.rawValue)
+        writer.append(field: Tag.generation, integer: generation)
+        writer.append(field: Tag.epoch, epoch.utf8)
+        writer.append(field: Tag.nextEpoch, nextEpoch.utf8)
+        writer.append(field: Tag.expiresAt, integer: expiresAt)
+        writer.append(field: Tag.refreshAt, integer: refreshAt)
+        writer.append(field: Tag.coolDownUntil, integer: coolDownUntil)
+        writer.append(field: Tag.coolDowns, integer: coolDowns)
+        writer.append(field: Tag.canRenew, integer: UInt8(canRenew ? 1 : 0))
+        if let endedEpoch { writer.append(field: Tag.endedEpoch, endedEpoch.utf8) }
+        writer.append(field: Tag.provider, provider.utf8.count <= 255 ? Array(provider.utf8) : [])
+        writer.append(field: Tag.scope, scope.utf8.count <= 1024 ? Array(scope.utf8) : [])
+        writer.append(field: Tag.level, integer: level)
+        if let refreshing {
+            var part = ByteWriter()
+            part.append(refreshing.fingerprint)
+            part.append(integer: refreshing.since.wall)
+            part.append(integer: refreshing.since.boottime)
+            part.append(integer: refreshing.process)
+            part.append(integer: UInt8(refreshing.isRepeated ? 1 : 0))
+            part.append(refreshing.since.boot.utf8)
+            writer.append(field: Tag.refreshing, part.bytes)
+        }
+        switch rotation {
+        case .strict: break
+        case .none: writer.append(field: Tag.rotation, integer: UInt8(2))
+        case .overlap(let seconds): writer.append(field: Tag.overlap, integer: seconds)
+        }
+        if isStashed { writer.append(field: Tag.isStashed, integer: UInt8(1)) }
+        if endsLocally { writer.append(field: Tag.endsLocally, integer: UInt8(1)) }
+        return writer.bytes
+    }
+}

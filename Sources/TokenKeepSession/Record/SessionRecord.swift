@@ -1,0 +1,201 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The record of a session: one line of JSON, the secret of an item (docs/sessions.md). Unknown members are kept.
+package struct SessionRecord {
+    private static let version: Int64 = 1
+    private static let versionMember = "tokenkeep_session"
+
+    private let json: JSONValue
+
+    package private(set) var accessToken: SecretBytes
+    package private(set) var refreshToken: SecretBytes?
+    package private(set) var life: TokenLife
+
+    package var kind: SessionKind { json["kind"]?.text == SessionKind.guest.word ? .guest : .user }
+    package var tokenType: String { json["token_type"]?.text ?? "Bearer" }
+    package var scope: String? { json["scope"]?.text }
+    package var provider: String? { json["provider"]?.text }
+    package var generation: UInt64 { UInt64(clamping: json["generation"]?.integer ?? 0) }
+    /// Distinguishes the sign-in from earlier and later ones: 32 hexadecimal digits; nil if another program wrote it.
+    package var epoch: String? {
+        guard let text = json["epoch"]?.text, !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// The record of a session that begins.
+    package init(
+        _ kind: SessionKind, _ response: TokenResponse, epoch: String, provider: String?, now: SessionTime
+    ) throws(TokenKeepError) {
+        json = try JSONValue.object()
+        guard let token = response.accessToken else {
+            throw TokenKeepError(.invalid, "the token response has no access_token")
+        }
+        accessToken = token
+        life = TokenLife(obtained: now, lifetime: kind == .guest ? response.expiresIn ?? 900 : response.expiresIn)
+        try json.set(SessionRecord.versionMember, SessionRecord.version)
+        try json.set("kind", kind.word)
+        try json.set("epoch", epoch)
+        if let provider { try json.set("provider", provider) }
+        try apply(response, generation: 1, now: now, offset: 0)
+    }
+
+    /// Reads the secret of an item.
+    ///
+    /// - Throws: ``Status/unsupported`` for a record of a later version, ``Status/corrupt`` if the item is no session.
+    package init(_ secret: SecretBytes, now: SessionTime) throws(TokenKeepError) {
+        guard let parsed = secret.withUnsafeBytes({ JSONValue(parsing: $0) }) else { throw SessionRecord.noSession }
+        let json = parsed[SessionRecord.versionMember] == nil ? try SessionRecord.migrated(parsed, now: now) : parsed
+        guard let version = json[SessionRecord.versionMember]?.integer else { throw SessionRecord.noSession }
+        guard version == SessionRecord.version else {
+            throw TokenKeepError(
+                .unsupported, "the session has version \(version) of the format, which a later TokenKeep wrote",
+                hint: "upgrade TokenKeep")
+        }
+        guard let token = try json["access_token"]?.secret(), TokenResponse.isToken(token) else {
+            throw SessionRecord.noSession
+        }
+        self.json = json
+        accessToken = token
+        refreshToken = try json["refresh_token"]?.secret()
+        let obtained = json["obtained"]
+        life = TokenLife(
+            obtained: SessionTime(
+                wall: obtained?["wall"]?.integer ?? 0, boottime: obtained?["boottime"]?.integer ?? 0,
+                boot: obtained?["boot"]?.text ?? ""),
+            lifetime: json["expires_in"]?.integer, offset: json["offset"]?.integer ?? 0)
+    }
+
+    /// Takes over the answer to a refresh. A missing refresh token leaves the old one in force (RFC 6749 section 6).
+    package mutating func apply(
+        _ response: TokenResponse, generation: UInt64, now: SessionTime, offset: Int64
+    ) throws(TokenKeepError) {
+        if let token = response.accessToken {
+            accessToken = token
+            try json.set("access_token", token)
+            life = TokenLife(obtained: now, lifetime: response.expiresIn ?? guestLife, offset: offset)
+            if let lifetime = life.lifetime { try json.set("expires_in", lifetime) } else { json.remove("expires_in") }
+            try json.set("obtained", SessionRecord.moment(now))
+            try json.set("offset", offset)
+        }
+        if let token = response.refreshToken {
+            refreshToken = token
+            try json.set("refresh_token", token)
+        }
+        if let token = response.idToken { try json.set("id_token", token) }
+        if let scope = response.scope { try json.set("scope", scope) }
+        try json.set("token_type", response.tokenType ?? tokenType)
+        try json.set("generation", Int64(clamping: generation))
+        try keep(response.others)
+    }
+
+    private static func moment(_ time: SessionTime) throws(TokenKeepError) -> JSONValue {
+        let json = try JSONValue.object()
+        try json.set("wall", time.wall)
+        try json.set("boottime", time.boottime)
+        try json.set("boot", time.boot)
+        return json
+    }
+
+    private func keep(_ others: [(name: String, value: JSONValue)]) throws(TokenKeepError) {
+        guard !others.isEmpty else { return }
+        let present = json["response"]
+        let kept = if let present, present.isObject { present } else { try JSONValue.object() }
+        for other in others { try kept.set(other.name, other.value) }
+        try json.set("response", kept)
+    }
+
+    private var guestLife: Int64? { kind == .guest ? 900 : nil }
+
+    /// Gives a record that another program wrote an epoch.
+    package func adopt(epoch: String) throws(TokenKeepError) { try json.set("epoch", epoch) }
+
+    /// The application's profile; nil if none was set.
+    package func profile() throws(TokenKeepError) -> SecretBytes? { try json["profile"]?.serialized() }
+
+    /// Sets the application's profile: one JSON object of at most 64 KiB.
+    package func setProfile(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        guard bytes.count <= 65_536 else { throw TokenKeepError(.invalid, "the profile is longer than 64 KiB") }
+        guard let profile = JSONValue(parsing: bytes) else {
+            throw TokenKeepError(.invalid, "the profile is not a JSON object")
+        }
+        try json.set("profile", profile)
+    }
+
+    /// The record as the secret of an item.
+    package func serialized() throws(TokenKeepError) -> SecretBytes {
+        let bytes = try json.serialized()
+        guard bytes.count <= JSONValue.maximumLength else {
+            throw TokenKeepError(.invalid, "the session's record would be longer than 256 KiB")
+        }
+        return bytes
+    }
+
+    /// Takes over the tokens of a later generation of the same session.
+    package mutating func take(_ later: SessionRecord) throws(TokenKeepError) {
+        for name in SessionRecord.tokenMembers {
+            if let value = later.json[name] { try json.set(name, value) } else { json.remove(name) }
+        }
+        for name in ["id_token", "response"] {
+            if let value = later.json[name] { try json.set(name, value) }
+        }
+        accessToken = later.accessToken
+        refreshToken = later.refreshToken
+        life = later.life
+    }
+
+    private static let tokenMembers = [
+        "access_token", "refresh_token", "token_type", "scope", "expires_in", "obtained", "offset", "generation",
+    ]
+
+    /// Whether the record is longer than the secret of a session may be.
+    package func isTooLong() throws(TokenKeepError) -> Bool { try json.serialized().count > JSONValue.maximumLength }
+
+    /// Removes all that the session works without: the server's other members and the ID token.
+    package func removeExtras() {
+        json.remove("response")
+        json.remove("id_token")
+    }
+
+    /// The record for the stash: without profile, and without the extras if these are long.
+    package func serializedForStash() throws(TokenKeepError) -> SecretBytes {
+        guard let copy = try json.serialized().withUnsafeBytes({ JSONValue(parsing: $0) }) else {
+            throw SessionRecord.noSession
+        }
+        copy.remove("profile")
+        let whole = try copy.serialized()
+        guard whole.count > SessionRecord.longestStash else { return whole }
+        copy.remove("response")
+        copy.remove("id_token")
+        return try copy.serialized()
+    }
+
+    /// The kernel counts the bytes of keys, and allows a user 20 000.
+    private static let longestStash = 12_288
+
+    /// `{accessToken, refreshToken, expiresAt}`, as other programs store it, in the present format.
+    private static func migrated(_ old: JSONValue, now: SessionTime) throws(TokenKeepError) -> JSONValue {
+        guard let token = try old["accessToken"]?.secret(), TokenResponse.isToken(token) else { throw noSession }
+        let json = try JSONValue.object()
+        try json.set(versionMember, version)
+        try json.set("kind", SessionKind.user.word)
+        try json.set("access_token", token)
+        if let token = try old["refreshToken"]?.secret(), token.count > 0 { try json.set("refresh_token", token) }
+        if let end = old["expiresAt"]?.integer {
+            let (left, isOver) = end.subtractingReportingOverflow(now.wall)
+            try json.set("expires_in", isOver ? 0 : max(0, left))
+            try json.set("obtained", SessionRecord.moment(now))
+        }
+        try json.set("generation", 0)
+        let kept = try JSONValue.object()
+        for name in old.names where !["accessToken", "refreshToken", "expiresAt"].contains(name) {
+            if let value = old[name] { try kept.set(name, value) }
+        }
+        if !kept.isEmpty { try json.set("response", kept) }
+        return json
+    }
+
+    private static let noSession = TokenKeepError(
+        .corrupt, "the item is no session",
+        hint: "nothing was changed; begin the session: tokenkeep session begin SERVICE ACCOUNT")
+}

@@ -1,0 +1,91 @@
+/// The kind of a session.
+public enum SessionKind: UInt8, Sendable {
+    /// A signed-in user.
+    case user = 1
+    /// A visitor without an account; never refreshed.
+    case guest = 2
+
+    /// The word in records and outputs.
+    public var word: String { self == .user ? "user" : "guest" }
+}
+
+/// The state of a session. The numbers are those of `tokenkeep/session.h`.
+public enum SessionState: UInt32, Sendable {
+    /// A module that may hold the session cannot be asked.
+    case unknown = 0
+    /// The session is in a locked place.
+    case locked = 1
+    /// Nobody is signed in.
+    case signedOut = 2
+    /// A visitor without an account.
+    case guest = 3
+    /// A signed-in user.
+    case user = 4
+    /// The user must sign in again.
+    case needsLogin = 5
+
+    /// The word in outputs.
+    public var word: String {
+        switch self {
+        case .unknown: "unknown"
+        case .locked: "locked"
+        case .signedOut: "signed-out"
+        case .guest: "guest"
+        case .user: "user"
+        case .needsLogin: "needs-login"
+        }
+    }
+}
+
+/// The reason why a session ended.
+public enum SessionReason: UInt32, Sendable {
+    /// The session has not ended.
+    case none = 0
+    /// The user signed out.
+    case logout = 1
+    /// The server ended the session.
+    case remote = 2
+    /// The guest's token is over.
+    case guestExpired = 3
+    /// The token is over and there is no refresh token.
+    case expired = 4
+    /// The server refused the refresh token.
+    case refused = 5
+    /// The answer to a refresh was lost, and with it the new refresh token.
+    case rotationLost = 6
+    /// The session was revoked.
+    case revoked = 7
+
+    /// The word in outputs; nil for ``none``.
+    public var word: String? {
+        switch self {
+        case .none: nil
+        case .logout: "logout"
+        case .remote: "remote"
+        case .guestExpired: "guest-expired"
+        case .expired: "expired"
+        case .refused: "refused"
+        case .rotationLost: "rotation-lost"
+        case .revoked: "revoked"
+        }
+    }
+}
+
+/// A server's treatment of a refresh token after its use.
+public enum RotationProfile: Sendable, Equatable {
+    /// Replaces it; the old one is dead, and its reuse ends the session.
+    case strict
+    /// Replaces it; the old one is valid for so many seconds more.
+    case overlap(seconds: UInt32)
+    /// Keeps it.
+    case none
+
+    /// The word in outputs, and in the option `--rotation`.
+    public var word: String {
+        switch self {
+        case .strict: "strict"
+        case .overlap(let seconds): "overlap=\(seconds)"
+        case .none: "none"
+        }
+    }
+}

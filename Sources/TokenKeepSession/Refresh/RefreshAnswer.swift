@@ -1,0 +1,56 @@
+import TokenKeepCore
+
+/// The meaning of the server's answer to a refresh.
+enum RefreshAnswer {
+    /// The server gave tokens.
+    case tokens(TokenResponse)
+    /// The server refuses the refresh token.
+    case refused
+    /// The server refuses the client or the scope. The session stays.
+    case denied(String)
+    /// The server asks to wait: seconds, nil if it did not say. `mayHaveRotated` if the token may have been used.
+    case coolDown(Int64?, mayHaveRotated: Bool)
+    /// The request may have been carried out.
+    case unknown(String)
+
+    /// Longer waits are not believed: a day.
+    private static let longestCoolDown: Int64 = 86_400
+
+    /// Judges an answer.
+    ///
+    /// - Parameter serverTime: the server's clock, for a date in Retry-After.
+    static func judge(_ response: SessionResponse, serverTime: Int64) throws(TokenKeepError) -> RefreshAnswer {
+        guard response.body.count <= JSONValue.maximumLength else { return .unknown("its answer is too long") }
+        switch response.status {
+        case 200..<300: return try success(response)
+        case 429, 503:
+            let delay = response.header("Retry-After").flatMap { HTTPDate.delay($0, now: serverTime) }
+            return .coolDown(delay.map { min($0, longestCoolDown) }, mayHaveRotated: response.status == 503)
+        case 400, 401:
+            if response.status == 400, response.body.count == 0 { return .refused }
+            let word = errorWord(response) ?? ""
+            switch word {
+            case "invalid_grant": return .refused
+            case "invalid_client", "unauthorized_client", "invalid_scope": return .denied(word)
+            default: return .unknown("it answered \(response.status)")
+            }
+        default: return .unknown("it answered \(response.status)")
+        }
+    }
+
+    private static func success(_ response: SessionResponse) throws(TokenKeepError) -> RefreshAnswer {
+        let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try TokenResponse(reading: bytes)
+        }
+        guard let tokens else { return .unknown("its answer is not a JSON object") }
+        guard tokens.accessToken != nil || tokens.refreshToken != nil else {
+            return .unknown("its answer has no access_token")
+        }
+        return .tokens(tokens)
+    }
+
+    /// The word of an error response (RFC 6749 section 5.2).
+    private static func errorWord(_ response: SessionResponse) -> String? {
+        response.body.withUnsafeBytes { JSONValue(parsing: $0) }?["error"]?.text
+    }
+}

@@ -1,0 +1,173 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The steps after the request.
+extension Renewal {
+    /// Takes back the note of a refresh that the server did not carry out.
+    func withdraw(_ view: SessionView) throws(TokenKeepError) {
+        let earlier = view.note.refreshing
+        _ = try session.changeNote(of: view, Renewal.saving) { $0.refreshing = earlier }
+    }
+
+    /// Saves what the server answered, and judges it afterwards.
+    ///
+    /// - Returns: nil if the session ended meanwhile, or another one began.
+    func take(
+        _ response: SessionResponse, sent: SessionTime, _ view: SessionView, _ record: SessionRecord,
+        _ sending: SessionNote.Refreshing
+    ) throws(TokenKeepError) -> Result? {
+        let wall = options.clock().wall
+        let serverTime = response.header("Date").flatMap(HTTPDate.seconds) ?? wall
+        switch try RefreshAnswer.judge(response, serverTime: serverTime) {
+        case .tokens(let tokens):
+            var renewed = record
+            try renewed.apply(tokens, generation: record.generation &+ 1, now: sent, offset: offset(serverTime, wall))
+            return try save(renewed, of: view, hasToken: tokens.accessToken != nil)
+        case .refused: return try refused(view, record, sending)
+        case .denied(let word):
+            try withdraw(view)
+            throw TokenKeepError(
+                .denied, "the server refuses the client: \(word)", hint: "check client id, secret and scope")
+        case .coolDown(let seconds, let mayHaveRotated):
+            try noteCoolDown(seconds, keepsNote: mayHaveRotated && rotation(of: view) == .strict, view)
+            throw Renewal.unknown("the server asks to wait (\(response.status))", "try again later")
+        case .unknown(let reason): throw Renewal.unknown(reason, nil)
+        }
+    }
+
+    private func offset(_ serverTime: Int64, _ wall: Int64) -> Int64 {
+        let offset = serverTime - wall
+        return abs(offset) > 315_576_000 ? 0 : offset
+    }
+
+    /// Saves the renewed record, or stashes it if its place is locked or full.
+    private func save(
+        _ renewed: SessionRecord, of view: SessionView, hasToken: Bool
+    ) throws(TokenKeepError) -> Result? {
+        let saved: SessionView
+        do throws(TokenKeepError) {
+            guard let inPlace = try saveInPlace(renewed, view) else { return nil }
+            saved = inPlace
+        } catch {
+            options.explain?("the new tokens cannot be saved: \(error.message)")
+            try stash(renewed, view)
+            saved = try session.read(Renewal.saving)
+        }
+        guard hasToken else { throw Renewal.unknown("its answer has no access_token", nil) }
+        return Result(view: saved, record: try session.live(saved), isNew: true)
+    }
+
+    /// Writes record and note, in this order. The tokens of a session that ended meanwhile are queued for revocation.
+    ///
+    /// - Returns: the session; nil if it ended meanwhile, or another one began.
+    private func saveInPlace(_ renewed: SessionRecord, _ view: SessionView) throws(TokenKeepError) -> SessionView? {
+        let call = Renewal.saving
+        let lock = try session.changeLock(call)
+        let note = try session.note() ?? view.note
+        let present = try self.present(note, call)
+        guard note.epoch == view.note.epoch, present == nil || present?.epoch == note.epoch else {
+            options.explain?("the session ended meanwhile: the new tokens are to be revoked")
+            try session.queue(renewed, note)
+            return nil
+        }
+        // The profile may have been replaced meanwhile.
+        var record = present ?? renewed
+        if present != nil { try record.take(renewed) }
+        try session.saveShortened(record, level: present == nil ? AccessLevel(rawValue: note.level) : nil, call)
+        session.slots.change(session.id)
+        options.explain?("saved generation \(record.generation)")
+        let now = options.clock()
+        // Without the note, the record's generation shows that the answer was saved.
+        _ = try? session.changeNote(of: view, call) { note in
+            note.update(record, now: now)
+            note.refreshing = nil
+            note.isStashed = false
+            note.coolDownUntil = 0
+            note.coolDowns = 0
+        }
+        // Once more, for those who watch the note.
+        session.slots.change(session.id)
+        var saved = view
+        saved.record = record
+        // Under the lock: a later change has another value.
+        saved.slot = session.slots.value(of: session.id)
+        try session.stash.drop()
+        _ = consume lock
+        return saved
+    }
+
+    /// The record in its place; nil if there is none, or if it cannot be read.
+    private func present(_ note: SessionNote, _ call: CallContext) throws(TokenKeepError) -> SessionRecord? {
+        let item: TokenItem?
+        do throws(TokenKeepError) {
+            item = try session.item(call)
+        } catch {
+            // A sign-in that was cut short may have replaced the record.
+            guard note.nextEpoch.isEmpty else { throw error }
+            return nil
+        }
+        return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
+    }
+
+    /// Keeps the renewed record in the stash until its place opens.
+    private func stash(_ renewed: SessionRecord, _ view: SessionView) throws(TokenKeepError) {
+        let isShared = try session.stash.write(renewed.serializedForStash())
+        session.slots.change(session.id)
+        options.explain?(
+            isShared
+                ? "stashed generation \(renewed.generation) in the kernel until its place opens"
+                : "generation \(renewed.generation) is in the memory of this process alone")
+        guard isShared else { return }
+        // The old refresh token was answered: it is not sent again, even if the stash is gone after a restart.
+        let now = options.clock()
+        _ = try? session.changeNote(of: view, Renewal.saving) { note in
+            note.update(renewed, now: now)
+            note.isStashed = true
+            note.refreshing?.isRepeated = true
+        }
+        session.slots.change(session.id)
+    }
+
+    /// The server refuses the refresh token: another program may have renewed it, else the session is over.
+    private func refused(
+        _ view: SessionView, _ before: SessionRecord, _ sending: SessionNote.Refreshing
+    ) throws(TokenKeepError) -> Result? {
+        let present = try session.read(Renewal.saving)
+        if let record = present.record, record.refreshToken != before.refreshToken {
+            options.explain?("the server refused the token, and another process has saved a newer one")
+            return Result(view: present, record: record)
+        }
+        let wasUnknown = view.note.refreshing?.fingerprint == sending.fingerprint && rotation(of: view) != .none
+        let reason: SessionReason = wasUnknown ? .rotationLost : .refused
+        guard try end(reason, view) else { return nil }
+        throw Session.ended(session.name, reason)
+    }
+
+    /// Notes that the session is over.
+    ///
+    /// - Returns: false if it ended meanwhile, or another one began.
+    func end(_ reason: SessionReason, _ view: SessionView) throws(TokenKeepError) -> Bool {
+        let isSame = try session.changeNote(of: view, Renewal.saving) { note in
+            note.state = .needsLogin
+            note.reason = reason
+            note.refreshing = nil
+        }
+        guard isSame else { return false }
+        session.slots.change(session.id)
+        options.explain?("the session is over: \(reason.word ?? "")")
+        return true
+    }
+
+    private func noteCoolDown(
+        _ seconds: Int64?, keepsNote: Bool, _ view: SessionView
+    ) throws(TokenKeepError) {
+        let now = options.clock().wall
+        _ = try session.changeNote(of: view, Renewal.saving) { note in
+            let doubled = min(3600, Int64(30) << Int64(min(note.coolDowns, 7)))
+            note.coolDownUntil = now + (seconds ?? doubled)
+            note.coolDowns = seconds == nil ? min(note.coolDowns, 7) + 1 : 0
+            if !keepsNote { note.refreshing = view.note.refreshing }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepRecords
+
+/// The steps up to the request.
+extension Renewal {
+    /// A refresh token that may be sent.
+    private struct Sending {
+        let transport: SessionTransport
+        let request: SessionRequest
+        let note: SessionNote.Refreshing
+    }
+
+    /// The server's answer counts until then, whatever the caller's deadline is, in milliseconds.
+    private static let answerLimit: UInt32 = 30_000
+
+    /// Sends the refresh token, under the refresh lock.
+    func send(_ view: SessionView, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
+        let (sending, space) = try orFault { () throws(TokenKeepError) in
+            let sending = try prepare(view, record, isRejected: isRejected)
+            let length = try 3 * record.serialized().count + 65_536
+            let space = try ReservedSpace(length, session.store.records, call)
+            try call.deadline.checkCancellation()
+            return (sending, space)
+        }
+        options.whileSending?(true)
+        defer { options.whileSending?(false) }
+        let isNoted = try orFault { () throws(TokenKeepError) in
+            try session.changeNote(of: view, call) { $0.refreshing = sending.note }
+        }
+        guard isNoted else { throw .changed }
+        options.explain?("noted that the token is about to be sent")
+        let sent = options.clock()
+        options.explain?("sends the refresh token of generation \(record.generation)")
+        let response: SessionResponse
+        do throws(TokenKeepError) {
+            response = try sending.transport(sending.request)
+        } catch {
+            guard error.status == .unavailable else { throw .failed(Renewal.unknown(error.message, error.hint)) }
+            try orFault { () throws(TokenKeepError) in try withdraw(view) }
+            throw .notSent(error)
+        }
+        space.release()
+        let result = try orFault { () throws(TokenKeepError) in
+            try take(response, sent: sent, view, record, sending.note)
+        }
+        guard let result else { throw .changed }
+        return result
+    }
+
+    private func orFault<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
+        do throws(TokenKeepError) {
+            return try body()
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// Whether the refresh token may be sent, and how.
+    ///
+    /// - Throws: ``Status/unsupported`` without a transport, and as ``mayBeSent(_:_:_:isRejected:)``.
+    private func prepare(
+        _ view: SessionView, _ record: SessionRecord, isRejected: Bool
+    ) throws(TokenKeepError) -> Sending {
+        guard let transport = options.transport else {
+            throw TokenKeepError(
+                .unsupported,
+                "the token of \(session.name) is to be renewed, and nothing was given that asks the server",
+                hint: "on the command line: --exec COMMAND")
+        }
+        guard let token = record.refreshToken else { throw Session.ended(session.name, .expired) }
+        let fingerprint = try session.files.fingerprint(of: token, call)
+        let earlier = unanswered(fingerprint, view, record)
+        let isRepeated = try earlier.map { earlier throws(TokenKeepError) in
+            try isRepetition(of: earlier, view, record, isRejected: isRejected)
+        }
+        let request = try SessionRequest(
+            .refresh, session.name, token, isRefreshToken: true, options: options,
+            deadline: Deadline(milliseconds: Renewal.answerLimit))
+        return Sending(
+            transport: transport, request: request,
+            note: SessionNote.Refreshing(
+                fingerprint: fingerprint, since: earlier?.since ?? options.clock(),
+                process: UInt32(bitPattern: getpid()), isRepeated: isRepeated ?? false))
+    }
+
+    /// An earlier refresh with the same token whose answer is lost.
+    private func unanswered(
+        _ fingerprint: [UInt8], _ view: SessionView, _ record: SessionRecord
+    ) -> SessionNote.Refreshing? {
+        if record.generation < view.note.generation {
+            // The stash had later tokens, and is gone: this one was used.
+            let since = view.note.refreshing?.since ?? options.clock()
+            return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isRepeated: true)
+        }
+        guard let earlier = view.note.refreshing, earlier.fingerprint == fingerprint else { return nil }
+        // The answer had no new refresh token, and was saved; the process died before it changed the note.
+        guard record.generation <= view.note.generation else { return nil }
+        return earlier
+    }
+
+    /// Decides whether a refresh token may be sent after a refresh whose answer nobody saw.
+    ///
+    /// - Returns: whether this is the one repetition that ``RotationProfile/strict`` allows.
+    /// - Throws: ``Status/unavailable`` while the access token is valid, ``Status/needsLogin`` if the token was sent
+    ///   twice.
+    private func isRepetition(
+        of earlier: SessionNote.Refreshing, _ view: SessionView, _ record: SessionRecord, isRejected: Bool
+    ) throws(TokenKeepError) -> Bool {
+        let now = options.clock()
+        switch rotation(of: view) {
+        case .none: return false
+        case .overlap(let seconds):
+            if TokenLife(obtained: earlier.since).age(at: now) <= Int64(seconds) { return false }
+        case .strict: break
+        }
+        guard isRejected || record.life.left(at: now) == 0 else {
+            throw Renewal.unknown("the answer to an earlier refresh was lost", "the present token is used to its end")
+        }
+        guard !earlier.isRepeated else {
+            _ = try end(.rotationLost, view)
+            throw Session.ended(session.name, .rotationLost)
+        }
+        return true
+    }
+}

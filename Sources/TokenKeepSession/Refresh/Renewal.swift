@@ -1,0 +1,152 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepRecords
+
+/// One renewal of a session's token, by the process that holds the refresh lock.
+///
+/// The order of the steps is the point: lock, read again, note durably that the refresh token is about to be sent, send
+/// it once, save the answer before it is judged.
+struct Renewal {
+    struct Result {
+        let view: SessionView
+        let record: SessionRecord
+        /// Whether the server was asked.
+        var isNew = false
+    }
+
+    /// The reasons why an attempt ended without tokens.
+    enum Fault: Error {
+        case failed(TokenKeepError)
+        case notSent(TokenKeepError)
+        /// Seconds that are worth waiting for.
+        case coolingDown(Int64)
+        /// The session ended, or another one began. It is to be read again.
+        case changed
+        /// The session was changed while this process waited for the lock. It is read without it, as others do then.
+        case renewedMeanwhile
+    }
+
+    /// The seeds' number of attempts, if a request could not be sent.
+    private static let attempts = 3
+    /// The time for saving an answer, in milliseconds.
+    private static let savingLimit: UInt32 = 20_000
+    /// The longest cool-down that a call waits for, in seconds.
+    private static let shortCoolDown: Int64 = 5
+
+    let session: Session
+    let call: CallContext
+    var options: SessionOptions { session.options }
+
+    init(_ session: Session, _ call: CallContext) {
+        self.session = session
+        self.call = call
+    }
+
+    /// Renews the token, or adopts one that another process saved since `stale` was read.
+    ///
+    /// - Parameter isRejected: whether the server refused the access token, so that it must not be returned again.
+    func run(_ view: SessionView, stale: SecretBytes, isRejected: Bool = false) throws(TokenKeepError) -> Result {
+        let result = try attempt(since: view.slot, stale: stale, isRejected: isRejected)
+        if result.isNew { Outbox(session.store, options).flushBriefly(service: session.name.service) }
+        return result
+    }
+
+    private func attempt(
+        since slot: UInt64?, stale: SecretBytes, isRejected: Bool
+    ) throws(TokenKeepError) -> Result {
+        var attempt = 1
+        var slot = slot
+        while true {
+            do throws(Fault) {
+                return try locked(since: slot, stale: stale, isRejected: isRejected)
+            } catch {
+                switch error {
+                case .failed(let error): throw error
+                case .notSent(let error):
+                    guard attempt < Renewal.attempts, !call.deadline.hasPassed else { throw error }
+                    let seconds = UInt32(1) << UInt32(attempt - 1)
+                    options.explain?("attempt \(attempt) was not sent: \(error.message)")
+                    pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
+                    attempt += 1
+                case .coolingDown(let seconds):
+                    options.explain?("the server asks to wait \(seconds) s")
+                    pause(milliseconds: UInt32(clamping: max(1, seconds)) * 1000)
+                case .renewedMeanwhile:
+                    let view = try session.read(call)
+                    if let adopted = adopted(view, try session.live(view), stale) { return adopted }
+                    // Once is enough: the next attempt reads under the lock.
+                    slot = nil
+                case .changed:
+                    options.explain?("the session was changed meanwhile, and is read again")
+                    guard attempt < Renewal.attempts else { throw busy() }
+                    attempt += 1
+                }
+            }
+        }
+    }
+
+    private func locked(since slot: UInt64?, stale: SecretBytes, isRejected: Bool) throws(Fault) -> Result {
+        let lock: SessionLock?
+        do throws(TokenKeepError) {
+            lock = try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
+        } catch {
+            throw .failed(error)
+        }
+        guard let lock else { throw .failed(busy()) }
+        if let slot, session.slots.value(of: session.id) != slot { throw .renewedMeanwhile }
+        let view: SessionView
+        let record: SessionRecord
+        do throws(TokenKeepError) {
+            view = try session.read(call)
+            record = try session.live(view)
+        } catch {
+            throw .failed(error)
+        }
+        if let adopted = adopted(view, record, stale) { return adopted }
+        if let wait = coolDown(view) {
+            guard wait <= Renewal.shortCoolDown, UInt32(wait) * 1000 < call.deadline.remainingMilliseconds else {
+                throw .failed(
+                    TokenKeepError(
+                        .unavailable, "the server asked to wait \(wait) s more before it is asked again",
+                        hint: "try again then"))
+            }
+            throw .coolingDown(wait)
+        }
+        let result = try send(view, record, isRejected: isRejected)
+        _ = consume lock
+        return result
+    }
+
+    /// The token that another process saved since `stale` was read; nil if there is none, or if it is over.
+    private func adopted(_ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes) -> Result? {
+        guard record.accessToken != stale, record.life.left(at: options.clock()) != 0 else { return nil }
+        options.explain?("adopted the token of another process, generation \(record.generation)")
+        return Result(view: view, record: record)
+    }
+
+    private func coolDown(_ view: SessionView) -> Int64? {
+        let left = view.note.coolDownUntil.subtractingReportingOverflow(options.clock().wall)
+        // A clock that was set back must not lengthen the wait beyond what the server may ask for.
+        guard !left.overflow, left.partialValue > 0, left.partialValue <= 86_400 else { return nil }
+        return left.partialValue
+    }
+
+    func rotation(of view: SessionView) -> RotationProfile { options.rotation ?? view.note.rotation }
+
+    private func busy() -> TokenKeepError {
+        let process = (try? session.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
+        return TokenKeepError(.busy, "\(process) is renewing the token of \(session.name)", hint: "try again")
+    }
+
+    private func pause(milliseconds: UInt32) { options.pause(milliseconds, call.deadline) }
+
+    /// The context for saving: neither cancellation nor the caller's deadline may lose an answer. A cancellation of its
+    /// own takes the place of the store's.
+    static var saving: CallContext {
+        CallContext(deadline: Deadline(milliseconds: savingLimit, cancellation: Cancellation()))
+    }
+
+    static func unknown(_ reason: String, _ hint: String?) -> TokenKeepError {
+        TokenKeepError(.unavailable, "the session was not renewed: \(reason)", module: "server", hint: hint)
+    }
+}

@@ -1,0 +1,114 @@
+public import TokenKeepCore
+
+/// A request that the engine asks the application to send to the server.
+public struct SessionRequest: Sendable {
+    /// The purpose of a request. The numbers are those of `tokenkeep/session.h`.
+    public enum Purpose: UInt32, Sendable {
+        /// Renew the access token (RFC 6749 section 6).
+        case refresh = 1
+        /// Revoke a token (RFC 7009).
+        case revoke = 2
+
+        /// The word in `TOKENKEEP_PURPOSE`.
+        public var word: String { self == .refresh ? "refresh" : "revoke" }
+    }
+
+    /// The purpose of the request.
+    public let purpose: Purpose
+    /// The session's service.
+    public let service: String
+    /// The session's account.
+    public let account: String
+    /// The address of the token endpoint; nil if the application knows it.
+    public let url: String?
+    /// The token that the request is about: the refresh token, or the token to be revoked.
+    public let token: SecretBytes
+    /// Whether ``token`` is a refresh token.
+    public let isRefreshToken: Bool
+    /// The body, `application/x-www-form-urlencoded`.
+    public let body: SecretBytes
+    /// The request must be answered by this moment.
+    public let deadline: Deadline
+
+    init(
+        _ purpose: Purpose, _ name: ItemName, _ token: SecretBytes, isRefreshToken: Bool, options: SessionOptions,
+        deadline: Deadline
+    ) throws(TokenKeepError) {
+        self.purpose = purpose
+        service = name.service
+        account = name.account
+        url = purpose == .refresh ? options.refreshURL : nil
+        self.token = token
+        self.isRefreshToken = isRefreshToken
+        var parts: [(String, SecretBytes)] = []
+        switch purpose {
+        case .refresh:
+            parts = [("grant_type", try SecretBytes("refresh_token")), ("refresh_token", token)]
+        case .revoke:
+            let hint = isRefreshToken ? "refresh_token" : "access_token"
+            parts = [("token", token), ("token_type_hint", try SecretBytes(hint))]
+        }
+        if let client = options.clientID { parts.append(("client_id", try SecretBytes(client))) }
+        body = try SessionRequest.form(parts)
+        self.deadline = deadline
+    }
+
+    /// Encodes names and values as a form, in guarded memory.
+    private static func form(_ parts: [(String, SecretBytes)]) throws(TokenKeepError) -> SecretBytes {
+        let longest = parts.reduce(0) { $0 + $1.0.utf8.count + 2 + 3 * $1.1.count }
+        var length = 0
+        let encoded = try SecretBytes(count: longest) { bytes in
+            func append(_ byte: UInt8) {
+                bytes[length] = byte
+                length += 1
+            }
+            for (index, part) in parts.enumerated() {
+                if index > 0 { append(UInt8(ascii: "&")) }
+                part.0.utf8.forEach(append)
+                append(UInt8(ascii: "="))
+                part.1.withUnsafeBytes { $0.forEach { escape($0, append) } }
+            }
+        }
+        return try encoded.prefix(length)
+    }
+
+    private static func escape(_ byte: UInt8, _ append: (UInt8) -> Void) {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            append(byte)
+        default:
+            let digits = Array("0123456789ABCDEF".utf8)
+            append(UInt8(ascii: "%"))
+            append(digits[Int(byte >> 4)])
+            append(digits[Int(byte & 15)])
+        }
+    }
+}
+
+/// The server's answer to a request.
+public struct SessionResponse: Sendable {
+    /// The HTTP status.
+    public var status: Int
+    /// The headers, in any case.
+    public var headers: [(name: String, value: String)]
+    /// The body. A body of more than 256 KiB counts as no answer.
+    public var body: SecretBytes
+
+    /// An answer.
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: SecretBytes) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The value of the first header with a name, compared without case.
+    func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
+}
+
+/// Sends a request and returns the answer.
+///
+/// - Throws: ``Status/unavailable`` if the request was certainly not sent. Any other error means that the server may
+///   have got the request.
+public typealias SessionTransport = @Sendable (SessionRequest) throws(TokenKeepError) -> SessionResponse

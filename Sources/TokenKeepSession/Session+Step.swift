@@ -1,0 +1,39 @@
+public import TokenKeepCore
+
+extension Session {
+    /// The time between two looks at a session, if nothing is due before, in seconds: the seeds' heartbeat.
+    private static let heartbeat: Int64 = 180
+
+    /// Does what is due now: renews a token that ends soon, clears a guest whose time is over, saves what waits in the
+    /// stash, revokes the tokens of earlier logouts.
+    ///
+    /// A locked session and a server that is away are no errors: the next step tries again.
+    ///
+    /// - Returns: milliseconds until the next step. Call it sooner after a suspension of the machine.
+    /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``.
+    public func step() throws(TokenKeepError) -> UInt32 {
+        do throws(TokenKeepError) {
+            _ = try token()
+        } catch {
+            guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
+            options.explain?("nothing was renewed: \(error.message)")
+        }
+        if options.transport != nil {
+            _ = try? Outbox(store, options).flushIfMarked(service: name.service)
+        }
+        return try nextStep()
+    }
+
+    private func nextStep() throws(TokenKeepError) -> UInt32 {
+        let jitter = Int64.random(in: -Session.heartbeat * 100...Session.heartbeat * 100)
+        let heartbeat = Session.heartbeat * 1000 + jitter
+        guard let note = try note() else { return UInt32(clamping: heartbeat) }
+        let now = options.clock().wall
+        var due = now + Session.heartbeat * 2
+        if note.canRenew, options.transport != nil, note.refreshAt > now { due = min(due, note.refreshAt) }
+        if note.kind == .guest, note.expiresAt > now { due = min(due, note.expiresAt) }
+        if note.coolDownUntil > now { due = min(due, note.coolDownUntil) }
+        // One second more: the times are whole seconds, rounded down.
+        return UInt32(clamping: min(heartbeat, (due - now + 1) * 1000))
+    }
+}

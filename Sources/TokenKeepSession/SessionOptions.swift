@@ -1,0 +1,39 @@
+public import TokenKeepCore
+
+/// The options of a session.
+public struct SessionOptions: Sendable {
+    /// Sends requests to the server; nil if the session is not renewed by this program.
+    public var transport: SessionTransport?
+    /// The name of the provider, for outputs.
+    public var provider: String?
+    /// The address of the token endpoint, passed on in requests.
+    public var refreshURL: String?
+    /// The client's id, a part of the body of requests.
+    public var clientID: String?
+    /// The server's treatment of used refresh tokens; nil for the profile of the sign-in, else strict.
+    public var rotation: RotationProfile?
+    /// The level of the session's item; nil for the level that it has, else after first unlock.
+    public var level: AccessLevel?
+    /// The time limit of a call, in milliseconds.
+    public var timeoutMilliseconds: UInt32
+    /// Gets a line for each step of a call; nil for none. No line holds a token.
+    public var explain: (@Sendable (String) -> Void)?
+    /// Called with true before a refresh is sent and with false after its answer is saved. A program holds back signals
+    /// meanwhile that would end it: the answer would be lost.
+    public var whileSending: (@Sendable (Bool) -> Void)?
+    /// Gives the time; replaced in tests.
+    package var clock: @Sendable () -> SessionTime = { .now }
+    /// Waits so many milliseconds between two attempts, unless the call is cancelled; replaced in tests.
+    package var pause: @Sendable (UInt32, Deadline) -> Void = SessionOptions.sleep
+
+    /// Defaults: no transport, the rotation that the sign-in said, 35 seconds a call.
+    public init(
+        transport: SessionTransport? = nil, rotation: RotationProfile? = nil, level: AccessLevel? = nil,
+        timeoutMilliseconds: UInt32 = 35_000
+    ) {
+        self.transport = transport
+        self.rotation = rotation
+        self.level = level
+        self.timeoutMilliseconds = timeoutMilliseconds
+    }
+}

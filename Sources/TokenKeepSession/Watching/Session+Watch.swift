@@ -1,0 +1,39 @@
+public import TokenKeepCore
+import TokenKeepRecords
+
+/// The watch of one handle: its signal, and the state that it reported last.
+struct Watched {
+    let signal: SessionSignal
+    var last: SessionInfo?
+}
+
+extension Session {
+    /// A descriptor that becomes readable (poll(2)) after a change of a session, by any process. Owned by this object.
+    ///
+    /// - Throws: ``Status/io`` if the system allows no more watches.
+    public func watchDescriptor() throws(TokenKeepError) -> Int32 { try signal().descriptor }
+
+    /// The session's state if it differs from the last report, at first the present; nil if nothing has changed.
+    ///
+    /// Changes by TokenKeep are signalled; another program's change of the record is seen at the next call.
+    public func nextState() throws(TokenKeepError) -> SessionInfo? {
+        try signal().drain()
+        let info = try info()
+        return watched.withLock { watched in
+            guard !info.isSame(as: watched?.last) else { return nil }
+            watched?.last = info
+            return info
+        }
+    }
+
+    private func signal() throws(TokenKeepError) -> SessionSignal {
+        if let signal = watched.withLock({ $0?.signal }) { return signal }
+        let made = try SessionSignal(store.records, begin())
+        return watched.withLock { watched in
+            // Another thread may have been faster.
+            let signal = watched?.signal ?? made
+            if watched == nil { watched = Watched(signal: signal) }
+            return signal
+        }
+    }
+}

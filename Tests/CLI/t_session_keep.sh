@@ -1,0 +1,70 @@
+# Sessions that are watched and kept fresh in the background.
+cat >server <<'SCRIPT'
+#!/bin/sh
+token=$(cat)
+[ "$TOKENKEEP_PURPOSE" = refresh ] || { echo "revoked $token" >>requests; exit; }
+number=$((${token#refresh-} + 1))
+echo "$TOKENKEEP_ACCOUNT $token" >>requests
+printf '{"access_token":"access-%s","expires_in":3600,"refresh_token":"refresh-%s"}' "$number" "$number"
+SCRIPT
+chmod +x server
+: >requests
+sign_in() {
+    printf '{"access_token":"access-1","expires_in":%s,"refresh_token":"refresh-1"}' "$3" |
+        "$TOKENKEEP" session begin "$1" "$2" --rotation none
+}
+# Waits until the file has so many lines, and shows those that are new. The scenario's time limit ends the wait.
+shown=0
+lines() {
+    tail -n +$((shown + 1)) -f "$1" --pid="$background" | head -n $(($2 - shown)) | sed 's/\t/<TAB>/g'
+    shown=$2
+}
+finish() {
+    kill -s "$1" "$background"
+    wait "$background" 2>/dev/null
+    echo "[exit $?]"
+}
+
+title "a watch shows the present, and each change by any program"
+sign_in api.example.com ann 3600
+env --default-signal=INT "$TOKENKEEP" session watch >told 2>told.err &
+background=$!
+lines told 1
+sign_in api.example.com bob 3600
+lines told 2
+"$TOKENKEEP" session switch api.example.com bob
+lines told 4
+"$TOKENKEEP" session logout api.example.com bob --local
+lines told 5
+finish INT
+cat told.err
+run session watch nothing.example.com extra
+
+title "a keeper renews what ends soon, and revokes what waits"
+sign_in api.example.com bob 3600
+"$TOKENKEEP" session logout api.example.com bob 2>/dev/null
+sign_in api.example.com due 0
+env --default-signal=TERM "$TOKENKEEP" session keep --exec ./server 2>keep.err &
+background=$!
+shown=0
+lines requests 2 | sort
+"$TOKENKEEP" session token api.example.com due
+
+title "what another program does meanwhile is renewed too"
+sign_in web eve 0
+lines requests 3 | sort
+until [ "$("$TOKENKEEP" session token web eve 2>/dev/null)" = access-2 ]; do :; done
+
+title "a second keeper names the first"
+run session keep --exec ./server 2>&1 | sed "s/process $background /process PID /"
+run session keep
+finish TERM
+cat keep.err
+
+title "a keeper warns once of a session that is over"
+printf '{"access_token":"a","expires_in":0}' | "$TOKENKEEP" session begin over ann
+env --default-signal=TERM "$TOKENKEEP" session keep --exec ./server 2>keep.err &
+background=$!
+shown=0
+lines keep.err 2
+finish TERM

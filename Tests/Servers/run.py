@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+"""Sessions against real authorization servers on loopback. Usage: run.py PREFIX
+
+PREFIX is where TokenKeep is installed. Needs curl, and PyPI for django-oauth-toolkit: without them it says "skipped", and
+fails.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import django_server
+
+CASES = []
+REFRESH = """#!/bin/sh
+token=$(cat)
+{before}
+case $TOKENKEEP_PURPOSE in
+refresh)
+    printf %s "$token" | curl -si -d grant_type=refresh_token -d client_id={client} --data-urlencode refresh_token@- {address}/o/token/
+    case $? in 0) ;; 5 | 6 | 7 | 35) exit 75 ;; *) exit 1 ;; esac ;;
+revoke)
+    printf %s "$token" | curl -si -d client_id={client} --data-urlencode token@- {address}/o/revoke_token/
+    case $? in 0) ;; 5 | 6 | 7 | 35) exit 75 ;; *) exit 1 ;; esac ;;
+esac
+{after}
+"""
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class User:
+    """A vault and a session at a server."""
+
+    def __init__(self, program, server, rotation, directory):
+        self.program, self.server, self.rotation = program, server, rotation
+        self.directory = tempfile.mkdtemp(dir=directory)
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": self.directory, "TOKENKEEP_VAULT": self.directory + "/vault"}
+        self.script("ask")
+
+    def script(self, name, before="", after=""):
+        path = f"{self.directory}/{name}"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(REFRESH.format(address=self.server.address, client=django_server.CLIENT, before=before, after=after))
+        os.chmod(path, 0o700)
+        return path
+
+    def start(self, *arguments, script="ask", **options):
+        stack = ["--stack", "any required vault"]
+        ask = [] if arguments[0] in ("begin", "show") else ["--exec", f"{self.directory}/{script}"]
+        return subprocess.Popen(
+            [self.program, "session", *arguments, *ask, *stack], env=self.environment, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run(self, *arguments, given="", **options):
+        """The exit code and the output."""
+        process = self.start(*arguments, **options)
+        output, self.errors = process.communicate(given, timeout=60)
+        return process.returncode, output.strip()
+
+    def sign_in(self, lifetime=None):
+        """Signs in, with a token that ends after `lifetime` seconds as this machine sees it."""
+        response = self.server.sign_in()
+        if lifetime is not None:
+            response["expires_in"] = lifetime
+        code, _ = self.run("begin", "api", "ann", "--rotation", self.rotation, given=json.dumps(response))
+        assert code == 0, self.errors
+        return response
+
+    def token(self, expected=0, **options):
+        code, token = self.run("token", "api", "ann", **options)
+        assert code == expected, (code, self.errors)
+        return token
+
+    def reason(self):
+        return json.loads(self.run("show", "api", "ann", "--json")[1])["reason"]
+
+
+@case
+def a_token_is_used_and_renewed(user):
+    first = user.sign_in()
+    assert user.token() == first["access_token"] and user.server.accepts(first["access_token"])
+    code, renewed = user.run("refresh", "api", "ann")
+    assert code == 0 and renewed != first["access_token"], user.errors
+    assert user.server.accepts(renewed) and user.token() == renewed
+
+
+@case
+def eight_processes_make_one_request(user):
+    for _ in range(5):
+        user.sign_in(lifetime=0)
+        before = user.server.token_requests()
+        processes = [user.start("token", "api", "ann") for _ in range(8)]
+        tokens = {process.communicate(timeout=60)[0].strip() for process in processes}
+        assert len(tokens) == 1 and user.server.accepts(tokens.pop())
+        assert user.server.token_requests() == before + 1
+
+
+@case
+def an_answer_is_lost(user):
+    user.sign_in(lifetime=0)
+    user.script("loses", after="exit 1")
+    user.token(expected=4, script="loses")
+    if user.rotation == "strict":
+        user.token(expected=3)
+        assert user.reason() == "rotation-lost"
+        before = user.server.token_requests()
+        user.token(expected=3)
+        assert user.server.token_requests() == before
+    else:
+        assert user.server.accepts(user.token())
+
+
+@case
+def a_process_is_killed_before_its_request_arrives(user):
+    user.sign_in(lifetime=0)
+    os.mkfifo(user.directory + "/gate")
+    user.script("waits", before=f"echo asked >{user.directory}/gate; sleep 600")
+    process = user.start("token", "api", "ann", script="waits", start_new_session=True)
+    with open(user.directory + "/gate", encoding="utf-8") as gate:
+        gate.read()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert user.server.accepts(user.token()), "the old token had never arrived"
+
+
+@case
+def the_server_refuses_the_refresh_token(user):
+    response = user.sign_in(lifetime=0)
+    status, _ = user.server.post("/o/revoke_token/", token=response["refresh_token"])
+    assert status == 200
+    user.token(expected=3)
+    assert user.reason() == "refused"
+    before = user.server.token_requests()
+    user.token(expected=3)
+    assert user.server.token_requests() == before
+
+
+@case
+def a_logout_revokes_at_the_server(user):
+    user.sign_in()
+    token = user.run("refresh", "api", "ann")[1]
+    assert user.server.accepts(token)
+    code, report = user.run("logout", "api", "ann", "--json")
+    assert code == 0 and json.loads(report)["revocation"] == "done", (report, user.errors)
+    assert not user.server.accepts(token)
+    user.token(expected=1)
+
+
+@case
+def a_logout_without_the_server_is_made_up_for(user):
+    response = user.sign_in()
+    user.server.stop()
+    report = json.loads(user.run("logout", "api", "ann", "--json")[1])
+    assert report["revocation"] == "queued", report
+    user.server.start()
+    assert user.server.accepts(response["access_token"])
+    assert user.run("flush")[1] == "1 revoked, 0 left, 0 dropped", user.errors
+    assert not user.server.accepts(response["access_token"])
+
+
+def play(program, directory):
+    python = django_server.install(directory)
+    failed = 0
+    for rotation, grace in (("strict", 0), ("overlap=60", 60)):
+        with django_server.DjangoServer(python, f"{directory}/grace-{grace}", grace) as server:
+            for function in CASES:
+                name = f"django-oauth-toolkit, {rotation}: {function.__name__}"
+                try:
+                    function(User(program, server, rotation, directory))
+                    print("ok  ", name, flush=True)
+                except Exception:  # pylint: disable=broad-except
+                    traceback.print_exc()
+                    print("FAIL", name, flush=True)
+                    failed += 1
+    print(f"{2 * len(CASES) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if shutil.which("curl") is None:
+        print("skipped: there is no curl")
+        return 1
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            return play(os.path.abspath(sys.argv[1]) + "/bin/tokenkeep", directory)
+        except django_server.Missing as reason:
+            print(f"skipped: {reason}")
+            return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

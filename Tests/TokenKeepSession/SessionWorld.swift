@@ -1,0 +1,78 @@
+import TestSupport
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepSession
+
+/// A vault of its own, a server, and clocks that the test moves.
+final class SessionWorld: Sendable {
+    let directory = TemporaryDirectory(inMemory: true)
+    let server = TokenServer()
+    let keys: ClassKeyStore
+    private let time: MutexGuarded<SessionTime>
+    private let lines = MutexGuarded<[String]>([])
+    let pauses = MutexGuarded<[UInt32]>([])
+
+    init() {
+        let time = MutexGuarded(SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one"))
+        keys = ClassKeyStore(simulatingKernelAt: { time.withLock { $0.boottime } })
+        self.time = time
+    }
+
+    var vault: String { directory.path + "/vault" }
+    var explained: [String] { lines.withLock { $0 } }
+
+    func move(seconds: Int64) {
+        time.withLock {
+            $0.wall += seconds
+            $0.boottime += seconds
+        }
+    }
+
+    func setWallClock(by seconds: Int64) { time.withLock { $0.wall += seconds } }
+
+    func restart() {
+        time.withLock {
+            $0.boot += "+"
+            $0.boottime = 5
+        }
+    }
+
+    func store(_ stack: String = "any required vault") throws -> Store {
+        var configuration = StoreConfiguration(stackText: stack)
+        configuration.vaultPath = vault
+        configuration.residentKeys = keys
+        configuration.passwordCosts = PasswordCosts(passes: 1, memoryKiB: 8)
+        return try Store(configuration)
+    }
+
+    /// A handle as another process would have one: with a store of its own.
+    func session(
+        _ account: String? = "ann", rotation: RotationProfile = .strict, sends: Bool = true,
+        timeout: UInt32 = 10_000, _ transport: SessionTransport? = nil
+    ) throws -> Session {
+        var options = SessionOptions(
+            transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
+        options.clock = { [time] in time.withLock { $0 } }
+        options.pause = { [pauses] milliseconds, _ in
+            pauses.withLock { $0.append(milliseconds) }
+            self.move(seconds: Int64(milliseconds + 999) / 1000)
+        }
+        options.explain = { [lines] line in lines.withLock { $0.append(line) } }
+        return try Session(try store(), service: "api.example.com", account: account, options)
+    }
+
+    /// A handle of a session that has begun.
+    func signedIn(
+        _ account: String = "ann", rotation: RotationProfile = .strict, lifetime: Int = 3600
+    ) throws -> Session {
+        server.set(lifetime: lifetime)
+        let session = try session(account, rotation: rotation)
+        try session.begin(.user, response: SecretBytes(server.signIn))
+        return session
+    }
+}
+
+extension SessionToken {
+    var text: String { value.utf8String ?? "" }
+}

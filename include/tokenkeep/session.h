@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
+/*
+ * Sessions: tokens that stay fresh, in every thread and every process. The rules of tokenkeep/store.h hold here too.
+ *
+ *     tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
+ *     options.http = ask_server;
+ *     tokenkeep_session_open(store, "api.example.com", NULL, &options, &session, &error);
+ *     tokenkeep_session_token(session, 60, &token, &error);
+ *     ... tokenkeep_token_value(token, &length) ...
+ *     tokenkeep_token_free(token);
+ *
+ * A token is renewed before it ends, by one process; the others wait for it and get the new one. The answer of the
+ * server is saved before anybody gets it. Only the server's refusal ends a session: no network, a locked keyring or an
+ * unreadable answer does not. docs/sessions.md describes states, reasons and the record.
+ *
+ * A call ends by the session's timeout_ms. Once a refresh token was sent, neither the deadline nor tokenkeep_cancel
+ * ends the call before the answer is saved.
+ */
+/* clang-format on */
+#ifndef TOKENKEEP_SESSION_H
+#define TOKENKEEP_SESSION_H
+
+#include <tokenkeep/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of sessions. */
+#define TOKENKEEP_SESSION_USER  1
+#define TOKENKEEP_SESSION_GUEST 2
+
+/* States of a session. */
+#define TOKENKEEP_STATE_UNKNOWN     0 /* a module that may hold the session cannot be asked */
+#define TOKENKEEP_STATE_LOCKED      1
+#define TOKENKEEP_STATE_SIGNED_OUT  2
+#define TOKENKEEP_STATE_GUEST       3
+#define TOKENKEEP_STATE_USER        4
+#define TOKENKEEP_STATE_NEEDS_LOGIN 5
+
+/* Reasons why a session ended. */
+#define TOKENKEEP_REASON_NONE          0
+#define TOKENKEEP_REASON_LOGOUT        1
+#define TOKENKEEP_REASON_REMOTE        2
+#define TOKENKEEP_REASON_GUEST_EXPIRED 3
+#define TOKENKEEP_REASON_EXPIRED       4
+#define TOKENKEEP_REASON_REFUSED       5 /* the server refused the refresh token */
+#define TOKENKEEP_REASON_ROTATION_LOST 6 /* the answer with the new refresh token was lost */
+#define TOKENKEEP_REASON_REVOKED       7
+
+/* What the server does with a refresh token that was used. */
+#define TOKENKEEP_ROTATION_STRICT  0 /* it is dead; in options: as the sign-in said, else this */
+#define TOKENKEEP_ROTATION_OVERLAP 1 /* it is valid for overlap_s seconds more */
+#define TOKENKEEP_ROTATION_NONE    2 /* it stays the same */
+
+/* Flag of tokenkeep_session_end: nothing is sent to the server, now or later. */
+#define TOKENKEEP_SESSION_LOCAL_ONLY 1
+
+/* Purposes of a request. */
+#define TOKENKEEP_PURPOSE_REFRESH 1 /* RFC 6749 section 6 */
+#define TOKENKEEP_PURPOSE_REVOKE  2 /* RFC 7009 */
+
+/* Results in the report of a logout. */
+#define TOKENKEEP_RESULT_DONE   1
+#define TOKENKEEP_RESULT_FAILED 2
+#define TOKENKEEP_RESULT_QUEUED 3 /* it waits, for 30 days at most */
+
+/* Sends a request and fills in the answer. Returns TOKENKEEP_OK if there is an answer, TOKENKEEP_UNAVAILABLE
+ * if nothing was sent, and any other status if the server may have got the request. Runs on the thread of the
+ * call that needs it. It must not call functions of the same session. */
+typedef tokenkeep_status (*tokenkeep_http_fn)(void *data, const tokenkeep_http_request *request,
+                                              tokenkeep_http_response *response);
+
+/* Runs when a session ends. Any status but TOKENKEEP_OK is noted as failed and stops no other hook. */
+typedef tokenkeep_status (*tokenkeep_end_fn)(void *data, const char *service, const char *account,
+                                             uint32_t reason);
+
+/* The options of a session. Start from TOKENKEEP_SESSION_OPTIONS_INIT. */
+typedef struct tokenkeep_session_options {
+    size_t struct_size;      /* sizeof(tokenkeep_session_options) */
+    const char *provider;    /* a name for lists; may be NULL */
+    const char *refresh_url; /* passed on in requests; may be NULL */
+    const char *client_id;   /* a part of the requests' bodies; may be NULL */
+    uint32_t rotation;       /* TOKENKEEP_ROTATION_... */
+    uint32_t overlap_s;      /* with TOKENKEEP_ROTATION_OVERLAP */
+    uint32_t accessibility;  /* the level of the session's item, for tokenkeep_session_begin; 0: its own */
+    uint32_t refresh_accessibility; /* 0 */
+    uint32_t timeout_ms;            /* limit of each call as a whole; 0: 35000 */
+    uint32_t flags;                 /* 0 */
+    tokenkeep_http_fn http;         /* NULL: a token that must be renewed is TOKENKEEP_UNSUPPORTED */
+    void *http_data;
+} tokenkeep_session_options;
+
+#define TOKENKEEP_SESSION_OPTIONS_INIT                                                                       \
+    { sizeof(tokenkeep_session_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL }
+
+/* Opens the session of an account; NULL for the active account of the service. TOKENKEEP_NOT_FOUND: no
+ * account is active. The session keeps what it needs of the store; both are closed in any order. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_open(
+    tokenkeep_store *store, const char *service, const char *account,
+    const tokenkeep_session_options *options, tokenkeep_session **session, tokenkeep_error **error);
+/* Closes a handle. The session goes on. */
+TOKENKEEP_EXPORT void tokenkeep_session_close(tokenkeep_session *session);
+
+/* Begins a session with the server's token response as it came, a JSON object. A present session of the
+ * account is replaced by one write. The first session of a service becomes its active one. TOKENKEEP_INVALID:
+ * the response is none; nothing has changed. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_begin(
+    tokenkeep_session *session, uint32_t kind, const void *response, size_t length, tokenkeep_error **error);
+/* Begins a user's session with tokens from elsewhere. Both are needed. expires_in: seconds, -1 if unknown. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_hydrate(tokenkeep_session *session,
+                                                                                   const char *access_token,
+                                                                                   const char *refresh_token,
+                                                                                   int64_t expires_in,
+                                                                                   tokenkeep_error **error);
+
+/* Returns an access token that lasts min_ttl seconds, renewed if it ends soon. If it cannot be renewed and is
+ * still valid, it is returned all the same; see tokenkeep_token_is_short. TOKENKEEP_NOT_FOUND: nobody is
+ * signed in. TOKENKEEP_NEEDS_LOGIN: the session is over. TOKENKEEP_EXPIRED: the token is over, and there is
+ * no refresh token. TOKENKEEP_BUSY: another process, which the message names, is renewing it past the
+ * deadline. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_token(tokenkeep_session *session,
+                                                                                 uint32_t min_ttl,
+                                                                                 tokenkeep_token **token,
+                                                                                 tokenkeep_error **error);
+/* Renews the token now. A renewal by another process meanwhile counts. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_refresh(tokenkeep_session *session,
+                                                                                   tokenkeep_token **token,
+                                                                                   tokenkeep_error **error);
+/* Returns a token in place of one that the server refused with 401, from another process if that has one.
+ * Retry the server once. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_session_rejected(tokenkeep_session *session, const tokenkeep_token *refused,
+                           tokenkeep_token **token, tokenkeep_error **error);
+
+/* The application's profile beside the tokens: a JSON object of at most 64 KiB. TOKENKEEP_NOT_FOUND: none was
+ * set. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_profile(tokenkeep_session *session,
+                                                                                   tokenkeep_item **profile,
+                                                                                   tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_set_profile(
+    tokenkeep_session *session, const char *json, size_t length, tokenkeep_error **error);
+
+/* The state of the session. Asks no server. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_session_state(tokenkeep_session *session, tokenkeep_session_info **info, tokenkeep_error **error);
+/* The state if it differs from the last answer of this function on this handle, at first the present.
+ * TOKENKEEP_NOT_FOUND: nothing has changed. Changes by other programs than TokenKeep are seen at the next
+ * call. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_next(tokenkeep_session *session,
+                                                                                tokenkeep_session_info **info,
+                                                                                tokenkeep_error **error);
+/* Becomes readable (poll(2)) after a change, by any process: then call tokenkeep_session_next until it
+ * answers TOKENKEEP_NOT_FOUND. Owned by the session: do not close it. -1 if there are no more descriptors or
+ * watches. */
+TOKENKEEP_EXPORT int tokenkeep_session_fd(tokenkeep_session *session);
+/* Does what is due now: renews a token that ends soon, clears a guest whose time is over, saves what waits
+ * for its place to open, revokes the tokens of earlier logouts. next_ms: call it again after so many
+ * milliseconds, sooner after a suspension of the machine. A locked place or a server that is away is no
+ * error: the next step tries again. TOKENKEEP_NOT_FOUND, TOKENKEEP_NEEDS_LOGIN, TOKENKEEP_EXPIRED: the
+ * session is over. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_step(tokenkeep_session *session,
+                                                                                uint32_t *next_ms,
+                                                                                tokenkeep_error **error);
+/* The sessions of a service, or of all for NULL. Reads no token. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_list(
+    tokenkeep_store *store, const char *service, tokenkeep_session_infos **infos, tokenkeep_error **error);
+/* Makes an account the active one of its service. TOKENKEEP_NOT_FOUND: nobody is signed in as the account. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_switch(tokenkeep_store *store,
+                                                                                  const char *service,
+                                                                                  const char *account,
+                                                                                  tokenkeep_error **error);
+
+/* Ends the session for every process, also offline and while everything is locked; then runs the hooks; then
+ * revokes the token at the server, or queues it. report may be NULL. Ending an ended session is TOKENKEEP_OK.
+ */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_end(
+    tokenkeep_session *session, uint32_t flags, tokenkeep_session_report **report, tokenkeep_error **error);
+/* Adds a hook that runs when this handle ends the session: lower orders first. data must outlive the handle.
+ */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_session_on_end(tokenkeep_session *session, const char *name, uint32_t order, tokenkeep_end_fn hook,
+                         void *data, tokenkeep_error **error);
+
+/* An access token. The value is in guarded memory; a NUL follows it. */
+TOKENKEEP_EXPORT const char *tokenkeep_token_value(const tokenkeep_token *token, size_t *length);
+TOKENKEEP_EXPORT const char *tokenkeep_token_type(const tokenkeep_token *token);  /* "Bearer" */
+TOKENKEEP_EXPORT const char *tokenkeep_token_scope(const tokenkeep_token *token); /* NULL: unknown */
+/* Seconds left when the token was returned; -1 if unknown. */
+TOKENKEEP_EXPORT int64_t tokenkeep_token_expires_in(const tokenkeep_token *token);
+TOKENKEEP_EXPORT uint64_t tokenkeep_token_generation(const tokenkeep_token *token);
+/* Whether the token ends sooner than min_ttl, because no better one could be had. */
+TOKENKEEP_EXPORT int tokenkeep_token_is_short(const tokenkeep_token *token);
+TOKENKEEP_EXPORT void tokenkeep_token_free(tokenkeep_token *token);
+
+/* A session without its tokens. Times are Unix seconds, 0 if unknown. */
+TOKENKEEP_EXPORT const char *tokenkeep_session_info_service(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT const char *tokenkeep_session_info_account(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT const char *
+tokenkeep_session_info_provider(const tokenkeep_session_info *info);                           /* or NULL */
+TOKENKEEP_EXPORT const char *tokenkeep_session_info_scope(const tokenkeep_session_info *info); /* or NULL */
+TOKENKEEP_EXPORT uint32_t tokenkeep_session_info_state(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT uint32_t tokenkeep_session_info_reason(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT int tokenkeep_session_info_is_active(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT int tokenkeep_session_info_can_renew(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT int64_t tokenkeep_session_info_expires_at(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT int64_t tokenkeep_session_info_cool_down_until(const tokenkeep_session_info *info);
+TOKENKEEP_EXPORT uint64_t tokenkeep_session_info_generation(const tokenkeep_session_info *info);
+/* Frees the result of tokenkeep_session_state. */
+TOKENKEEP_EXPORT void tokenkeep_session_info_free(tokenkeep_session_info *info);
+
+/* A list of sessions. The results of _at and _problem belong to the list. */
+TOKENKEEP_EXPORT size_t tokenkeep_session_infos_count(const tokenkeep_session_infos *infos);
+TOKENKEEP_EXPORT const tokenkeep_session_info *
+tokenkeep_session_infos_at(const tokenkeep_session_infos *infos, size_t index);
+/* The error that left the list incomplete, or NULL. */
+TOKENKEEP_EXPORT const tokenkeep_error *tokenkeep_session_infos_problem(const tokenkeep_session_infos *infos);
+TOKENKEEP_EXPORT void tokenkeep_session_infos_free(tokenkeep_session_infos *infos);
+
+/* The report of a logout: a name and a result for each hook, and "revocation" last if a token was to be
+ * revoked. */
+TOKENKEEP_EXPORT size_t tokenkeep_session_report_count(const tokenkeep_session_report *report);
+TOKENKEEP_EXPORT const char *tokenkeep_session_report_name(const tokenkeep_session_report *report,
+                                                           size_t index);
+TOKENKEEP_EXPORT uint32_t tokenkeep_session_report_result(const tokenkeep_session_report *report,
+                                                          size_t index);
+TOKENKEEP_EXPORT void tokenkeep_session_report_free(tokenkeep_session_report *report);
+
+/* A request, valid during the call of tokenkeep_http_fn. */
+TOKENKEEP_EXPORT uint32_t tokenkeep_http_request_purpose(const tokenkeep_http_request *request);
+TOKENKEEP_EXPORT const char *tokenkeep_http_request_service(const tokenkeep_http_request *request);
+TOKENKEEP_EXPORT const char *tokenkeep_http_request_account(const tokenkeep_http_request *request);
+TOKENKEEP_EXPORT const char *
+tokenkeep_http_request_method(const tokenkeep_http_request *request);                           /* "POST" */
+TOKENKEEP_EXPORT const char *tokenkeep_http_request_url(const tokenkeep_http_request *request); /* or NULL */
+TOKENKEEP_EXPORT size_t tokenkeep_http_request_header_count(const tokenkeep_http_request *request);
+/* 1 and the header at index; 0 if there is none. */
+TOKENKEEP_EXPORT int tokenkeep_http_request_header_at(const tokenkeep_http_request *request, size_t index,
+                                                      const char **name, const char **value);
+/* The body, a form (application/x-www-form-urlencoded), in guarded memory; a NUL follows it. */
+TOKENKEEP_EXPORT const void *tokenkeep_http_request_body(const tokenkeep_http_request *request,
+                                                         size_t *length);
+/* The token that the request is about, for servers that want another body. A NUL follows it. */
+TOKENKEEP_EXPORT const char *tokenkeep_http_request_token(const tokenkeep_http_request *request,
+                                                          size_t *length);
+
+/* The answer: its HTTP status, its headers (Date and Retry-After count) and its body, in as many parts as it
+ * comes. */
+TOKENKEEP_EXPORT void tokenkeep_http_response_status(tokenkeep_http_response *response, uint32_t status);
+TOKENKEEP_EXPORT void tokenkeep_http_response_header(tokenkeep_http_response *response, const char *name,
+                                                     const char *value);
+TOKENKEEP_EXPORT void tokenkeep_http_response_append(tokenkeep_http_response *response, const void *bytes,
+                                                     size_t length);
+
+/* Copies the id of this user on this machine, a random UUID of 36 characters, and a NUL. It is made at the
+ * first use and kept through every logout. For the requests of guests: it identifies the user to the server.
+ */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_device_id(tokenkeep_store *store,
+                                                                             char id[37],
+                                                                             tokenkeep_error **error);
+
+/* Copies a claim of a JSON Web Token, a text or a whole number, with a NUL. The signature is NOT verified.
+ * TOKENKEEP_UNSUPPORTED: the token is opaque. TOKENKEEP_NOT_FOUND: it has no such claim. TOKENKEEP_INVALID:
+ * the value and its NUL need more than capacity bytes. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_jwt_claim_unverified(const char *jwt, size_t length, const char *name, char *value, size_t capacity,
+                               size_t *value_length, tokenkeep_error **error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
