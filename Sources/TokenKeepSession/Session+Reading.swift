@@ -267,6 +267,7 @@ extension SessionInfo {
         level = AccessLevel(rawValue: note.level)
         expiresAt = note.expiresAt == 0 ? nil : UnixTime(note.expiresAt)
         refreshAt = note.refreshAt == 0 ? nil : UnixTime(note.refreshAt)
+        validatedAt = note.validatedAt == 0 ? nil : UnixTime(note.validatedAt)
         coolDownUntil = note.coolDownUntil <= UnixTime.now.rawValue ? nil : UnixTime(note.coolDownUntil)
         generation = note.generation
         rotation = note.rotation

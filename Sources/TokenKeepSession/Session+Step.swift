@@ -5,7 +5,8 @@ extension Session {
     private static let heartbeat: Int64 = 180
 
     /// Does what is due now: renews a token that ends soon, clears a guest whose time is over, saves what waits in the
-    /// stash, revokes the tokens of earlier logouts.
+    /// stash, asks the server whether it still accepts the token, if ``SessionOptions/validates``, and revokes the tokens
+    /// of earlier logouts.
     ///
     /// A locked session and a server that is away are no errors: the next step tries again.
     ///
@@ -14,6 +15,7 @@ extension Session {
     public func step() throws(TokenKeepError) -> UInt32 {
         do throws(TokenKeepError) {
             _ = try token()
+            try validateIfDue(after: Session.heartbeat)
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")

@@ -16,7 +16,7 @@ extension Session {
     /// - Throws: ``Status/invalid`` or ``Status/unsupported`` for a response that is none; nothing has changed then.
     public func begin(_ kind: SessionKind, response: SecretBytes) throws(TokenKeepError) {
         let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
-        try begin(kind, tokens)
+        try begin(kind, tokens, isFromServer: true)
     }
 
     /// Begins a user's session with a bare access token, which cannot be renewed.
@@ -41,7 +41,9 @@ extension Session {
         try begin(.user, TokenResponse(accessToken: accessToken, refreshToken: refreshToken, expiresIn: expiresIn))
     }
 
-    private func begin(_ kind: SessionKind, _ response: TokenResponse) throws(TokenKeepError) {
+    private func begin(
+        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false
+    ) throws(TokenKeepError) {
         let call = try begin()
         // The token of a session that ended while it was locked would be overwritten.
         try? finishEnd()
@@ -49,7 +51,7 @@ extension Session {
         let record = try SessionRecord(
             kind, response, epoch: epoch, provider: options.provider, now: options.clock())
         let lock = try changeLock(call)
-        try write(record, epoch: epoch, level: options.level, call)
+        try write(record, epoch: epoch, level: options.level, isFromServer: isFromServer, call)
         _ = consume lock
         try Sessions(store).activateIfNoneIs(name, call)
     }
@@ -57,7 +59,7 @@ extension Session {
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new
     /// session, never neither.
     func write(
-        _ record: SessionRecord, epoch: String, level: AccessLevel?, _ call: CallContext
+        _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false, _ call: CallContext
     ) throws(TokenKeepError) {
         try record.adopt(epoch: epoch)
         try changeNote(call) { note in
@@ -71,6 +73,7 @@ extension Session {
             note = SessionNote(record, epoch: epoch, nil, now: now)
             note.level = level?.rawValue ?? (known == 0 ? AccessLevel.afterFirstUnlock.rawValue : known)
             note.rotation = self.options.rotation ?? rotation
+            note.validatedAt = isFromServer ? now.wall : 0
             return true
         }
         slots.change(id)
@@ -144,7 +147,7 @@ extension Session {
     func saveShortened(_ record: SessionRecord, level: AccessLevel?, _ call: CallContext) throws(TokenKeepError) {
         if try record.isTooLong() {
             options.explain?("left out members of the server's answer: the record is too long")
-            record.removeExtras()
+            try record.removeExtras()
         }
         try save(record, level: level, call)
     }

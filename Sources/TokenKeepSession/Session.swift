@@ -10,8 +10,24 @@ import TokenKeepRecords
 public final class Session: Sendable {
     /// A token that was read, and the slot's value at that time.
     private struct Kept {
-        let record: KeptToken
+        let token: KeptToken
         let slot: UInt64
+    }
+
+    /// The tokens that a handle keeps: that of the sign-in, and those of targets.
+    private struct AllKept {
+        var main: Kept?
+        var others: [TokenTarget: Kept] = [:]
+        static let most = 32
+
+        subscript(target: TokenTarget?) -> Kept? {
+            get { target.map { others[$0] } ?? main }
+            set {
+                guard let target else { return main = newValue }
+                if others.count >= AllKept.most { others.removeAll() }
+                others[target] = newValue
+            }
+        }
     }
 
     /// The names of the session's item.
@@ -25,7 +41,7 @@ public final class Session: Sendable {
     /// The watch of ``nextState()``.
     let watched: MutexGuarded<Watched?>
     let stash: SessionStash
-    private let kept: MutexGuarded<Kept?>
+    private let kept: MutexGuarded<AllKept>
     /// Cancels the calls on this handle; nil for the cancellation of the store.
     private let cancellation: Cancellation?
 
@@ -37,7 +53,7 @@ public final class Session: Sendable {
     ) throws(TokenKeepError) {
         self.store = store
         self.options = options
-        kept = MutexGuarded(nil)
+        kept = MutexGuarded(AllKept())
         hooks = MutexGuarded([])
         watched = MutexGuarded(nil)
         cancellation = nil
@@ -80,37 +96,47 @@ public final class Session: Sendable {
     /// A token that ends soon is renewed first. If this fails while the present token is valid, the present token is
     /// returned, marked as short.
     ///
+    /// - Parameter target: the use of the token, if it is not that of the sign-in.
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``,
-    ///   ``Status/busy`` if another process holds the refresh past the deadline, ``Status/unavailable``.
-    public func token(minTTL: UInt32 = 0) throws(TokenKeepError) -> SessionToken {
-        if let token = keptToken(minTTL: Int64(minTTL)) { return token }
+    ///   ``Status/busy`` if another process holds the refresh past the deadline, ``Status/unavailable``;
+    ///   ``Status/unsupported`` for the first token of a target if the session has no refresh token.
+    public func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
+        if let token = keptToken(target, minTTL: Int64(minTTL)) { return token }
         let call = try begin()
         let view = try read(call)
         let record = try live(view)
         let now = options.clock()
-        if record.life.isGood(at: now, minTTL: Int64(minTTL)) { return keep(view, record, minTTL) }
-        guard record.kind == .user else { return try guestToken(view, record, minTTL, call) }
-        guard record.refreshToken != nil else {
-            guard record.life.left(at: now) != 0 else { throw Session.ended(name, .expired) }
-            return keep(view, record, minTTL)
+        let present = try record.access(for: target)
+        if let present, present.life.isGood(at: now, minTTL: Int64(minTTL)) {
+            return try keep(view, record, target, minTTL)
         }
-        if record.life.isYoung(at: now), record.life.left(at: now) != 0 { return keep(view, record, minTTL) }
+        guard record.kind == .user else {
+            guard target == nil else { throw cannotRenew("it is a guest's") }
+            return try guestToken(view, record, minTTL, call)
+        }
+        let isValid = present.map { $0.life.left(at: now) != 0 } ?? false
+        guard record.refreshToken != nil else {
+            if isValid { return try keep(view, record, target, minTTL) }
+            guard record.life.left(at: now) != 0 else { throw Session.ended(name, .expired) }
+            throw cannotRenew("it has no refresh token")
+        }
+        if let present, isValid, present.life.isYoung(at: now) { return try keep(view, record, target, minTTL) }
         do throws(TokenKeepError) {
-            let renewed = try Renewal(self, call).run(view, stale: record.accessToken)
-            return keep(renewed.view, renewed.record, minTTL)
+            let renewed = try Renewal(self, for: target, call).run(view, stale: present?.value)
+            return try keep(renewed.view, renewed.record, target, minTTL)
         } catch {
             guard error.status != .needsLogin, error.status != .notFound else { throw error }
-            let present = try stillValid(record, call, orThrow: error)
+            let token = try stillValid(record, target, call, orThrow: error)
             options.explain?("the refresh failed: \(error.message); the present token is still valid")
-            return made(KeptToken(present, sealingKey: nil), minTTL)
+            return made(token, target, minTTL)
         }
     }
 
     /// The token in hand after a refresh that failed, or the one that another process saved meanwhile. A logout during
     /// the request ends the use of both.
     private func stillValid(
-        _ record: SessionRecord, _ call: CallContext, orThrow failure: TokenKeepError
-    ) throws(TokenKeepError) -> SessionRecord {
+        _ record: SessionRecord, _ target: TokenTarget?, _ call: CallContext, orThrow failure: TokenKeepError
+    ) throws(TokenKeepError) -> KeptToken {
         var present = record
         do throws(TokenKeepError) {
             present = try live(read(call))
@@ -122,8 +148,10 @@ public final class Session: Sendable {
                 throw error
             }
         }
-        guard present.life.left(at: options.clock()) != 0 else { throw failure }
-        return present
+        guard let token = try present.access(for: target), token.life.left(at: options.clock()) != 0 else {
+            throw failure
+        }
+        return KeptToken(token, generation: present.generation, sealingKey: nil)
     }
 
     /// Renews the token now, whatever its age. A renewal by another process meanwhile counts.
@@ -142,7 +170,7 @@ public final class Session: Sendable {
             guard record.life.left(at: options.clock()) != 0 else { throw Session.ended(name, .expired) }
             throw cannotRenew("it has no refresh token")
         }
-        return try renewed(view, record.accessToken, isRejected: false, call)
+        return try renewed(view, record.accessToken, nil, isRejected: false, call)
     }
 
     private func cannotRenew(_ reason: String) -> TokenKeepError {
@@ -155,21 +183,28 @@ public final class Session: Sendable {
     ///
     /// If the session has another token already, that one is returned without a request. Retry the server once.
     ///
-    /// - Throws: as ``token(minTTL:)``.
-    public func rejected(_ refused: SecretBytes) throws(TokenKeepError) -> SessionToken {
+    /// - Parameter target: the use for which the token was given.
+    /// - Throws: as ``token(minTTL:for:)``.
+    public func rejected(
+        _ refused: SecretBytes, for target: TokenTarget? = nil
+    ) throws(TokenKeepError) -> SessionToken {
         let call = try begin()
         let view = try read(call)
         let record = try live(view)
-        guard record.accessToken == refused else {
+        guard let present = try record.access(for: target), present.value == refused else {
+            guard target == nil else { return try token(for: target) }
             options.explain?("adopted the token that was saved since, generation \(record.generation)")
-            return keep(view, record, 0)
+            return try keep(view, record, nil, 0)
         }
         guard record.kind == .user else {
             guard try clearGuest(view, call) else { return try token() }
             throw Session.guestIsOver(name)
         }
-        guard record.refreshToken != nil else { throw try expire(view, call) }
-        return try renewed(view, refused, isRejected: true, call)
+        guard record.refreshToken != nil else {
+            guard target == nil else { throw cannotRenew("it has no refresh token") }
+            throw try expire(view, call)
+        }
+        return try renewed(view, refused, target, isRejected: true, call)
     }
 
     /// The state of the session, without its tokens. Asks no server.
@@ -196,16 +231,16 @@ public final class Session: Sendable {
     }
 
     private func renewed(
-        _ view: SessionView, _ stale: SecretBytes, isRejected: Bool, _ call: CallContext
+        _ view: SessionView, _ stale: SecretBytes, _ target: TokenTarget?, isRejected: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> SessionToken {
-        let renewed = try Renewal(self, call).run(view, stale: stale, isRejected: isRejected)
-        return keep(renewed.view, renewed.record, 0)
+        let renewed = try Renewal(self, for: target, call).run(view, stale: stale, isRejected: isRejected)
+        return try keep(renewed.view, renewed.record, target, 0)
     }
 
     private func guestToken(
         _ view: SessionView, _ record: SessionRecord, _ minTTL: UInt32, _ call: CallContext
     ) throws(TokenKeepError) -> SessionToken {
-        guard record.life.left(at: options.clock()) == 0 else { return keep(view, record, minTTL) }
+        guard record.life.left(at: options.clock()) == 0 else { return try keep(view, record, nil, minTTL) }
         guard try clearGuest(view, call) else { return try token(minTTL: minTTL) }
         throw Session.guestIsOver(name)
     }
@@ -223,30 +258,38 @@ public final class Session: Sendable {
     // MARK: The kept token
 
     /// The kept token, if no other process changed the session since and the token is good.
-    private func keptToken(minTTL: Int64) -> SessionToken? {
-        guard store.isUsable, let kept = kept.withLock({ $0 }), kept.slot == slots.value(of: id) else { return nil }
-        let record = kept.record
-        guard record.life.isGood(at: options.clock(), minTTL: minTTL), isReadable(record) else { return nil }
-        return made(record, UInt32(clamping: minTTL))
+    private func keptToken(_ target: TokenTarget?, minTTL: Int64) -> SessionToken? {
+        guard store.isUsable, let kept = kept.withLock({ $0[target] }), kept.slot == slots.value(of: id) else {
+            return nil
+        }
+        let token = kept.token
+        guard token.life.isGood(at: options.clock(), minTTL: minTTL), isReadable(token) else { return nil }
+        return made(token, target, UInt32(clamping: minTTL))
     }
 
     /// Whether the class key of a sealed token is still there: a lock must end its use in every process.
-    private func isReadable(_ record: KeptToken) -> Bool {
-        record.sealingKey?.isOpen ?? true
+    private func isReadable(_ token: KeptToken) -> Bool {
+        token.sealingKey?.isOpen ?? true
     }
 
     /// Keeps a token for later calls, and returns it.
-    private func keep(_ view: SessionView, _ record: SessionRecord, _ minTTL: UInt32) -> SessionToken {
-        let token = KeptToken(record, sealingKey: view.sealingKey)
-        if let slot = view.slot, view.isKeepable { kept.withLock { $0 = Kept(record: token, slot: slot) } }
-        return made(token, minTTL)
+    private func keep(
+        _ view: SessionView, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
+    ) throws(TokenKeepError) -> SessionToken {
+        guard let access = try record.access(for: target) else {
+            throw TokenKeepError(.unavailable, "the token for the resource could not be kept", hint: "try again")
+        }
+        try TokenResponse.check(type: access.type)
+        let token = KeptToken(access, generation: record.generation, sealingKey: view.sealingKey)
+        if let slot = view.slot, view.isKeepable { kept.withLock { $0[target] = Kept(token: token, slot: slot) } }
+        return made(token, target, minTTL)
     }
 
-    private func made(_ record: KeptToken, _ minTTL: UInt32) -> SessionToken {
-        let left = record.life.left(at: options.clock())
+    private func made(_ token: KeptToken, _ target: TokenTarget?, _ minTTL: UInt32) -> SessionToken {
+        let left = token.life.left(at: options.clock())
         return SessionToken(
-            value: record.value, type: record.type, scope: record.scope, secondsLeft: left,
-            generation: record.generation, isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false)
+            value: token.value, type: token.type, scope: token.scope, secondsLeft: left,
+            generation: token.generation, isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target)
     }
 
     // MARK: Calls
@@ -292,12 +335,12 @@ struct KeptToken: Sendable {
     /// The key that must be open for the token to be used; nil if none must.
     let sealingKey: ResidentKey?
 
-    init(_ record: SessionRecord, sealingKey: ResidentKey?) {
-        value = record.accessToken
-        type = record.tokenType
-        scope = record.scope
-        generation = record.generation
-        life = record.life
+    init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
+        value = access.value
+        type = access.type
+        scope = access.scope
+        life = access.life
+        self.generation = generation
         self.sealingKey = sealingKey
     }
 }

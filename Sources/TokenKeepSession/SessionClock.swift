@@ -86,3 +86,15 @@ package struct TokenLife: Sendable, Equatable {
         return age(at: now) < min(30, lifetime / 10)
     }
 }
+
+extension TokenLife {
+    /// The life in a record, or in its token of a target.
+    init(_ json: JSONValue) {
+        let obtained = json["obtained"]
+        self.init(
+            obtained: SessionTime(
+                wall: obtained?["wall"]?.integer ?? 0, boottime: obtained?["boottime"]?.integer ?? 0,
+                boot: obtained?["boot"]?.text ?? ""),
+            lifetime: json["expires_in"]?.integer, offset: json["offset"]?.integer ?? 0)
+    }
+}

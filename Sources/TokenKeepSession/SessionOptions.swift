@@ -4,6 +4,8 @@ public import TokenKeepCore
 public struct SessionOptions: Sendable {
     /// Sends requests to the server; nil if the session is not renewed by this program.
     public var transport: SessionTransport?
+    /// Whether ``Session/step()`` asks the server every 3 minutes whether it still accepts the token.
+    public var validates = false
     /// The name of the provider, for outputs.
     public var provider: String?
     /// The address of the token endpoint, passed on in requests.

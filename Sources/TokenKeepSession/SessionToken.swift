@@ -14,6 +14,8 @@ public struct SessionToken: Sendable {
     public let generation: UInt64
     /// Whether the token ends sooner than the caller asked for, because no better one could be had.
     public let isShort: Bool
+    /// The use of the token; nil for that of the sign-in.
+    public let target: TokenTarget?
 }
 
 /// A session without its tokens.
@@ -42,6 +44,8 @@ public struct SessionInfo: Sendable, Equatable {
     public let expiresAt: UnixTime?
     /// When the access token is to be renewed; nil if unknown.
     public let refreshAt: UnixTime?
+    /// When the server last accepted a token of the session; nil if unknown.
+    public internal(set) var validatedAt: UnixTime?
     /// The server is asked again after this time; nil if it can be asked now.
     public let coolDownUntil: UnixTime?
     /// The number of tokens that the session has had.
@@ -54,10 +58,11 @@ public struct SessionInfo: Sendable, Equatable {
     /// The process that is renewing the token, or died while it did; nil if there is none.
     public internal(set) var refreshingProcess: UInt32?
 
-    /// Whether a watch need not report a state after another: a refresh that begins is no change.
+    /// Whether a watch need not report a state after another: a refresh that begins is no change, nor is a validation.
     func isSame(as other: SessionInfo?) -> Bool {
         var (one, other) = (self, other)
         one.refreshingProcess = nil
+        one.validatedAt = other?.validatedAt
         other?.refreshingProcess = nil
         return one == other
     }

@@ -21,21 +21,34 @@ extension TokenSession {
             case refresh
             /// Revoke a token (RFC 7009).
             case revoke
+            /// Ask with GET whether an access token is still accepted: a status from 200 to 299, or 401.
+            case validate
+            /// Let the session last longer.
+            case extend
+
+            init(_ core: SessionRequest.Purpose) {
+                switch core {
+                case .refresh: self = .refresh
+                case .revoke: self = .revoke
+                case .validate: self = .validate
+                case .extend: self = .extend
+                }
+            }
         }
 
         /// The purpose of the request.
         public let purpose: Purpose
         /// The session's account.
         public let account: String
-        /// The address that the options name; nil for a revocation.
+        /// The address that the options name; nil for all but a refresh.
         public let url: String?
         /// The token that the request is about.
         public let token: TokenStore.Secret
-        /// The body for POST, `application/x-www-form-urlencoded`.
+        /// The body for POST, `application/x-www-form-urlencoded`. To validate it is empty; to extend it is `seconds=N`.
         public let body: TokenStore.Secret
 
         init(_ core: SessionRequest) {
-            purpose = core.purpose == .refresh ? .refresh : .revoke
+            purpose = Purpose(core.purpose)
             account = core.account
             url = core.url
             token = TokenStore.Secret(core: core.token)
@@ -64,6 +77,8 @@ extension TokenSession {
     public struct Options: Sendable {
         /// Sends requests to the server; nil if this program renews nothing.
         public var transport: Transport?
+        /// Whether ``TokenSession/run()`` asks the server every 3 minutes whether it still accepts the token.
+        public var validates = false
         /// The name of the provider, for lists.
         public var provider: String?
         /// The address of the token endpoint, a part of requests.
@@ -83,6 +98,7 @@ extension TokenSession {
         var core: SessionOptions {
             var options = SessionOptions(transport: transport.map(Options.synchronous), level: accessibility?.core)
             options.provider = provider
+            options.validates = validates
             options.refreshURL = refreshURL
             options.clientID = clientID
             options.rotation =

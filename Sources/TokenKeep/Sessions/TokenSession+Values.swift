@@ -67,6 +67,7 @@ extension TokenSession {
         public let generation: UInt64
         /// Whether the token ends sooner than the caller asked for, because no better one could be had.
         public let isShort: Bool
+        let target: TokenTarget?
 
         init(_ core: SessionToken) {
             value = TokenStore.Secret(core: core.value)
@@ -75,6 +76,7 @@ extension TokenSession {
             timeLeft = core.secondsLeft.map { .seconds($0) }
             generation = core.generation
             isShort = core.isShort
+            target = core.target
         }
     }
 
@@ -94,6 +96,8 @@ extension TokenSession {
         public let canRenew: Bool
         /// When the access token ends; nil if unknown.
         public let expiresAt: Date?
+        /// When the server last accepted a token of the session; nil if unknown.
+        public let validatedAt: Date?
         /// The server is asked again after this time; nil if it can be asked now.
         public let coolDownUntil: Date?
         /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine
@@ -108,6 +112,7 @@ extension TokenSession {
             isActive = core.isActive
             canRenew = core.canRenew
             expiresAt = core.expiresAt.map(Date.init(_:))
+            validatedAt = core.validatedAt.map(Date.init(_:))
             coolDownUntil = core.coolDownUntil.map(Date.init(_:))
             isStashed = core.isStashed
         }

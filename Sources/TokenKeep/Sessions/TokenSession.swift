@@ -71,9 +71,43 @@ public final class TokenSession: Sendable {
         return try await perform { session throws(CoreError) in Token(try session.token(minTTL: seconds)) }
     }
 
+    /// Returns an access token for a resource (an absolute URI, RFC 8707), for fewer scopes, or for both.
+    ///
+    /// Each has a token of its own, at most 32 are kept; all are renewed with the same refresh token.
+    ///
+    /// - Throws: as ``token(minTTL:)``; ``TokenKeepError`` with ``TokenKeepError/Status/denied`` if the server refuses
+    ///   resource or scope, ``TokenKeepError/Status/invalid`` if neither is given.
+    public func token(
+        forResource resource: String?, scope: String? = nil, minTTL: Duration = .zero
+    ) async throws -> Token {
+        let seconds = UInt32(clamping: minTTL.components.seconds)
+        return try await perform { session throws(CoreError) in
+            Token(try session.token(minTTL: seconds, for: TokenTarget(resource: resource, scope: scope)))
+        }
+    }
+
     /// Returns a token in place of one that the server refused with 401. Retry the server once.
     public func rejected(_ refused: Token) async throws -> Token {
-        try await perform { session throws(CoreError) in Token(try session.rejected(refused.value.core)) }
+        try await perform { session throws(CoreError) in
+            Token(try session.rejected(refused.value.core, for: refused.target))
+        }
+    }
+
+    /// Asks the server whether it still accepts the access token. One that it refuses with 401 is renewed, once.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` if the server refuses the renewed token too,
+    ///   ``TokenKeepError/Status/unavailable`` if it does not answer. The session stays.
+    public func validate() async throws {
+        try await perform { session throws(CoreError) in try session.validate() }
+    }
+
+    /// Asks the server to let the session last longer, and saves its answer: new tokens, a new `expires_in`, or neither.
+    ///
+    /// - Parameter time: five minutes to a year, in whole seconds.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` for another time; nothing was sent then.
+    public func extend(by time: Duration) async throws {
+        let seconds = UInt32(clamping: time.components.seconds)
+        try await perform { session throws(CoreError) in try session.extend(by: seconds) }
     }
 
     /// Renews the token now. A renewal by another process meanwhile counts.

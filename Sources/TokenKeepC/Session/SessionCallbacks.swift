@@ -11,7 +11,7 @@ struct CTransport: @unchecked Sendable {
     /// Calls the C function. UNAVAILABLE means that nothing was sent; any other status, that the server may have got it.
     var transport: SessionTransport {
         { request throws(TokenKeepError) in
-            let handle = HTTPRequestHandle(request)
+            let handle = try HTTPRequestHandle(request)
             let response = HTTPResponseHandle()
             let status = call(handle, response)
             guard status != Status.unavailable.rawValue else {
@@ -60,7 +60,8 @@ extension SessionOptions {
         self.init()
         guard let pointer else { return }
         let options = try copy(pointer, over: tokenkeep_session_options(), "session options")
-        try checkFlags(options.flags, known: 0, "session options")
+        try checkFlags(options.flags, known: UInt32(TOKENKEEP_SESSION_HEARTBEAT), "session options")
+        validates = options.flags & UInt32(TOKENKEEP_SESSION_HEARTBEAT) != 0
         guard options.refresh_accessibility == 0 else {
             throw TokenKeepError(.unsupported, "this version keeps a session's tokens at one level")
         }

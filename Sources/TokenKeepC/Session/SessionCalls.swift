@@ -108,8 +108,41 @@ public func tokenkeep_session_rejected(
         let session = try session(handle)
         let refused = try Boundary.required(borrow(refused, as: TokenHandle.self), "refused token")
         let token = try Boundary.required(token, "pointer for the token")
-        token.pointee = retainForC(TokenHandle(try session.rejected(refused.token.value)))
+        token.pointee = retainForC(
+            TokenHandle(try session.rejected(refused.token.value, for: refused.token.target)))
     }
+}
+
+/// See session.h.
+@implementation @_cdecl("tokenkeep_session_token_for")
+public func tokenkeep_session_token_for(
+    _ handle: OpaquePointer?, _ resource: UnsafePointer<CChar>?, _ scope: UnsafePointer<CChar>?, _ minTTL: UInt32,
+    _ token: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let session = try session(handle)
+        let target = try TokenTarget(
+            resource: Boundary.optionalText(resource, "resource", atMost: 4096),
+            scope: Boundary.optionalText(scope, "scope", atMost: 4096))
+        let token = try Boundary.required(token, "pointer for the token")
+        token.pointee = retainForC(TokenHandle(try session.token(minTTL: minTTL, for: target)))
+    }
+}
+
+/// See session.h.
+@implementation @_cdecl("tokenkeep_session_validate")
+public func tokenkeep_session_validate(
+    _ handle: OpaquePointer?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in try session(handle).validate() }
+}
+
+/// See session.h.
+@implementation @_cdecl("tokenkeep_session_extend")
+public func tokenkeep_session_extend(
+    _ handle: OpaquePointer?, _ seconds: UInt32, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in try session(handle).extend(by: seconds) }
 }
 
 /// See session.h.

@@ -105,6 +105,12 @@ public func tokenkeep_session_info_expires_at(_ info: OpaquePointer?) -> Int64 {
 }
 
 /// See session.h.
+@implementation @_cdecl("tokenkeep_session_info_validated_at")
+public func tokenkeep_session_info_validated_at(_ info: OpaquePointer?) -> Int64 {
+    borrow(info, as: SessionInfoHandle.self)?.info.validatedAt?.rawValue ?? 0
+}
+
+/// See session.h.
 @implementation @_cdecl("tokenkeep_session_info_cool_down_until")
 public func tokenkeep_session_info_cool_down_until(_ info: OpaquePointer?) -> Int64 {
     borrow(info, as: SessionInfoHandle.self)?.info.coolDownUntil?.rawValue ?? 0
@@ -210,7 +216,7 @@ public func tokenkeep_http_request_url(_ request: OpaquePointer?) -> UnsafePoint
 /// See session.h.
 @implementation @_cdecl("tokenkeep_http_request_header_count")
 public func tokenkeep_http_request_header_count(_ request: OpaquePointer?) -> Int {
-    request == nil ? 0 : HTTPRequestHandle.headers.count / 2
+    borrow(request, as: HTTPRequestHandle.self)?.headerCount ?? 0
 }
 
 /// See session.h.
@@ -219,12 +225,7 @@ public func tokenkeep_http_request_header_at(
     _ request: OpaquePointer?, _ index: Int, _ name: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
     _ value: UnsafeMutablePointer<UnsafePointer<CChar>?>?
 ) -> Int32 {
-    guard let request = borrow(request, as: HTTPRequestHandle.self),
-        (0..<HTTPRequestHandle.headers.count / 2).contains(index)
-    else {
-        return 0
-    }
-    let header = request.header(at: index)
+    guard let header = borrow(request, as: HTTPRequestHandle.self)?.header(at: index) else { return 0 }
     name?.pointee = header.name
     value?.pointee = header.value
     return 1

@@ -71,14 +71,30 @@ final class EndReportHandle: Sendable {
 /// A `tokenkeep_http_request`, valid during the call of the application's function.
 final class HTTPRequestHandle: Sendable {
     /// The headers of every request, RFC 6749 section 3.2.
-    static let headers = ["Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"]
+    private static let headers = ["Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"]
 
     let request: SessionRequest
     private let texts: CStrings
+    /// The value of the header Authorization; nil for a request that has none.
+    private let authorization: SecretBytes?
 
-    init(_ request: SessionRequest) {
+    init(_ request: SessionRequest) throws(TokenKeepError) {
         self.request = request
-        texts = CStrings([request.service, request.account, "POST", request.url ?? ""] + HTTPRequestHandle.headers)
+        let isAboutAccess = request.purpose == .validate || request.purpose == .extend
+        authorization = try isAboutAccess ? HTTPRequestHandle.bearer(request.token) : nil
+        let method = request.purpose == .validate ? "GET" : "POST"
+        texts = CStrings(
+            [request.service, request.account, method, request.url ?? ""] + HTTPRequestHandle.headers
+                + ["Authorization"])
+    }
+
+    private static func bearer(_ token: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let scheme = Array("Bearer ".utf8)
+        return try SecretBytes(count: scheme.count + token.count) { bytes in
+            bytes.copyBytes(from: scheme)
+            let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[scheme.count...])
+            token.withUnsafeBytes { rest.copyMemory(from: $0) }
+        }
     }
 
     var service: UnsafePointer<CChar> { texts[0] }
@@ -86,9 +102,16 @@ final class HTTPRequestHandle: Sendable {
     var method: UnsafePointer<CChar> { texts[2] }
     var url: UnsafePointer<CChar>? { request.url == nil ? nil : texts[3] }
 
-    /// The name and value at `index`, which must be below half the count of ``headers``.
-    func header(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>) {
-        (texts[4 + 2 * index], texts[5 + 2 * index])
+    var headerCount: Int { HTTPRequestHandle.headers.count / 2 + (authorization == nil ? 0 : 1) }
+
+    /// The name and value at `index`; nil if there is none.
+    func header(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>)? {
+        guard (0..<headerCount).contains(index) else { return nil }
+        let name = texts[4 + 2 * index]
+        guard index < HTTPRequestHandle.headers.count / 2 else {
+            return authorization.map { (name, $0.unsafeAddress.assumingMemoryBound(to: CChar.self)) }
+        }
+        return (name, texts[5 + 2 * index])
     }
 }
 

@@ -15,12 +15,13 @@ struct SessionCommand: ParsableCommand {
 
             --exec CMD asks the server. CMD runs in a shell and gets the refresh token on standard input. It prints the \
             answer's body, or status line, headers and body as curl -i does. Its exit code is 0, or 75 if nothing was \
-            sent. \(SessionProgram.purposeVariable) is refresh or revoke; TOKENKEEP_SERVICE and TOKENKEEP_ACCOUNT name \
-            the session. Without ACCOUNT the active account is meant.
+            sent. \(SessionProgram.purposeVariable) is refresh, revoke, validate or extend; TOKENKEEP_SERVICE and \
+            TOKENKEEP_ACCOUNT name the session. Without ACCOUNT the active account is meant.
             """,
         subcommands: [
             SessionBeginCommand.self, SessionTokenCommand.self, SessionRefreshCommand.self,
-            SessionRejectedCommand.self, SessionListCommand.self, SessionShowCommand.self, SessionSwitchCommand.self,
+            SessionRejectedCommand.self, SessionValidateCommand.self, SessionExtendCommand.self,
+            SessionListCommand.self, SessionShowCommand.self, SessionSwitchCommand.self,
             SessionLogoutCommand.self, SessionFlushCommand.self, SessionClaimsCommand.self,
             SessionDeviceCommand.self, SessionWatchCommand.self, SessionKeepCommand.self,
         ])

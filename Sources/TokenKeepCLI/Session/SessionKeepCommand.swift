@@ -19,10 +19,15 @@ struct SessionKeepCommand: ParsableCommand {
 
               systemctl --user enable --now tokenkeep-keep
               tokenkeep session keep --exec ~/.config/tokenkeep/refresh
+
+            With --validate the server is asked every 3 minutes whether it still accepts each token.
             """)
 
     @Argument(help: "Only sessions of this service.")
     var service: String?
+
+    @Flag(help: "Ask the server every 3 minutes whether it still accepts the tokens.")
+    var validate = false
 
     @OptionGroup
     var server: SessionServerOptions
@@ -31,7 +36,8 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let options = try server.options(storeOptions)
+        var options = try server.options(storeOptions)
+        options.validates = validate
         guard options.transport != nil else {
             throw TokenKeepError(
                 .unsupported, "nothing was given that asks the server", hint: "give it: --exec COMMAND")

@@ -77,6 +77,7 @@ struct SessionShowCommand: ParsableCommand {
             ("state", [info.state.word, info.reason.word].compactMap { $0 }.joined(separator: ", ")),
             ("provider", info.provider ?? ""), ("scope", info.scope ?? ""), ("level", info.level?.word ?? ""),
             ("token ends", info.expiresAt?.iso8601 ?? ""), ("renewed from", info.refreshAt?.iso8601 ?? ""),
+            ("validated", info.validatedAt?.iso8601 ?? ""),
             ("can be renewed", info.canRenew ? "yes" : "no"), ("tokens so far", "\(info.generation)"),
             ("server asks to wait until", info.coolDownUntil?.iso8601 ?? ""),
             ("rotation", info.rotation.word),
@@ -134,6 +135,7 @@ enum SessionJSON {
             case refreshing, stashed
             case expiresAt = "expires_at"
             case refreshAt = "refresh_at"
+            case validatedAt = "validated_at"
             case canRenew = "can_renew"
             case coolDownUntil = "cool_down_until"
         }
@@ -141,7 +143,8 @@ enum SessionJSON {
         private let service, account, state, kind, rotation: String
         private let active, canRenew, stashed: Bool
         private let generation: UInt64
-        private let reason, provider, level, scope, expiresAt, refreshAt, coolDownUntil: JSONOutput.Nullable<String>
+        private let reason, provider, level, scope: JSONOutput.Nullable<String>
+        private let expiresAt, refreshAt, validatedAt, coolDownUntil: JSONOutput.Nullable<String>
         private let refreshing: JSONOutput.Nullable<UInt32>
 
         init(_ info: SessionInfo) {
@@ -160,6 +163,7 @@ enum SessionJSON {
             refreshing = .init(info.refreshingProcess)
             expiresAt = .init(info.expiresAt?.iso8601)
             refreshAt = .init(info.refreshAt?.iso8601)
+            validatedAt = .init(info.validatedAt?.iso8601)
             canRenew = info.canRenew
             coolDownUntil = .init(info.coolDownUntil?.iso8601)
         }

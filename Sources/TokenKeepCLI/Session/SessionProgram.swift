@@ -25,7 +25,9 @@ struct SessionProgram {
                 arguments: ["/bin/sh", "-c", command],
                 variables: [
                     "\(purposeVariable)=\(request.purpose.word)", "TOKENKEEP_SERVICE=\(request.service)",
-                    "TOKENKEEP_ACCOUNT=\(request.account)",
+                    "TOKENKEEP_ACCOUNT=\(request.account)", "TOKENKEEP_RESOURCE=\(request.target?.resource ?? "")",
+                    "TOKENKEEP_SCOPE=\(request.target?.scope ?? "")",
+                    "TOKENKEEP_SECONDS=\(request.seconds.map(String.init) ?? "")",
                 ])
             let outcome = try program.run(input: request.token, until: request.deadline)
             switch outcome.exitCode {

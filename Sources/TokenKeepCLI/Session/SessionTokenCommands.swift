@@ -13,8 +13,9 @@ struct SessionTokenCommand: ParsableCommand {
 
               TOKEN=$(tokenkeep session token api.example.com --exec ./refresh)
               tokenkeep session token api.example.com ann --header --exec ./refresh | curl -H @- "$URL"
+              tokenkeep session token api.example.com --resource https://files.example.com --exec ./refresh
 
-            Exit codes: 1 nobody is signed in, 3 sign in again or locked, 4 the server or another process does not \
+            With --resource or --scope the token is one of its own, renewed with the same refresh token. Exit codes: 1 nobody is signed in, 3 sign in again or locked, 4 the server or another process does not \
             answer, 6 the token is over and cannot be renewed.
             """)
 
@@ -26,13 +27,17 @@ struct SessionTokenCommand: ParsableCommand {
         help: ArgumentHelp("The token shall last so long: 60s, 5m.", valueName: "duration"))
     var minTTL: String?
 
+    @OptionGroup
+    var target: SessionTarget
+
     @Flag(help: "Write an HTTP header for curl -H @-.")
     var header = false
 
     func run() throws {
         let seconds =
             try minTTL.map { text throws(TokenKeepError) in try SessionText.seconds(text, of: "--min-ttl") } ?? 0
-        let token = try session.open().token(minTTL: seconds)
+        let target = try target.named()
+        let token = try session.open().token(minTTL: seconds, for: target)
         if token.isShort {
             Terminal.warn(
                 TokenKeepError(
@@ -77,13 +82,17 @@ struct SessionRejectedCommand: ParsableCommand {
     @OptionGroup
     var session: SessionArguments
 
+    @OptionGroup
+    var target: SessionTarget
+
     @Flag(help: "Write an HTTP header for curl -H @-.")
     var header = false
 
     func run() throws {
+        let target = try target.named()
         let opened = try session.open()
         let refused = try SecretInput.withoutNewline(SecretInput.read(for: opened.name))
-        try SessionText.write(opened.rejected(refused), asHeader: header)
+        try SessionText.write(opened.rejected(refused, for: target), asHeader: header)
     }
 }
 
@@ -109,6 +118,21 @@ struct SessionClaimsCommand: ParsableCommand {
         }
         try claims.serialized().withUnsafeBytes { try Terminal.write($0) }
         try Terminal.write("\n")
+    }
+}
+
+/// The use of a token, if it is not that of the sign-in.
+struct SessionTarget: ParsableArguments {
+    @Option(help: ArgumentHelp("The resource that the token is for (RFC 8707).", valueName: "uri"))
+    var resource: String?
+
+    @Option(help: ArgumentHelp("The scopes that the token is to have, of those of the sign-in.", valueName: "scopes"))
+    var scope: String?
+
+    /// The target; nil if none is named.
+    func named() throws(TokenKeepError) -> TokenTarget? {
+        guard resource != nil || scope != nil else { return nil }
+        return try TokenTarget(resource: resource, scope: scope)
     }
 }
 

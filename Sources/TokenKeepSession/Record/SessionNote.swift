@@ -33,6 +33,7 @@ package struct SessionNote: Sendable, Equatable {
         static let overlap: UInt16 = 18
         static let isStashed: UInt16 = 19
         static let endsLocally: UInt16 = 20
+        static let validatedAt: UInt16 = 21
     }
 
     package var kind = SessionKind.user
@@ -50,6 +51,8 @@ package struct SessionNote: Sendable, Equatable {
     /// The number of cool-downs in a row for which the server gave no time.
     package var coolDowns: UInt8 = 0
     package var canRenew = false
+    /// When the server last accepted a token of the session, in Unix seconds; 0 if unknown.
+    package var validatedAt: Int64 = 0
     /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
     /// none; nil if there is no such record.
     package var endedEpoch: String?
@@ -92,6 +95,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.canRenew: note.canRenew = try reader.integer(UInt8.self, "renewal") != 0
             case Tag.endedEpoch: note.endedEpoch = try reader.text(value.count, "ended epoch")
             case Tag.endsLocally: note.endsLocally = try reader.integer(UInt8.self, "local end") != 0
+            case Tag.validatedAt: note.validatedAt = try reader.integer(Int64.self, "validation")
             case Tag.isStashed: note.isStashed = try reader.integer(UInt8.self, "stash") != 0
             case Tag.provider: note.provider = try reader.text(value.count, "provider")
             case Tag.scope: note.scope = try reader.text(value.count, "scope")
@@ -159,6 +163,7 @@ package struct SessionNote: Sendable, Equatable {
         }
         if isStashed { writer.append(field: Tag.isStashed, integer: UInt8(1)) }
         if endsLocally { writer.append(field: Tag.endsLocally, integer: UInt8(1)) }
+        if validatedAt != 0 { writer.append(field: Tag.validatedAt, integer: validatedAt) }
         return writer.bytes
     }
 }

@@ -6,7 +6,7 @@ package struct SessionRecord {
     private static let version: Int64 = 1
     private static let versionMember = "tokenkeep_session"
 
-    private let json: JSONValue
+    let json: JSONValue
 
     package private(set) var accessToken: SecretBytes
     package private(set) var refreshToken: SecretBytes?
@@ -58,12 +58,7 @@ package struct SessionRecord {
         self.json = json
         accessToken = token
         refreshToken = try json["refresh_token"]?.secret()
-        let obtained = json["obtained"]
-        life = TokenLife(
-            obtained: SessionTime(
-                wall: obtained?["wall"]?.integer ?? 0, boottime: obtained?["boottime"]?.integer ?? 0,
-                boot: obtained?["boot"]?.text ?? ""),
-            lifetime: json["expires_in"]?.integer, offset: json["offset"]?.integer ?? 0)
+        life = TokenLife(json)
     }
 
     /// Takes over the answer to a refresh. A missing refresh token leaves the old one in force (RFC 6749 section 6).
@@ -89,12 +84,20 @@ package struct SessionRecord {
         try keep(response.others)
     }
 
-    private static func moment(_ time: SessionTime) throws(TokenKeepError) -> JSONValue {
+    static func moment(_ time: SessionTime) throws(TokenKeepError) -> JSONValue {
         let json = try JSONValue.object()
         try json.set("wall", time.wall)
         try json.set("boottime", time.boottime)
         try json.set("boot", time.boot)
         return json
+    }
+
+    /// Takes over a new life of the present access token.
+    mutating func extend(lifetime: Int64, now: SessionTime, offset: Int64) throws(TokenKeepError) {
+        life = TokenLife(obtained: now, lifetime: lifetime, offset: offset)
+        try json.set("expires_in", lifetime)
+        try json.set("obtained", SessionRecord.moment(now))
+        try json.set("offset", offset)
     }
 
     private func keep(_ others: [(name: String, value: JSONValue)]) throws(TokenKeepError) {
@@ -136,7 +139,7 @@ package struct SessionRecord {
         for name in SessionRecord.tokenMembers {
             if let value = later.json[name] { try json.set(name, value) } else { json.remove(name) }
         }
-        for name in ["id_token", "response"] {
+        for name in ["id_token", "response", SessionRecord.targetsMember] {
             if let value = later.json[name] { try json.set(name, value) }
         }
         accessToken = later.accessToken
@@ -151,10 +154,12 @@ package struct SessionRecord {
     /// Whether the record is longer than the secret of a session may be.
     package func isTooLong() throws(TokenKeepError) -> Bool { try json.serialized().count > JSONValue.maximumLength }
 
-    /// Removes all that the session works without: the server's other members and the ID token.
-    package func removeExtras() {
+    /// Removes what the session works without, until the record is short enough: the server's other members and the ID
+    /// token, then the tokens of targets.
+    package func removeExtras() throws(TokenKeepError) {
         json.remove("response")
         json.remove("id_token")
+        if try isTooLong() { json.remove(SessionRecord.targetsMember) }
     }
 
     /// The record for the stash: without profile, and without the extras if these are long.
@@ -167,6 +172,9 @@ package struct SessionRecord {
         guard whole.count > SessionRecord.longestStash else { return whole }
         copy.remove("response")
         copy.remove("id_token")
+        let short = try copy.serialized()
+        guard short.count > SessionRecord.longestStash else { return short }
+        copy.remove(SessionRecord.targetsMember)
         return try copy.serialized()
     }
 

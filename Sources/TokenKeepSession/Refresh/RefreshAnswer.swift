@@ -31,7 +31,7 @@ enum RefreshAnswer {
             let word = errorWord(response) ?? ""
             switch word {
             case "invalid_grant": return .refused
-            case "invalid_client", "unauthorized_client", "invalid_scope": return .denied(word)
+            case "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target": return .denied(word)
             default: return .unknown("it answered \(response.status)")
             }
         default: return .unknown("it answered \(response.status)")

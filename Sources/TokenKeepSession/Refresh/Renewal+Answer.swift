@@ -22,7 +22,12 @@ extension Renewal {
         switch try RefreshAnswer.judge(response, serverTime: serverTime) {
         case .tokens(let tokens):
             var renewed = record
-            try renewed.apply(tokens, generation: record.generation &+ 1, now: sent, offset: offset(serverTime, wall))
+            let (generation, offset) = (record.generation &+ 1, offset(serverTime, wall))
+            if let target {
+                try renewed.apply(tokens, for: target, generation: generation, now: sent, offset: offset)
+            } else {
+                try renewed.apply(tokens, generation: generation, now: sent, offset: offset)
+            }
             return try save(renewed, of: view, hasToken: tokens.accessToken != nil)
         case .refused: return try refused(view, record, sending)
         case .denied(let word):
@@ -36,13 +41,13 @@ extension Renewal {
         }
     }
 
-    private func offset(_ serverTime: Int64, _ wall: Int64) -> Int64 {
+    func offset(_ serverTime: Int64, _ wall: Int64) -> Int64 {
         let offset = serverTime - wall
         return abs(offset) > 315_576_000 ? 0 : offset
     }
 
     /// Saves the renewed record, or stashes it if its place is locked or full.
-    private func save(
+    func save(
         _ renewed: SessionRecord, of view: SessionView, hasToken: Bool
     ) throws(TokenKeepError) -> Result? {
         let saved: SessionView
@@ -81,6 +86,7 @@ extension Renewal {
         // Without the note, the record's generation shows that the answer was saved.
         _ = try? session.changeNote(of: view, call) { note in
             note.update(record, now: now)
+            note.validatedAt = now.wall
             note.refreshing = nil
             note.isStashed = false
             note.coolDownUntil = 0

@@ -12,14 +12,13 @@ extension Renewal {
     }
 
     /// The server's answer counts until then, whatever the caller's deadline is, in milliseconds.
-    private static let answerLimit: UInt32 = 30_000
+    static let answerLimit: UInt32 = 30_000
 
     /// Sends the refresh token, under the refresh lock.
     func send(_ view: SessionView, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
         let (sending, space) = try orFault { () throws(TokenKeepError) in
             let sending = try prepare(view, record, isRejected: isRejected)
-            let length = try 3 * record.serialized().count + 65_536
-            let space = try ReservedSpace(length, session.store.records, call)
+            let space = try reserve(for: record)
             try call.deadline.checkCancellation()
             return (sending, space)
         }
@@ -46,6 +45,11 @@ extension Renewal {
         }
         guard let result else { throw .changed }
         return result
+    }
+
+    /// Disk space for the server's answer, found before anything is sent.
+    func reserve(for record: SessionRecord) throws(TokenKeepError) -> ReservedSpace {
+        try ReservedSpace(3 * record.serialized().count + 65_536, session.store.records, call)
     }
 
     private func orFault<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
@@ -75,7 +79,7 @@ extension Renewal {
             try isRepetition(of: earlier, view, record, isRejected: isRejected)
         }
         let request = try SessionRequest(
-            .refresh, session.name, token, isRefreshToken: true, options: options,
+            .refresh, session.name, token, isRefreshToken: true, for: target, options: options,
             deadline: Deadline(milliseconds: Renewal.answerLimit))
         return Sending(
             transport: transport, request: request,

@@ -35,24 +35,27 @@ struct Renewal {
 
     let session: Session
     let call: CallContext
+    /// The use of the access token; nil for that of the sign-in.
+    let target: TokenTarget?
     var options: SessionOptions { session.options }
 
-    init(_ session: Session, _ call: CallContext) {
+    init(_ session: Session, for target: TokenTarget? = nil, _ call: CallContext) {
         self.session = session
+        self.target = target
         self.call = call
     }
 
-    /// Renews the token, or adopts one that another process saved since `stale` was read.
+    /// Renews the token, or adopts one that another process saved since `stale` was read; nil if there was none.
     ///
     /// - Parameter isRejected: whether the server refused the access token, so that it must not be returned again.
-    func run(_ view: SessionView, stale: SecretBytes, isRejected: Bool = false) throws(TokenKeepError) -> Result {
+    func run(_ view: SessionView, stale: SecretBytes?, isRejected: Bool = false) throws(TokenKeepError) -> Result {
         let result = try attempt(since: view.slot, stale: stale, isRejected: isRejected)
         if result.isNew { Outbox(session.store, options).flushBriefly(service: session.name.service) }
         return result
     }
 
     private func attempt(
-        since slot: UInt64?, stale: SecretBytes, isRejected: Bool
+        since slot: UInt64?, stale: SecretBytes?, isRejected: Bool
     ) throws(TokenKeepError) -> Result {
         var attempt = 1
         var slot = slot
@@ -73,7 +76,7 @@ struct Renewal {
                     pause(milliseconds: UInt32(clamping: max(1, seconds)) * 1000)
                 case .renewedMeanwhile:
                     let view = try session.read(call)
-                    if let adopted = adopted(view, try session.live(view), stale) { return adopted }
+                    if let adopted = try adopted(view, session.live(view), stale) { return adopted }
                     // Once is enough: the next attempt reads under the lock.
                     slot = nil
                 case .changed:
@@ -85,24 +88,35 @@ struct Renewal {
         }
     }
 
-    private func locked(since slot: UInt64?, stale: SecretBytes, isRejected: Bool) throws(Fault) -> Result {
-        let lock: SessionLock?
+    /// Waits for the lock that one process has while it asks the server.
+    ///
+    /// - Throws: ``Status/busy``, naming the process.
+    func refreshLock() throws(TokenKeepError) -> SessionLock {
+        guard let lock = try SessionLock.acquire(.refresh, of: session.name, session.store.records, call) else {
+            throw busy()
+        }
+        return lock
+    }
+
+    private func locked(since slot: UInt64?, stale: SecretBytes?, isRejected: Bool) throws(Fault) -> Result {
+        let lock: SessionLock
         do throws(TokenKeepError) {
-            lock = try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
+            lock = try refreshLock()
         } catch {
             throw .failed(error)
         }
-        guard let lock else { throw .failed(busy()) }
         if let slot, session.slots.value(of: session.id) != slot { throw .renewedMeanwhile }
         let view: SessionView
         let record: SessionRecord
+        let present: Result?
         do throws(TokenKeepError) {
             view = try session.read(call)
             record = try session.live(view)
+            present = try adopted(view, record, stale)
         } catch {
             throw .failed(error)
         }
-        if let adopted = adopted(view, record, stale) { return adopted }
+        if let present { return present }
         if let wait = coolDown(view) {
             guard wait <= Renewal.shortCoolDown, UInt32(wait) * 1000 < call.deadline.remainingMilliseconds else {
                 throw .failed(
@@ -118,8 +132,12 @@ struct Renewal {
     }
 
     /// The token that another process saved since `stale` was read; nil if there is none, or if it is over.
-    private func adopted(_ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes) -> Result? {
-        guard record.accessToken != stale, record.life.left(at: options.clock()) != 0 else { return nil }
+    private func adopted(
+        _ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes?
+    ) throws(TokenKeepError) -> Result? {
+        guard let token = try record.access(for: target), token.value != stale,
+            token.life.left(at: options.clock()) != 0
+        else { return nil }
         options.explain?("adopted the token of another process, generation \(record.generation)")
         return Result(view: view, record: record)
     }

@@ -8,9 +8,20 @@ public struct SessionRequest: Sendable {
         case refresh = 1
         /// Revoke a token (RFC 7009).
         case revoke = 2
+        /// Ask whether an access token is still accepted. A status from 200 to 299 says yes, 401 no.
+        case validate = 3
+        /// Let the session last longer.
+        case extend = 4
 
         /// The word in `TOKENKEEP_PURPOSE`.
-        public var word: String { self == .refresh ? "refresh" : "revoke" }
+        public var word: String {
+            switch self {
+            case .refresh: "refresh"
+            case .revoke: "revoke"
+            case .validate: "validate"
+            case .extend: "extend"
+            }
+        }
     }
 
     /// The purpose of the request.
@@ -21,20 +32,26 @@ public struct SessionRequest: Sendable {
     public let account: String
     /// The address of the token endpoint; nil if the application knows it.
     public let url: String?
-    /// The token that the request is about: the refresh token, or the token to be revoked.
+    /// The token that the request is about: the refresh token, the token to be revoked, or the access token.
     public let token: SecretBytes
+    /// The use of the access token that is asked for; nil for that of the sign-in.
+    public let target: TokenTarget?
+    /// The time by which the session is to last longer; nil for other purposes.
+    public let seconds: UInt32?
     /// Whether ``token`` is a refresh token.
     public let isRefreshToken: Bool
-    /// The body, `application/x-www-form-urlencoded`.
+    /// The body, `application/x-www-form-urlencoded`; empty to validate.
     public let body: SecretBytes
     /// The request must be answered by this moment.
     public let deadline: Deadline
 
     init(
-        _ purpose: Purpose, _ name: ItemName, _ token: SecretBytes, isRefreshToken: Bool, options: SessionOptions,
-        deadline: Deadline
+        _ purpose: Purpose, _ name: ItemName, _ token: SecretBytes, isRefreshToken: Bool = false,
+        for target: TokenTarget? = nil, seconds: UInt32? = nil, options: SessionOptions, deadline: Deadline
     ) throws(TokenKeepError) {
         self.purpose = purpose
+        self.target = target
+        self.seconds = seconds
         service = name.service
         account = name.account
         url = purpose == .refresh ? options.refreshURL : nil
@@ -44,11 +61,15 @@ public struct SessionRequest: Sendable {
         switch purpose {
         case .refresh:
             parts = [("grant_type", try SecretBytes("refresh_token")), ("refresh_token", token)]
+            if let resource = target?.resource { parts.append(("resource", try SecretBytes(resource))) }
+            if let scope = target?.scope { parts.append(("scope", try SecretBytes(scope))) }
         case .revoke:
             let hint = isRefreshToken ? "refresh_token" : "access_token"
             parts = [("token", token), ("token_type_hint", try SecretBytes(hint))]
+        case .validate: break
+        case .extend: parts = [("seconds", try SecretBytes("\(seconds ?? 0)"))]
         }
-        if let client = options.clientID { parts.append(("client_id", try SecretBytes(client))) }
+        if let client = options.clientID, [.refresh, .revoke].contains(purpose) { parts.append(("client_id", try SecretBytes(client))) }
         body = try SessionRequest.form(parts)
         self.deadline = deadline
     }

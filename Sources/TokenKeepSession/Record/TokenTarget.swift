@@ -1,0 +1,107 @@
+public import TokenKeepCore
+
+/// The use of an access token, if it is not that of the sign-in: a resource (RFC 8707), fewer scopes (RFC 6749
+/// section 6), or both. Every target has an access token of its own; all are renewed with the same refresh token.
+public struct TokenTarget: Sendable, Hashable {
+    /// An absolute URI; nil for the resource of the sign-in.
+    public let resource: String?
+    /// Scopes with spaces between them; nil for those of the sign-in.
+    public let scope: String?
+
+    private static let longest = 4096
+
+    /// A target. One of both must be given.
+    ///
+    /// - Throws: ``Status/invalid`` if a text is empty, longer than 4096 bytes, or has characters that its RFC forbids.
+    public init(resource: String?, scope: String?) throws(TokenKeepError) {
+        guard resource != nil || scope != nil else {
+            throw TokenKeepError(.invalid, "neither a resource nor a scope is given")
+        }
+        self.resource = resource
+        self.scope = scope
+        if let resource {
+            // RFC 8707 section 2: absolute, without a fragment.
+            guard TokenTarget.isPrintable(resource), resource.contains(":"), !resource.contains("#") else {
+                throw TokenKeepError(
+                    .invalid, "the resource is no absolute URI", hint: "as in https://api.example.com")
+            }
+        }
+        if let scope {
+            // RFC 6749 section 3.3.
+            let words = scope.split(separator: " ", omittingEmptySubsequences: false)
+            guard words.allSatisfy({ TokenTarget.isPrintable($0) && !$0.contains("\"") && !$0.contains("\\") }),
+                scope.utf8.count <= TokenTarget.longest
+            else { throw TokenKeepError(.invalid, "the scope is no list of scopes", hint: "as in \"read write\"") }
+        }
+    }
+
+    private static func isPrintable(_ text: some StringProtocol) -> Bool {
+        (1...longest).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    }
+
+    /// The member's name in the record. A resource has no space.
+    var key: String { "\(resource ?? "") \(scope ?? "")" }
+}
+
+/// An access token of a record.
+struct AccessToken {
+    let value: SecretBytes
+    let type: String
+    let scope: String?
+    let life: TokenLife
+}
+
+extension SessionRecord {
+    /// A record keeps the tokens of so many targets, the newest ones.
+    private static let mostTargets = 32
+    static let targetsMember = "resources"
+
+    /// The access token for a target, or that of the sign-in; nil if there is none.
+    func access(for target: TokenTarget?) throws(TokenKeepError) -> AccessToken? {
+        guard let target else {
+            return AccessToken(value: accessToken, type: tokenType, scope: scope, life: life)
+        }
+        guard let json = json[SessionRecord.targetsMember]?[target.key],
+            let token = try json["access_token"]?.secret(), TokenResponse.isToken(token)
+        else { return nil }
+        return AccessToken(
+            value: token, type: json["token_type"]?.text ?? "Bearer", scope: json["scope"]?.text,
+            life: TokenLife(json))
+    }
+
+    /// Takes over the answer to a request for a target. The access token of the sign-in stays.
+    mutating func apply(
+        _ response: TokenResponse, for target: TokenTarget, generation: UInt64, now: SessionTime, offset: Int64
+    ) throws(TokenKeepError) {
+        var others = response
+        others.accessToken = nil
+        others.scope = nil
+        others.tokenType = nil
+        others.others = []
+        try apply(others, generation: generation, now: now, offset: offset)
+        guard let token = response.accessToken else { return }
+        let member = try JSONValue.object()
+        try member.set("access_token", token)
+        if let type = response.tokenType { try member.set("token_type", type) }
+        if let scope = response.scope { try member.set("scope", scope) }
+        if let lifetime = response.expiresIn { try member.set("expires_in", lifetime) }
+        try member.set("obtained", SessionRecord.moment(now))
+        try member.set("offset", offset)
+        let present = json[SessionRecord.targetsMember]
+        let targets = if let present, present.isObject { present } else { try JSONValue.object() }
+        targets.remove(target.key)
+        SessionRecord.makeRoom(in: targets)
+        try targets.set(target.key, member)
+        try json.set(SessionRecord.targetsMember, targets)
+    }
+
+    /// Removes the oldest tokens, so that one more can be added.
+    private static func makeRoom(in targets: JSONValue) {
+        let names = targets.names
+        guard names.count >= mostTargets else { return }
+        let byAge = names.sorted {
+            (targets[$0]?["obtained"]?["wall"]?.integer ?? 0) < (targets[$1]?["obtained"]?["wall"]?.integer ?? 0)
+        }
+        for name in byAge.prefix(names.count - mostTargets + 1) { targets.remove(name) }
+    }
+}

@@ -1,0 +1,55 @@
+import TokenKeepCore
+
+extension Renewal {
+    /// Asks the server to let the session last longer, under the refresh lock, and saves what it answers.
+    ///
+    /// - Returns: false if the server refuses the access token.
+    func extend(by seconds: UInt32) throws(TokenKeepError) -> Bool {
+        let transport = try session.requiredTransport()
+        let lock = try refreshLock()
+        let view = try session.read(call)
+        let record = try session.live(view)
+        let space = try reserve(for: record)
+        let request = try SessionRequest(
+            .extend, session.name, record.accessToken, seconds: seconds, options: options,
+            deadline: Deadline(milliseconds: Renewal.answerLimit))
+        options.whileSending?(true)
+        defer { options.whileSending?(false) }
+        let sent = options.clock()
+        let response: SessionResponse
+        do throws(TokenKeepError) {
+            response = try transport(request)
+        } catch {
+            throw TokenKeepError(
+                .unavailable, "the session was not extended: \(error.message)", module: "server", hint: error.hint)
+        }
+        guard response.status != 401 else { return false }
+        try Session.check(response)
+        space.release()
+        let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try TokenResponse(reading: bytes)
+        }
+        if let tokens { try save(tokens, response, sent: sent, view, record) }
+        _ = consume lock
+        return true
+    }
+
+    private func save(
+        _ tokens: TokenResponse, _ response: SessionResponse, sent: SessionTime, _ view: SessionView,
+        _ record: SessionRecord
+    ) throws(TokenKeepError) {
+        let wall = options.clock().wall
+        let offset = offset(response.header("Date").flatMap(HTTPDate.seconds) ?? wall, wall)
+        var extended = record
+        if tokens.accessToken != nil || tokens.refreshToken != nil {
+            try extended.apply(tokens, generation: record.generation &+ 1, now: sent, offset: offset)
+        } else if let lifetime = tokens.expiresIn {
+            try extended.extend(lifetime: lifetime, now: sent, offset: offset)
+        } else {
+            return
+        }
+        guard try save(extended, of: view, hasToken: true) != nil else {
+            throw TokenKeepError(.notFound, "the session ended while the server extended it")
+        }
+    }
+}

@@ -1,0 +1,100 @@
+public import TokenKeepCore
+
+extension Session {
+    private static let extensions: ClosedRange<UInt32> = 300...31_536_000
+
+    /// Asks the server whether it still accepts the access token. A token that it refuses with 401 is renewed, once.
+    ///
+    /// - Throws: as ``token(minTTL:for:)`` and ``rejected(_:for:)``; ``Status/denied`` if the server refuses the renewed
+    ///   token too, ``Status/unavailable`` if it does not answer. Only ``rejected(_:for:)`` may end the session.
+    public func validate() throws(TokenKeepError) {
+        let transport = try requiredTransport()
+        var token = try token()
+        var response = try ask(.validate, token, transport)
+        if response.status == 401 {
+            options.explain?("the server refuses the token of generation \(token.generation)")
+            token = try rejected(token.value)
+            response = try ask(.validate, token, transport)
+        }
+        try Session.check(response)
+        try noteValidation()
+    }
+
+    /// Asks the server to let the session last longer, and saves its answer: new tokens, a new `expires_in`, or neither.
+    ///
+    /// - Parameter seconds: 300 to 31 536 000, five minutes to a year.
+    /// - Throws: ``Status/invalid`` for another time; nothing was sent then. Else as ``validate()``.
+    public func extend(by seconds: UInt32) throws(TokenKeepError) {
+        guard Session.extensions.contains(seconds) else {
+            throw TokenKeepError(
+                .invalid, "a session is extended by \(Session.extensions.lowerBound) to "
+                    + "\(Session.extensions.upperBound) seconds",
+                hint: "five minutes to a year")
+        }
+        _ = try requiredTransport()
+        let token = try token()
+        if try !Renewal(self, begin()).extend(by: seconds) {
+            _ = try rejected(token.value)
+            guard try Renewal(self, begin()).extend(by: seconds) else {
+                throw TokenKeepError(.denied, "the server refuses a token that it has just given")
+            }
+        }
+        try noteValidation()
+    }
+
+    /// Validates the session if ``SessionOptions/validates`` and nothing was heard from the server for a heartbeat.
+    ///
+    /// - Throws: the reason why the session is over. A server that is away is no error.
+    func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
+        guard options.validates, options.transport != nil, let note = try note(), note.state != .signedOut else { return }
+        let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
+        // A validation in the future was noted before the clock was set back.
+        guard isBeyond || age < 0 || age >= seconds else { return }
+        try validate()
+    }
+
+    func requiredTransport() throws(TokenKeepError) -> SessionTransport {
+        guard let transport = options.transport else {
+            throw TokenKeepError(
+                .unsupported, "nothing was given that asks the server about \(name)",
+                hint: "on the command line: --exec COMMAND")
+        }
+        return transport
+    }
+
+    private func ask(
+        _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport
+    ) throws(TokenKeepError) -> SessionResponse {
+        let limit = try begin().deadline.within(milliseconds: Renewal.answerLimit)
+        let request = try SessionRequest(purpose, name, token.value, options: options, deadline: limit)
+        do throws(TokenKeepError) {
+            return try transport(request)
+        } catch {
+            throw TokenKeepError(
+                .unavailable, "the server did not answer: \(error.message)", module: "server", hint: error.hint)
+        }
+    }
+
+    /// Accepts the statuses from 200 to 299.
+    static func check(_ response: SessionResponse) throws(TokenKeepError) {
+        switch response.status {
+        case 200..<300: return
+        case 401, 403:
+            throw TokenKeepError(
+                .denied, "the server refuses the token (\(response.status))", hint: "the session was not changed")
+        default:
+            throw TokenKeepError(
+                .unavailable, "the server answered \(response.status)", module: "server", hint: "try again later")
+        }
+    }
+
+    /// Notes that the server has accepted the token. Nobody is woken for it.
+    private func noteValidation() throws(TokenKeepError) {
+        let now = options.clock().wall
+        try changeNote(Renewal.saving) { note in
+            guard note.state == .user || note.state == .guest else { return false }
+            note.validatedAt = now
+            return true
+        }
+    }
+}
