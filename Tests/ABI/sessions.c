@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,11 +16,34 @@ static tokenkeep_store *store;
 /* A server that rotates refresh tokens, as the callback sees it. */
 static struct {
     pthread_mutex_t mutex;
-    int number, requests, revocations;
+    int number, requests, revocations, validations;
     tokenkeep_status status;
     const char *answer;
     uint32_t http;
-} server = {PTHREAD_MUTEX_INITIALIZER, 1, 0, 0, TOKENKEEP_OK, NULL, 200};
+} server = {PTHREAD_MUTEX_INITIALIZER, 1, 0, 0, 0, TOKENKEEP_OK, NULL, 200};
+
+/* Answers a request about the access token `server.number`. */
+static tokenkeep_status ask_about_access(const tokenkeep_http_request *request,
+                                         tokenkeep_http_response *response) {
+    char expected[64];
+    const char *name = NULL, *value = NULL;
+    size_t length = 1;
+    int extends = tokenkeep_http_request_purpose(request) == TOKENKEEP_PURPOSE_EXTEND;
+    CHECK_TEXT(extends ? "POST" : "GET", tokenkeep_http_request_method(request));
+    CHECK_NUMBER(3, tokenkeep_http_request_header_count(request));
+    CHECK(tokenkeep_http_request_header_at(request, 2, &name, &value) == 1);
+    CHECK(tokenkeep_http_request_header_at(request, 3, &name, &value) == 0);
+    CHECK_TEXT("Authorization", name);
+    snprintf(expected, sizeof expected, "Bearer a%d", server.number);
+    CHECK_TEXT(expected, value);
+    CHECK_TEXT(extends ? "seconds=600" : "", tokenkeep_http_request_body(request, &length));
+    CHECK_NUMBER(extends ? strlen("seconds=600") : 0, length);
+    server.validations++;
+    tokenkeep_http_response_status(response, server.http);
+    if (extends)
+        tokenkeep_http_response_append(response, "{\"expires_in\":9000}", strlen("{\"expires_in\":9000}"));
+    return server.status;
+}
 
 static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *request,
                                    tokenkeep_http_response *response) {
@@ -28,6 +53,8 @@ static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *req
     const char *name = NULL, *value = NULL;
     CHECK(token != NULL && length == strlen(token));
     CHECK(data == &server);
+    if (tokenkeep_http_request_purpose(request) >= TOKENKEEP_PURPOSE_VALIDATE)
+        return ask_about_access(request, response);
     CHECK_TEXT("POST", tokenkeep_http_request_method(request));
     int revokes = tokenkeep_http_request_purpose(request) == TOKENKEEP_PURPOSE_REVOKE;
     CHECK_TEXT(revokes ? NULL : "https://example.com/token", tokenkeep_http_request_url(request));
@@ -243,7 +270,7 @@ static void wrong_arguments_are_refused(void) {
     options.rotation = 3;
     CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_open(store, "s", "ann", &options, &other, &error));
     options.rotation = 0;
-    options.flags = 1;
+    options.flags = 2;
     CHECK_STATUS(TOKENKEEP_UNSUPPORTED, tokenkeep_session_open(store, "s", "ann", &options, &other, &error));
     options.flags = 0;
     options.refresh_accessibility = 1;
@@ -363,6 +390,60 @@ static void a_step_renews_what_ends_soon(void) {
     tokenkeep_session_close(session);
 }
 
+static void the_server_is_asked_about_a_token(void) {
+    tokenkeep_session *session = open_session("asking");
+    tokenkeep_session_info *info = NULL;
+    tokenkeep_token *token = NULL;
+    begin(session, 3600);
+    server.validations = 0;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_validate(session, &error));
+    CHECK_NUMBER(1, server.validations);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_state(session, &info, &error));
+    CHECK(llabs(tokenkeep_session_info_validated_at(info) - (int64_t)time(NULL)) < 60);
+    CHECK_NUMBER(0, tokenkeep_session_info_validated_at(NULL));
+    tokenkeep_session_info_free(info);
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_extend(session, 299, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_extend(session, 31536001, &error));
+    CHECK_NUMBER(1, server.validations);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_extend(session, 600, &error));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_token(session, 0, &token, &error));
+    CHECK(tokenkeep_token_expires_in(token) > 8900);
+    tokenkeep_token_free(token);
+    server.http = 403;
+    CHECK_STATUS(TOKENKEEP_DENIED, tokenkeep_session_validate(session, &error));
+    server.http = 200;
+    server.status = TOKENKEEP_IO;
+    CHECK_STATUS(TOKENKEEP_UNAVAILABLE, tokenkeep_session_validate(session, &error));
+    server.status = TOKENKEEP_OK;
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_validate(NULL, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_extend(NULL, 600, &error));
+    tokenkeep_session_close(session);
+}
+
+static void a_resource_has_a_token_of_its_own(void) {
+    tokenkeep_session *session = open_session("several");
+    tokenkeep_token *token = NULL, *renewed = NULL;
+    const char *files = "https://files.example.com";
+    begin(session, 3600);
+    server.answer = "{\"access_token\":\"f1\",\"expires_in\":3600,\"refresh_token\":\"r 2\"}";
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_token_for(session, files, "read", 60, &token, &error));
+    CHECK_TEXT("f1", tokenkeep_token_value(token, NULL));
+    server.answer = "{\"access_token\":\"f2\",\"expires_in\":3600,\"refresh_token\":\"r 3\"}";
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_rejected(session, token, &renewed, &error));
+    CHECK_TEXT("f2", tokenkeep_token_value(renewed, NULL));
+    CHECK(token_is(session, "a1"));
+    CHECK_NUMBER(2, server.requests);
+    tokenkeep_token_free(token);
+    tokenkeep_token_free(renewed);
+    server.answer = NULL;
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_token_for(session, NULL, NULL, 0, &token, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_token_for(session, "files", NULL, 0, &token, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_token_for(session, files, "a\"b", 0, &token, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_token_for(session, files, NULL, 0, NULL, &error));
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_token_for(NULL, files, NULL, 0, &token, &error));
+    tokenkeep_session_close(session);
+}
+
 static void the_device_has_one_id(void) {
     char first[37] = "", second[37] = "";
     CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_device_id(NULL, first, &error));
@@ -388,6 +469,8 @@ int main(void) {
     RUN(the_device_has_one_id);
     RUN(changes_wake_a_program);
     RUN(a_step_renews_what_ends_soon);
+    RUN(the_server_is_asked_about_a_token);
+    RUN(a_resource_has_a_token_of_its_own);
     tokenkeep_close(store);
     return check_result();
 }

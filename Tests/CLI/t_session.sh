@@ -10,7 +10,7 @@ number=$(cat number)
 if [ "$token" != "refresh-$number" ]; then echo '{"error":"invalid_grant"}'; exit 0; fi
 number=$((number + 1)); echo "$number" >number
 printf '{"access_token":"access-%s","token_type":"Bearer","expires_in":%s,"refresh_token":"refresh-%s"}' \
-    "$number" "$(cat lifetime)" "$number"
+    "$number$TOKENKEEP_RESOURCE" "$(cat lifetime)" "$number"
 SCRIPT
 chmod +x server
 echo 1 >number; echo 3600 >lifetime; : >requests
@@ -108,6 +108,37 @@ title "a caller that ignores SIGCHLD"
 sign_in ignored ann 0
 printf '{"access_token":"kept","expires_in":3600,"refresh_token":"next"}' >answer
 env --ignore-signal=CHLD "$TOKENKEEP" session token ignored --exec ./server; echo "[exit $?]"
+
+title "a resource has a token of its own"
+sign_in several ann 3600
+run session token several --resource https://files --exec ./server
+run session token several --resource https://files
+run session token several
+run session token several --resource files --exec ./server
+printf access-2https://files | run session rejected several --resource https://files --scope read --exec ./server
+cat requests
+
+title "the server is asked about the token, and to extend the session"
+sign_in asking ann 3600
+run session validate asking --exec ./server
+run session validate asking
+run session show asking --json | grep -c '"validated_at" : "20'
+printf 'HTTP/1.1 403 Forbidden\r\n\r\n' >answer
+run session validate asking --exec ./server
+printf 'HTTP/1.1 401 Unauthorized\r\n\r\n' >answer
+run session validate asking --exec ./server
+cat requests
+run session extend asking --by 1m --exec ./server
+run session extend asking --by soon --exec ./server
+run session extend asking --exec ./server
+cat >extends <<'SCRIPT'
+#!/bin/sh
+cat >/dev/null
+echo "{\"expires_in\":$TOKENKEEP_SECONDS}"
+SCRIPT
+chmod +x extends
+run session extend asking --by 1d --exec ./extends
+run session token asking --min-ttl 23h
 
 title "the id of the device stays"
 run session device | sed 's/[0-9a-f]\{8\}-[0-9a-f]\{4\}-4[0-9a-f]\{3\}-[89ab][0-9a-f]\{3\}-[0-9a-f]\{12\}/UUID/'

@@ -27,6 +27,7 @@ finish() {
 
 title "a watch shows the present, and each change by any program"
 sign_in api.example.com ann 3600
+: >told
 env --default-signal=INT "$TOKENKEEP" session watch >told 2>told.err &
 background=$!
 lines told 1
@@ -48,7 +49,8 @@ env --default-signal=TERM "$TOKENKEEP" session keep --exec ./server 2>keep.err &
 background=$!
 shown=0
 lines requests 2 | sort
-"$TOKENKEEP" session token api.example.com due
+# The server has answered; the keeper may be saving.
+until [ "$("$TOKENKEEP" session token api.example.com due 2>/dev/null)" = access-2 ]; do :; done
 
 title "what another program does meanwhile is renewed too"
 sign_in web eve 0

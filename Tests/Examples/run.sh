@@ -106,6 +106,42 @@ on_a_desktop() {
         XDG_RUNTIME_DIR="$work/desktop" TOKENKEEP_VAULT="$work/desktop/vault" \
         dbus-run-session --config-file="$work/bus.conf" -- sh "$work/desktop.sh" "$work/pkg-config" "$prefix" 2>/dev/null
 }
+
+# The login helper, with a refresh program of its own and no desktop that shows notifications.
+mkdir "$work/programs"
+cat >"$work/programs/notify-send" <<'END'
+#!/bin/sh
+shift; printf '%s\n' "$@"
+END
+cat >"$XDG_CONFIG_HOME/tokenkeep/refresh" <<'END'
+#!/bin/sh
+case "$TOKENKEEP_PURPOSE $TOKENKEEP_ACCOUNT $(cat)" in
+"refresh ann r1") printf 'HTTP/1.1 200 OK\r\nDate: x\r\n\r\n{"access_token":"a2","refresh_token":"r2","expires_in":3600}' ;;
+"refresh bob r1") echo '{"error":"invalid_grant"}' ;;
+*) exit 75 ;;
+esac
+END
+chmod +x "$work/programs/notify-send" "$XDG_CONFIG_HOME/tokenkeep/refresh"
+after_the_login() {
+    for account in ann bob carol; do
+        lifetime=0
+        [ $account != carol ] || lifetime=3600
+        printf '{"access_token":"a1","refresh_token":"r1","expires_in":%s}' $lifetime |
+            "$prefix/bin/tokenkeep" session begin api.example.com $account || return 1
+    done
+    PATH="$work/programs:$PATH" "$work/pkg-config/login-helper" 20
+    for account in ann carol; do "$prefix/bin/tokenkeep" session token api.example.com $account; done
+    for account in ann bob carol; do
+        "$prefix/bin/tokenkeep" session logout --local api.example.com $account || return 1
+    done
+}
+prints "login-helper" after_the_login <<'END'
+Sign in again
+api.example.com (bob)
+
+a2
+a1
+END
 missing=
 for program in gnome-keyring-daemon secret-tool gdbus dbus-run-session; do
     command -v "$program" >/dev/null || missing="$missing $program"

@@ -49,10 +49,11 @@ final class SessionWorld: Sendable {
     /// A handle as another process would have one: with a store of its own.
     func session(
         _ account: String? = "ann", rotation: RotationProfile = .strict, sends: Bool = true,
-        timeout: UInt32 = 10_000, _ transport: SessionTransport? = nil
+        timeout: UInt32 = 10_000, validates: Bool = false, _ transport: SessionTransport? = nil
     ) throws -> Session {
         var options = SessionOptions(
             transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
+        options.validates = validates
         options.clock = { [time] in time.withLock { $0 } }
         options.pause = { [pauses] milliseconds, _ in
             pauses.withLock { $0.append(milliseconds) }

@@ -13,8 +13,8 @@ struct SessionValidateCommand: ParsableCommand {
 
               tokenkeep session validate api.example.com --exec ./refresh && echo "signed in"
 
-            Exit codes: 1 nobody is signed in, 3 sign in again, or the server refuses the renewed token too, 4 no answer, \
-            6 the token is refused and cannot be renewed.
+            Exit codes: 1 nobody is signed in, 3 sign in again, 4 the server does not answer, 5 it refuses the renewed \
+            token too, 6 it refuses the token, which cannot be renewed.
             """)
 
     @OptionGroup
