@@ -63,7 +63,7 @@ enum JSONOutput {
         }
     }
 
-    /// What sessions wait for; null if the vault cannot be read.
+    /// The tokens of sessions that wait; null if the vault cannot be read.
     struct WaitingSessions: Encodable {
         private let stashed: Int
         private let outbox: Bool

@@ -123,12 +123,14 @@ def an_answer_is_lost(user):
 def a_process_is_killed_before_its_request_arrives(user):
     user.sign_in(lifetime=0)
     os.mkfifo(user.directory + "/gate")
-    user.script("waits", before=f"echo asked >{user.directory}/gate; sleep 600")
+    user.script("waits", before=f"echo $$ >{user.directory}/gate; sleep 600")
     process = user.start("token", "api", "ann", script="waits", start_new_session=True)
     with open(user.directory + "/gate", encoding="utf-8") as gate:
-        gate.read()
+        script = int(gate.read())
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    # It has a group of its own, and holds what communicate() reads to the end.
+    os.killpg(os.getpgid(script), signal.SIGKILL)
+    process.communicate(timeout=60)
     assert user.server.accepts(user.token()), "the old token had never arrived"
 
 

@@ -102,10 +102,11 @@ struct TargetTests {
         #expect(world.server.requests.count == requests + 1)
     }
 
-    @Test(arguments: [
-        ("", nil), (nil, ""), ("no-uri", nil), ("https://a b", nil), ("https://a#part", nil), (nil, "two  spaces"),
-        (nil, "quote\""), (nil, "line\nfeed"), (nil, nil), ("https://\(String(repeating: "a", count: 4096))", nil),
-    ] as [(String?, String?)])
+    @Test(
+        arguments: [
+            ("", nil), (nil, ""), ("no-uri", nil), ("https://a b", nil), ("https://a#part", nil), (nil, "two  spaces"),
+            (nil, "quote\""), (nil, "line\nfeed"), (nil, nil), ("https://\(String(repeating: "a", count: 4096))", nil),
+        ] as [(String?, String?)])
     func whatIsNoTargetIsRefused(resource: String?, scope: String?) {
         #expect(throws: TokenKeepError(.invalid, "")) { try TokenTarget(resource: resource, scope: scope) }
     }

@@ -1,12 +1,13 @@
 /*
- * For the autostart of a desktop: waits for the keyring to open, renews the sessions whose tokens end soon, and
- * names in a desktop notification the accounts that need a sign-in. Ends when every session was looked at.
+ * For the autostart of a desktop: waits for the keyring to open, renews the sessions whose tokens end soon,
+ * and names in a desktop notification the accounts that need a sign-in. Ends when every session was looked
+ * at.
  *
  *     cc login-helper.c $(pkg-config --cflags --libs tokenkeep) -o login-helper
  *     ./login-helper [SECONDS]     waits so long for the keyring and the network, 600 if not given
  *
- * ~/.config/tokenkeep/refresh asks the servers, as docs/sessions.md says. It prints the answer's body, or status
- * line, headers and body as curl -i does. Without it nothing is renewed.
+ * ~/.config/tokenkeep/refresh asks the servers, as docs/sessions.md says. It prints the answer's body, or
+ * status line, headers and body as curl -i does. Without it nothing is renewed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -173,7 +174,8 @@ static void notify(const char *accounts) {
         waitpid(process, NULL, 0);
 }
 
-/* Looks at every session. Returns 1 if there is nothing to wait for; `accounts`: those that need a sign-in. */
+/* Looks at every session. Returns 1 if there is nothing to wait for; `accounts`: those that need a sign-in.
+ */
 static int look_at_all(tokenkeep_store *store, char *accounts, size_t size) {
     tokenkeep_session_infos *infos = NULL;
     tokenkeep_error *error = NULL;

@@ -58,10 +58,11 @@ extern "C" {
 #define TOKENKEEP_SESSION_LOCAL_ONLY 1
 
 /* Purposes of a request. */
-#define TOKENKEEP_PURPOSE_REFRESH  1 /* RFC 6749 section 6 */
-#define TOKENKEEP_PURPOSE_REVOKE   2 /* RFC 7009 */
-#define TOKENKEEP_PURPOSE_VALIDATE 3 /* GET with the access token: a status from 200 to 299 accepts it, 401 refuses it */
-#define TOKENKEEP_PURPOSE_EXTEND   4 /* lets the session last longer; the body is seconds=N */
+#define TOKENKEEP_PURPOSE_REFRESH 1 /* RFC 6749 section 6 */
+#define TOKENKEEP_PURPOSE_REVOKE  2 /* RFC 7009 */
+#define TOKENKEEP_PURPOSE_VALIDATE                                                                           \
+    3 /* GET with the access token: a status from 200 to 299 accepts it, 401 refuses it */
+#define TOKENKEEP_PURPOSE_EXTEND 4 /* lets the session last longer; the body is seconds=N */
 
 /* Flag in the options of a session: tokenkeep_session_step validates every 3 minutes. */
 #define TOKENKEEP_SESSION_HEARTBEAT 1
@@ -139,8 +140,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_session_rejected(tokenkeep_session *session, const tokenkeep_token *refused,
                            tokenkeep_token **token, tokenkeep_error **error);
 
-/* As tokenkeep_session_token, for a resource (an absolute URI, RFC 8707), for fewer scopes, or for both; NULL for
- * that of the sign-in. Each has an access token of its own, at most 32 are kept; all are renewed with the
+/* As tokenkeep_session_token, for a resource (an absolute URI, RFC 8707), for fewer scopes, or for both; NULL
+ * for that of the sign-in. Each has an access token of its own, at most 32 are kept; all are renewed with the
  * same refresh token. TOKENKEEP_DENIED: the server refuses the resource or the scope.
  * tokenkeep_session_rejected knows what its token was for. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
@@ -149,13 +150,14 @@ tokenkeep_session_token_for(tokenkeep_session *session, const char *resource, co
 /* Asks the server whether it still accepts the access token. One that it refuses with 401 is renewed, once.
  * TOKENKEEP_DENIED: it refuses the renewed one too, or answers 403; the session stays.
  * TOKENKEEP_UNAVAILABLE: it does not answer. */
-TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_validate(tokenkeep_session *session,
-                                                                                    tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
+tokenkeep_session_validate(tokenkeep_session *session, tokenkeep_error **error);
 /* Asks the server to let the session last `seconds` longer, 300 to 31536000, and saves its answer: new
  * tokens, a new expires_in, or neither. TOKENKEEP_INVALID: another time; nothing was sent. Else as
  * tokenkeep_session_validate. */
-TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
-tokenkeep_session_extend(tokenkeep_session *session, uint32_t seconds, tokenkeep_error **error);
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_extend(tokenkeep_session *session,
+                                                                                  uint32_t seconds,
+                                                                                  tokenkeep_error **error);
 
 /* The application's profile beside the tokens: a JSON object of at most 64 KiB. TOKENKEEP_NOT_FOUND: none was
  * set. */
@@ -179,10 +181,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_next(
  * watches. */
 TOKENKEEP_EXPORT int tokenkeep_session_fd(tokenkeep_session *session);
 /* Does what is due now: renews a token that ends soon, clears a guest whose time is over, saves what waits
- * for its place to open, validates with TOKENKEEP_SESSION_HEARTBEAT, revokes the tokens of earlier logouts. next_ms: call it again after so many
- * milliseconds, sooner after a suspension of the machine. A locked place or a server that is away is no
- * error: the next step tries again. TOKENKEEP_NOT_FOUND, TOKENKEEP_NEEDS_LOGIN, TOKENKEEP_EXPIRED: the
- * session is over. */
+ * for its place to open, validates with TOKENKEEP_SESSION_HEARTBEAT, revokes the tokens of earlier logouts.
+ * next_ms: call it again after so many milliseconds, sooner after a suspension of the machine. A locked place
+ * or a server that is away is no error: the next step tries again. TOKENKEEP_NOT_FOUND,
+ * TOKENKEEP_NEEDS_LOGIN, TOKENKEEP_EXPIRED: the session is over. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_step(tokenkeep_session *session,
                                                                                 uint32_t *next_ms,
                                                                                 tokenkeep_error **error);
@@ -257,13 +259,14 @@ TOKENKEEP_EXPORT uint32_t tokenkeep_http_request_purpose(const tokenkeep_http_re
 TOKENKEEP_EXPORT const char *tokenkeep_http_request_service(const tokenkeep_http_request *request);
 TOKENKEEP_EXPORT const char *tokenkeep_http_request_account(const tokenkeep_http_request *request);
 TOKENKEEP_EXPORT const char *
-tokenkeep_http_request_method(const tokenkeep_http_request *request);                           /* "POST" or "GET" */
+tokenkeep_http_request_method(const tokenkeep_http_request *request); /* "POST" or "GET" */
 TOKENKEEP_EXPORT const char *tokenkeep_http_request_url(const tokenkeep_http_request *request); /* or NULL */
 TOKENKEEP_EXPORT size_t tokenkeep_http_request_header_count(const tokenkeep_http_request *request);
 /* 1 and the header at index; 0 if there is none. The value of Authorization is in guarded memory. */
 TOKENKEEP_EXPORT int tokenkeep_http_request_header_at(const tokenkeep_http_request *request, size_t index,
                                                       const char **name, const char **value);
-/* The body, a form (application/x-www-form-urlencoded), empty to validate, in guarded memory; a NUL follows it. */
+/* The body, a form (application/x-www-form-urlencoded), empty to validate, in guarded memory; a NUL follows
+ * it. */
 TOKENKEEP_EXPORT const void *tokenkeep_http_request_body(const tokenkeep_http_request *request,
                                                          size_t *length);
 /* The token that the request is about, for servers that want another body. A NUL follows it. */

@@ -66,7 +66,7 @@ public struct Sessions: Sendable {
             hint: "each is rebuilt when its session is used")
     }
 
-    /// What sessions wait for.
+    /// The tokens that wait: in the stash, in the outbox.
     public struct Waiting: Sendable {
         /// The number of sessions whose tokens wait in the stash for their place to open.
         public let stashed: Int
@@ -74,7 +74,7 @@ public struct Sessions: Sendable {
         public let hasOutbox: Bool
     }
 
-    /// What sessions of the vault wait for, in all namespaces. Changes nothing.
+    /// The tokens of the vault's sessions that wait, in all namespaces. Changes nothing.
     ///
     /// - Throws: the reason why the vault cannot be read.
     public func waiting() throws(TokenKeepError) -> Waiting {

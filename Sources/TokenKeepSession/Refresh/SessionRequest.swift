@@ -69,7 +69,9 @@ public struct SessionRequest: Sendable {
         case .validate: break
         case .extend: parts = [("seconds", try SecretBytes("\(seconds ?? 0)"))]
         }
-        if let client = options.clientID, [.refresh, .revoke].contains(purpose) { parts.append(("client_id", try SecretBytes(client))) }
+        if let client = options.clientID, [.refresh, .revoke].contains(purpose) {
+            parts.append(("client_id", try SecretBytes(client)))
+        }
         body = try SessionRequest.form(parts)
         self.deadline = deadline
     }

@@ -27,7 +27,8 @@ extension Session {
     public func extend(by seconds: UInt32) throws(TokenKeepError) {
         guard Session.extensions.contains(seconds) else {
             throw TokenKeepError(
-                .invalid, "a session is extended by \(Session.extensions.lowerBound) to "
+                .invalid,
+                "a session is extended by \(Session.extensions.lowerBound) to "
                     + "\(Session.extensions.upperBound) seconds",
                 hint: "five minutes to a year")
         }
@@ -46,7 +47,9 @@ extension Session {
     ///
     /// - Throws: the reason why the session is over. A server that is away is no error.
     func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
-        guard options.validates, options.transport != nil, let note = try note(), note.state != .signedOut else { return }
+        guard options.validates, options.transport != nil, let note = try note(), note.state != .signedOut else {
+            return
+        }
         let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
         // A validation in the future was noted before the clock was set back.
         guard isBeyond || age < 0 || age >= seconds else { return }
