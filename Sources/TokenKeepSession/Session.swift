@@ -8,28 +8,6 @@ import TokenKeepRecords
 /// Every call runs on the caller's thread and returns by the session's timeout. Several threads and processes may use
 /// the same session at once: one of them renews the token, the others get the new one.
 public final class Session: Sendable {
-    /// A token that was read, and the slot's value at that time.
-    private struct Kept {
-        let token: KeptToken
-        let slot: UInt64
-    }
-
-    /// The tokens that a handle keeps: that of the sign-in, and those of targets.
-    private struct AllKept {
-        var main: Kept?
-        var others: [TokenTarget: Kept] = [:]
-        static let most = 32
-
-        subscript(target: TokenTarget?) -> Kept? {
-            get { target.map { others[$0] } ?? main }
-            set {
-                guard let target else { return main = newValue }
-                if others.count >= AllKept.most { others.removeAll() }
-                others[target] = newValue
-            }
-        }
-    }
-
     /// The names of the session's item.
     public let name: ItemName
     package let store: Store
@@ -41,7 +19,7 @@ public final class Session: Sendable {
     /// The watch of ``nextState()``.
     let watched: MutexGuarded<Watched?>
     let stash: SessionStash
-    private let kept: MutexGuarded<AllKept>
+    let kept: MutexGuarded<KeptTokens>
     /// Cancels the calls on this handle; nil for the cancellation of the store.
     private let cancellation: Cancellation?
 
@@ -53,7 +31,7 @@ public final class Session: Sendable {
     ) throws(TokenKeepError) {
         self.store = store
         self.options = options
-        kept = MutexGuarded(AllKept())
+        kept = MutexGuarded(KeptTokens())
         hooks = MutexGuarded([])
         watched = MutexGuarded(nil)
         cancellation = nil
@@ -255,43 +233,6 @@ public final class Session: Sendable {
         return Session.ended(name, .expired)
     }
 
-    // MARK: The kept token
-
-    /// The kept token, if no other process changed the session since and the token is good.
-    private func keptToken(_ target: TokenTarget?, minTTL: Int64) -> SessionToken? {
-        guard store.isUsable, let kept = kept.withLock({ $0[target] }), kept.slot == slots.value(of: id) else {
-            return nil
-        }
-        let token = kept.token
-        guard token.life.isGood(at: options.clock(), minTTL: minTTL), isReadable(token) else { return nil }
-        return made(token, target, UInt32(clamping: minTTL))
-    }
-
-    /// Whether the class key of a sealed token is still there: a lock must end its use in every process.
-    private func isReadable(_ token: KeptToken) -> Bool {
-        token.sealingKey?.isOpen ?? true
-    }
-
-    /// Keeps a token for later calls, and returns it.
-    private func keep(
-        _ view: SessionView, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
-    ) throws(TokenKeepError) -> SessionToken {
-        guard let access = try record.access(for: target) else {
-            throw TokenKeepError(.unavailable, "the token for the resource could not be kept", hint: "try again")
-        }
-        try TokenResponse.check(type: access.type)
-        let token = KeptToken(access, generation: record.generation, sealingKey: view.sealingKey)
-        if let slot = view.slot, view.isKeepable { kept.withLock { $0[target] = Kept(token: token, slot: slot) } }
-        return made(token, target, minTTL)
-    }
-
-    private func made(_ token: KeptToken, _ target: TokenTarget?, _ minTTL: UInt32) -> SessionToken {
-        let left = token.life.left(at: options.clock())
-        return SessionToken(
-            value: token.value, type: token.type, scope: token.scope, secondsLeft: left,
-            generation: token.generation, isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target)
-    }
-
     // MARK: Calls
 
     /// The context of a call that begins now.
@@ -322,25 +263,5 @@ public final class Session: Sendable {
 
     static func guestIsOver(_ name: ItemName) -> TokenKeepError {
         TokenKeepError(.notFound, "the guest session of \(name) is over", hint: "begin another one")
-    }
-}
-
-/// A token that a handle keeps.
-struct KeptToken: Sendable {
-    let value: SecretBytes
-    let type: String
-    let scope: String?
-    let generation: UInt64
-    let life: TokenLife
-    /// The key that must be open for the token to be used; nil if none must.
-    let sealingKey: ResidentKey?
-
-    init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
-        value = access.value
-        type = access.type
-        scope = access.scope
-        life = access.life
-        self.generation = generation
-        self.sealingKey = sealingKey
     }
 }
