@@ -131,6 +131,16 @@ struct ValidationTests {
         #expect(try session.token().secondsLeft == 9000)
     }
 
+    @Test func anExtensionDoesNotForgetARefreshWithoutAnAnswer() throws {
+        let session = try world.signedIn()
+        world.server.next(.losesAnswer, .says(200, [:], #"{"expires_in":7200}"#))
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        try session.extend(by: 3600)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        #expect(world.server.requests == ["refresh-1"])
+        #expect(try session.token().secondsLeft == 7200)
+    }
+
     @Test func aLogoutDuringAnExtensionQueuesTheNewTokens() throws {
         let session = try world.signedIn()
         world.server.set(extensionAnswer: #"{"access_token":"late","refresh_token":"late-refresh"}"#)

@@ -83,12 +83,15 @@ extension Renewal {
         session.slots.change(session.id)
         options.explain?("saved generation \(record.generation)")
         let now = options.clock()
+        // An extension answers no refresh: the token of a refresh without an answer is still not to be sent.
+        let answersRefresh = !isExtension || renewed.refreshToken != view.record?.refreshToken
         // Without the note, the record's generation shows that the answer was saved.
         _ = try? session.changeNote(of: view, call) { note in
             note.update(record, now: now)
             note.validatedAt = now.wall
-            note.refreshing = nil
             note.isStashed = false
+            guard answersRefresh else { return }
+            note.refreshing = nil
             note.coolDownUntil = 0
             note.coolDowns = 0
         }

@@ -37,11 +37,14 @@ struct Renewal {
     let call: CallContext
     /// The use of the access token; nil for that of the sign-in.
     let target: TokenTarget?
+    /// Whether the session is extended, and no refresh token is sent.
+    let isExtension: Bool
     var options: SessionOptions { session.options }
 
-    init(_ session: Session, for target: TokenTarget? = nil, _ call: CallContext) {
+    init(_ session: Session, for target: TokenTarget? = nil, isExtension: Bool = false, _ call: CallContext) {
         self.session = session
         self.target = target
+        self.isExtension = isExtension
         self.call = call
     }
 

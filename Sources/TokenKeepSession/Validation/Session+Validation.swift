@@ -34,9 +34,9 @@ extension Session {
         }
         _ = try requiredTransport()
         let token = try token()
-        if try !Renewal(self, begin()).extend(by: seconds) {
+        if try !Renewal(self, isExtension: true, begin()).extend(by: seconds) {
             _ = try rejected(token.value)
-            guard try Renewal(self, begin()).extend(by: seconds) else {
+            guard try Renewal(self, isExtension: true, begin()).extend(by: seconds) else {
                 throw TokenKeepError(.denied, "the server refuses a token that it has just given")
             }
         }
