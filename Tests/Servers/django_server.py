@@ -2,6 +2,7 @@
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -135,3 +136,12 @@ class DjangoServer:
     def token_requests(self):
         with open(self.log, encoding="utf-8") as log:
             return sum('"POST /o/token/' in line for line in log)
+
+    def newest_is_revoked(self):
+        """Whether the refresh token that was given last is revoked."""
+        data = sqlite3.connect(f"file:{self.directory}/data?mode=ro", uri=True, timeout=30)
+        try:
+            row = data.execute("select revoked from oauth2_provider_refreshtoken order by id desc limit 1").fetchone()
+            return row[0] is not None
+        finally:
+            data.close()

@@ -75,8 +75,8 @@ class User:
         assert code == 0, self.errors
         return response
 
-    def token(self, expected=0, **options):
-        code, token = self.run("token", "api", "ann", **options)
+    def token(self, *arguments, expected=0, **options):
+        code, token = self.run("token", "api", "ann", *arguments, **options)
         assert code == expected, (code, self.errors)
         return token
 
@@ -132,6 +132,32 @@ def a_process_is_killed_before_its_request_arrives(user):
     os.killpg(os.getpgid(script), signal.SIGKILL)
     process.communicate(timeout=60)
     assert user.server.accepts(user.token()), "the old token had never arrived"
+
+
+@case
+def a_process_that_was_frozen_wakes_after_the_logout(user):
+    user.sign_in(lifetime=0)
+    os.mkfifo(user.directory + "/answered")
+    os.mkfifo(user.directory + "/gate")
+    user.script("waits", after=f"echo >{user.directory}/answered; read line <{user.directory}/gate")
+    frozen = user.start("token", "api", "ann", script="waits")
+    with open(user.directory + "/answered", encoding="utf-8") as answered:
+        answered.read()
+    frozen.send_signal(signal.SIGSTOP)
+    os.waitpid(frozen.pid, os.WUNTRACED)
+    user.token("--timeout", "1s", expected=4)
+    assert f"process {frozen.pid} " in user.errors, user.errors
+    code, _ = user.run("logout", "api", "ann")
+    assert code == 0, user.errors
+    user.token(expected=1)
+    with open(user.directory + "/gate", "w", encoding="utf-8") as gate:
+        gate.write("\n")
+    frozen.send_signal(signal.SIGCONT)
+    output, errors = frozen.communicate(timeout=60)
+    assert frozen.returncode == 1 and output == "", (frozen.returncode, errors)
+    # The tokens of the late answer are revoked, too.
+    assert user.run("flush")[1] == "1 revoked, 0 left, 0 dropped", user.errors
+    assert user.server.newest_is_revoked()
 
 
 @case
