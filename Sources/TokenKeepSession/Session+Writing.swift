@@ -163,6 +163,7 @@ extension Session {
             try store.clear(service: name.service, account: name.account)
         }
         _ = consume lock
+        if isSame { try? Sessions(store).deactivate(name, call) }
         return isSame
     }
 }

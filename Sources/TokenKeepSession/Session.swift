@@ -170,9 +170,8 @@ public final class Session: Sendable {
         let view = try read(call)
         let record = try live(view)
         guard let present = try record.access(for: target), present.value == refused else {
-            guard target == nil else { return try token(for: target) }
-            options.explain?("adopted the token that was saved since, generation \(record.generation)")
-            return try keep(view, record, nil, 0)
+            options.explain?("another token was saved since, generation \(record.generation)")
+            return try token(for: target)
         }
         guard record.kind == .user else {
             guard try clearGuest(view, call) else { return try token() }

@@ -50,6 +50,23 @@ struct LifeCycleTests {
         #expect(world.server.requests.isEmpty)
     }
 
+    @Test func aGuestThatIsOverIsNotActive() throws {
+        let guest = try world.session("guest")
+        try guest.begin(.guest, response: SecretBytes(#"{"access_token":"visit"}"#))
+        world.move(seconds: 901)
+        #expect(throws: TokenKeepError(.notFound, "")) { try guest.token() }
+        _ = try world.signedIn("ann")
+        #expect(try world.session(nil).name.account == "ann")
+    }
+
+    @Test func aLogoutLeavesTheRecordOfALaterVersion() throws {
+        let later = #"{"tokenkeep_session":2,"access_token":"a","refresh_token":"r"}"#
+        let name = try ItemName(service: service, account: "ann")
+        _ = try world.store().save(SaveRequest(name: name, secret: SecretBytes(later), accessLevel: nil))
+        #expect(try world.session().end().revocation == .waitingForUnlock)
+        #expect(try world.store().load(service: service, account: "ann").secret.utf8String == later)
+    }
+
     @Test func aGuestBecomesAUserByOneWrite() throws {
         let session = try world.session()
         try session.begin(.guest, response: SecretBytes(#"{"access_token":"visit"}"#))

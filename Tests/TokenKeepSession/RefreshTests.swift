@@ -33,6 +33,14 @@ struct RefreshTests {
         #expect(world.server.requests.count == 1)
     }
 
+    @Test func aRefusedTokenIsNotReplacedByOneThatIsOver() throws {
+        let session = try world.signedIn()
+        let first = try session.token()
+        _ = try session.refresh()
+        world.move(seconds: 7200)
+        #expect(try session.rejected(first.value).text == "access-3")
+    }
+
     @Test func aShortLivedTokenIsRenewedAfterTwoThirdsOfItsLife() throws {
         let session = try world.signedIn(lifetime: 60)
         world.move(seconds: 39)

@@ -87,6 +87,16 @@ struct TargetTests {
         #expect(!world.server.isRevoked)
     }
 
+    @Test func aRefusedTokenOfATargetSpendsNoRepetition() throws {
+        let session = try world.signedIn()
+        let refused = try session.token(for: files)
+        world.server.next(.losesAnswer)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.rejected(refused.value, for: files) }
+        #expect(world.server.requests == ["refresh-1", "refresh-2"])
+        #expect(try session.token().text == "access-1")
+    }
+
     @Test func aRecordKeepsTheThirtyTwoNewestTargets() throws {
         let session = try world.signedIn()
         let targets = try (0..<34).map { try TokenTarget(resource: "https://\($0).example.com/", scope: nil) }

@@ -103,6 +103,7 @@ public struct Outbox: Sendable {
         }
         var result = Flushed()
         let listing = try store.list(service: Outbox.service, until: end)
+        result.problem = listing.problem
         if listing.items.isEmpty, listing.problem == nil { mark.remove() }
         for item in listing.items {
             do throws(TokenKeepError) {

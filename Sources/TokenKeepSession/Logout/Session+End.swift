@@ -46,7 +46,9 @@ extension Session {
         report.revocation = clearRecord(orLaterIn: call)
         if !isLocalOnly, options.transport != nil {
             let flushed = try? Outbox(store, options).flush(of: name)
-            if report.revocation == .queued, flushed?.left == 0 { report.revocation = .done }
+            if report.revocation == .queued, let flushed, flushed.sent > 0, flushed.left == 0, flushed.problem == nil {
+                report.revocation = .done
+            }
         }
         return report
     }
@@ -101,12 +103,21 @@ extension Session {
     /// The record of an ended session; nil if there is none.
     private func endedRecord(_ call: CallContext) throws(TokenKeepError) -> SessionRecord? {
         guard let item = try item(call) else { return nil }
-        return try? SessionRecord(item.secret, now: options.clock())
+        do throws(TokenKeepError) {
+            return try SessionRecord(item.secret, now: options.clock())
+        } catch {
+            // A later TokenKeep's record stays as it is.
+            guard error.status != .unsupported else { throw error }
+            return nil
+        }
     }
 
     /// Queues the newest token of an ended session: the stash's, else the record's. Returns whether there is one.
     private func queueTokens(of record: SessionRecord?, _ note: SessionNote) throws(TokenKeepError) -> Bool {
-        guard let newest = try stashedRecord() ?? record else { return false }
+        let stashed = try stashedRecord()
+        guard let newest = stashed ?? record else { return false }
+        // The stash of an earlier sign-in is not the newest of this one.
+        if let stashed, let record, stashed.epoch != record.epoch { try queue(record, note) }
         try queue(newest, note)
         return true
     }

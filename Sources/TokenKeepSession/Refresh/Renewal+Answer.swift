@@ -127,13 +127,13 @@ extension Renewal {
             isShared
                 ? "stashed generation \(renewed.generation) in the kernel until its place opens"
                 : "generation \(renewed.generation) is in the memory of this process alone")
-        guard isShared else { return }
         // The old refresh token was answered: it is not sent again, even if the stash is gone after a restart.
         let now = options.clock()
         _ = try? session.changeNote(of: view, Renewal.saving) { note in
+            note.refreshing?.isRepeated = true
+            guard isShared else { return }
             note.update(renewed, now: now)
             note.isStashed = true
-            note.refreshing?.isRepeated = true
         }
         session.slots.change(session.id)
     }

@@ -118,7 +118,8 @@ extension Renewal {
             if TokenLife(obtained: earlier.since).age(at: now) <= Int64(seconds) { return false }
         case .strict: break
         }
-        guard isRejected || record.life.left(at: now) == 0 else {
+        // A resource that refuses its own token says nothing about that of the sign-in.
+        guard isRejected && target == nil || record.life.left(at: now) == 0 else {
             throw Renewal.unknown("the answer to an earlier refresh was lost", "the present token is used to its end")
         }
         guard !earlier.isRepeated else {

@@ -3,8 +3,8 @@ import TokenKeepCore
 extension Renewal {
     /// Asks the server to let the session last longer, under the refresh lock, and saves what it answers.
     ///
-    /// - Returns: false if the server refuses the access token.
-    func extend(by seconds: UInt32) throws(TokenKeepError) -> Bool {
+    /// - Returns: the access token if the server refuses it; nil if the session was extended.
+    func extend(by seconds: UInt32) throws(TokenKeepError) -> SecretBytes? {
         let transport = try session.requiredTransport()
         let lock = try refreshLock()
         let view = try session.read(call)
@@ -23,7 +23,7 @@ extension Renewal {
             throw TokenKeepError(
                 .unavailable, "the session was not extended: \(error.message)", module: "server", hint: error.hint)
         }
-        guard response.status != 401 else { return false }
+        guard response.status != 401 else { return record.accessToken }
         try Session.check(response)
         space.release()
         let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
@@ -31,7 +31,7 @@ extension Renewal {
         }
         if let tokens { try save(tokens, response, sent: sent, view, record) }
         _ = consume lock
-        return true
+        return nil
     }
 
     private func save(

@@ -33,10 +33,10 @@ extension Session {
                 hint: "five minutes to a year")
         }
         _ = try requiredTransport()
-        let token = try token()
-        if try !Renewal(self, isExtension: true, begin()).extend(by: seconds) {
-            _ = try rejected(token.value)
-            guard try Renewal(self, isExtension: true, begin()).extend(by: seconds) else {
+        _ = try token()
+        if let refused = try Renewal(self, isExtension: true, begin()).extend(by: seconds) {
+            _ = try rejected(refused)
+            guard try Renewal(self, isExtension: true, begin()).extend(by: seconds) == nil else {
                 throw TokenKeepError(.denied, "the server refuses a token that it has just given")
             }
         }
