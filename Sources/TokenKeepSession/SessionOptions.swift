@@ -28,6 +28,19 @@ public struct SessionOptions: Sendable {
     /// Waits so many milliseconds between two attempts, unless the call is cancelled; replaced in tests.
     package var pause: @Sendable (UInt32, Deadline) -> Void = SessionOptions.sleep
 
+    /// The transport.
+    ///
+    /// - Parameter missing: the message of the error if there is none.
+    /// - Throws: ``Status/unsupported``.
+    func requiredTransport(
+        orThrow missing: String = "nothing was given that asks the server"
+    ) throws(TokenKeepError) -> SessionTransport {
+        guard let transport else {
+            throw TokenKeepError(.unsupported, missing, hint: "on the command line: --exec COMMAND")
+        }
+        return transport
+    }
+
     /// Defaults: no transport, the rotation that the sign-in said, 35 seconds a call.
     public init(
         transport: SessionTransport? = nil, rotation: RotationProfile? = nil, level: AccessLevel? = nil,

@@ -102,19 +102,12 @@ struct LogoutHooks {
     ///
     /// - Throws: ``Status/denied`` if another user could have put a program there.
     static func programs() throws(TokenKeepError) -> [LogoutHooks] {
-        guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }), let stream = opendir(directory)
+        guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }),
+            let names = DirectoryNames.visible(in: directory)
         else { return [] }
-        defer { closedir(stream) }
         try TrustedPath.check(directory)
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
-            }
-            if let name, !name.hasPrefix(".") { names.append(name) }
-        }
         var hooks: [LogoutHooks] = []
-        for name in names.sorted() {
+        for name in names {
             let path = "\(directory)/\(name)"
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, X_OK) == 0 else {

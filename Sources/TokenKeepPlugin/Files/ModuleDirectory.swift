@@ -33,16 +33,7 @@ package enum ModuleDirectory {
 
     /// The modules in the directory, sorted by name.
     package static func files() -> [ModuleFile] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
-            }
-            if let name, !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted().map { ModuleFile(path: "\(path)/\($0)") }
+        (DirectoryNames.visible(in: path) ?? []).map { ModuleFile(path: "\(path)/\($0)") }
             .filter { $0.kind == .sharedObject || access($0.path, X_OK) == 0 }
             .filter { file(of: $0.moduleName)?.path == $0.path }
     }

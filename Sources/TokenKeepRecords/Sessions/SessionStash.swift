@@ -6,9 +6,6 @@ import TokenKeepKeys
 /// It is a key of the kernel, `tokenkeep-stash:VAULTID:ID`, and gone after a restart of the machine. Written and dropped
 /// under the session's change lock.
 package struct SessionStash: Sendable {
-    /// The kernel takes no longer key (add_key(2)).
-    package static let maximumLength = 32_767
-
     private let records: Records
     private let id: [UInt8]
 

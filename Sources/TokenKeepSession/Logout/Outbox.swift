@@ -97,10 +97,7 @@ public struct Outbox: Sendable {
     private func flush(
         until end: Deadline? = nil, _ isMeant: (JSONValue) -> Bool
     ) throws(TokenKeepError) -> Flushed {
-        guard let transport = options.transport else {
-            throw TokenKeepError(
-                .unsupported, "nothing was given that asks the server", hint: "on the command line: --exec COMMAND")
-        }
+        let transport = try options.requiredTransport()
         var result = Flushed()
         let listing = try store.list(service: Outbox.service, until: end)
         result.problem = listing.problem

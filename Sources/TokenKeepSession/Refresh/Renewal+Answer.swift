@@ -17,12 +17,11 @@ extension Renewal {
         _ response: SessionResponse, sent: SessionTime, _ view: SessionView, _ record: SessionRecord,
         _ sending: SessionNote.Refreshing
     ) throws(TokenKeepError) -> Result? {
-        let wall = options.clock().wall
-        let serverTime = response.header("Date").flatMap(HTTPDate.seconds) ?? wall
+        let (serverTime, offset) = serverClock(response)
         switch try RefreshAnswer.judge(response, serverTime: serverTime) {
         case .tokens(let tokens):
             var renewed = record
-            let (generation, offset) = (record.generation &+ 1, offset(serverTime, wall))
+            let generation = record.generation &+ 1
             if let target {
                 try renewed.apply(tokens, for: target, generation: generation, now: sent, offset: offset)
             } else {
@@ -41,9 +40,12 @@ extension Renewal {
         }
     }
 
-    func offset(_ serverTime: Int64, _ wall: Int64) -> Int64 {
-        let offset = serverTime - wall
-        return abs(offset) > 315_576_000 ? 0 : offset
+    /// The server's time, by its header Date, and its difference to the wall clock; 0 if that is not believed.
+    func serverClock(_ response: SessionResponse) -> (time: Int64, offset: Int64) {
+        let wall = options.clock().wall
+        let time = response.header("Date").flatMap(HTTPDate.seconds) ?? wall
+        let offset = time - wall
+        return (time, abs(offset) > 315_576_000 ? 0 : offset)
     }
 
     /// Saves the renewed record, or stashes it if its place is locked or full.

@@ -66,12 +66,8 @@ extension Renewal {
     private func prepare(
         _ view: SessionView, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) -> Sending {
-        guard let transport = options.transport else {
-            throw TokenKeepError(
-                .unsupported,
-                "the token of \(session.name) is to be renewed, and nothing was given that asks the server",
-                hint: "on the command line: --exec COMMAND")
-        }
+        let transport = try options.requiredTransport(
+            orThrow: "the token of \(session.name) is to be renewed, and nothing was given that asks the server")
         guard let token = record.refreshToken else { throw Session.ended(session.name, .expired) }
         let fingerprint = try session.files.fingerprint(of: token, call)
         let earlier = unanswered(fingerprint, view, record)

@@ -38,8 +38,7 @@ extension Renewal {
         _ tokens: TokenResponse, _ response: SessionResponse, sent: SessionTime, _ view: SessionView,
         _ record: SessionRecord
     ) throws(TokenKeepError) {
-        let wall = options.clock().wall
-        let offset = offset(response.header("Date").flatMap(HTTPDate.seconds) ?? wall, wall)
+        let offset = serverClock(response).offset
         var extended = record
         if tokens.accessToken != nil || tokens.refreshToken != nil {
             try extended.apply(tokens, generation: record.generation &+ 1, now: sent, offset: offset)

@@ -57,12 +57,7 @@ extension Session {
     }
 
     func requiredTransport() throws(TokenKeepError) -> SessionTransport {
-        guard let transport = options.transport else {
-            throw TokenKeepError(
-                .unsupported, "nothing was given that asks the server about \(name)",
-                hint: "on the command line: --exec COMMAND")
-        }
-        return transport
+        try options.requiredTransport(orThrow: "nothing was given that asks the server about \(name)")
     }
 
     private func ask(

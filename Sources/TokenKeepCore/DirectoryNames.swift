@@ -1,0 +1,18 @@
+import Glibc
+
+/// The names in a directory of programs or settings.
+package enum DirectoryNames {
+    /// The names that do not begin with a dot and are UTF-8, sorted; nil if the directory cannot be opened.
+    package static func visible(in path: String) -> [String]? {
+        guard let directory = opendir(path) else { return nil }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            if let name, !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
