@@ -190,7 +190,11 @@ extension Session {
         if stashed.epoch == note.epoch {
             try saveStashed(stashed, note, call)
         } else if stashed.epoch != note.nextEpoch {
-            try queue(stashed, note)
+            let live = try note.state == .signedOut ? nil : item(call)
+            let record = try live.map { item throws(TokenKeepError) in
+                try SessionRecord(item.secret, now: options.clock())
+            }
+            try queue(stashed, note, unlessOf: record)
         } else {
             return
         }
@@ -206,7 +210,7 @@ extension Session {
         guard let item = try item(call) else { throw TokenKeepError(.notFound, "the record is not in its place") }
         var record = try SessionRecord(item.secret, now: now)
         // The record of a sign-in that was cut short, or of another program, is another session.
-        guard record.epoch == note.epoch else { return try queue(stashed, note) }
+        guard record.epoch == note.epoch else { return try queue(stashed, note, unlessOf: record) }
         if stashed.generation > record.generation {
             try record.take(stashed)
             try saveShortened(record, level: nil, call)

@@ -13,15 +13,21 @@ extension Session {
     /// - Returns: milliseconds until the next step. Call it sooner after a suspension of the machine.
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``.
     public func step() throws(TokenKeepError) -> UInt32 {
+        let next = try stepAlone()
+        if options.transport != nil {
+            _ = try? Outbox(store, options).flushIfMarked(service: name.service)
+        }
+        return next
+    }
+
+    /// ``step()`` without the tokens of earlier logouts.
+    package func stepAlone() throws(TokenKeepError) -> UInt32 {
         do throws(TokenKeepError) {
             _ = try token()
             try validateIfDue(after: Session.heartbeat)
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")
-        }
-        if options.transport != nil {
-            _ = try? Outbox(store, options).flushIfMarked(service: name.service)
         }
         return try nextStep()
     }

@@ -80,7 +80,13 @@ public final class Session: Sendable {
     ///   ``Status/unsupported`` for the first token of a target if the session has no refresh token.
     public func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         if let token = keptToken(target, minTTL: Int64(minTTL)) { return token }
-        let call = try begin()
+        return try token(minTTL: minTTL, for: target, begin())
+    }
+
+    /// ``token(minTTL:for:)`` as a part of a call, without the kept token.
+    private func token(
+        minTTL: UInt32, for target: TokenTarget?, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionToken {
         let view = try read(call)
         let record = try live(view)
         let now = options.clock()
@@ -108,6 +114,12 @@ public final class Session: Sendable {
             options.explain?("the refresh failed: \(error.message); the present token is still valid")
             return made(token, target, minTTL)
         }
+    }
+
+    /// ``token(minTTL:for:)`` as a part of a call.
+    func presentToken(for target: TokenTarget? = nil, _ call: CallContext) throws(TokenKeepError) -> SessionToken {
+        if let token = keptToken(target, minTTL: 0) { return token }
+        return try token(minTTL: 0, for: target, call)
     }
 
     /// The token in hand after a refresh that failed, or the one that another process saved meanwhile. A logout during
@@ -166,15 +178,21 @@ public final class Session: Sendable {
     public func rejected(
         _ refused: SecretBytes, for target: TokenTarget? = nil
     ) throws(TokenKeepError) -> SessionToken {
-        let call = try begin()
+        try rejected(refused, for: target, begin())
+    }
+
+    /// ``rejected(_:for:)`` as a part of a call.
+    func rejected(
+        _ refused: SecretBytes, for target: TokenTarget? = nil, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionToken {
         let view = try read(call)
         let record = try live(view)
         guard let present = try record.access(for: target), present.value == refused else {
             options.explain?("another token was saved since, generation \(record.generation)")
-            return try token(for: target)
+            return try presentToken(for: target, call)
         }
         guard record.kind == .user else {
-            guard try clearGuest(view, call) else { return try token() }
+            guard try clearGuest(view, call) else { return try presentToken(call) }
             throw Session.guestIsOver(name)
         }
         guard record.refreshToken != nil else {
@@ -218,7 +236,7 @@ public final class Session: Sendable {
         _ view: SessionView, _ record: SessionRecord, _ minTTL: UInt32, _ call: CallContext
     ) throws(TokenKeepError) -> SessionToken {
         guard record.life.left(at: options.clock()) == 0 else { return try keep(view, record, nil, minTTL) }
-        guard try clearGuest(view, call) else { return try token(minTTL: minTTL) }
+        guard try clearGuest(view, call) else { return try token(minTTL: minTTL, for: nil, call) }
         throw Session.guestIsOver(name)
     }
 

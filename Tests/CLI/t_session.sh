@@ -5,7 +5,11 @@ token=$(cat)
 exec 9>>lock; flock 9
 echo "$TOKENKEEP_PURPOSE $TOKENKEEP_SERVICE $TOKENKEEP_ACCOUNT $token" >>requests
 [ ! -e answer ] || { cat answer; rm answer; exit "$(cat code 2>/dev/null || echo 0)"; }
-[ "$TOKENKEEP_PURPOSE" = refresh ] || exit 0
+case $TOKENKEEP_PURPOSE in
+refresh) ;;
+validate) printf 'HTTP/1.1 204 No Content\r\n\r\n'; exit 0 ;;
+*) exit 0 ;;
+esac
 number=$(cat number)
 if [ "$token" != "refresh-$number" ]; then echo '{"error":"invalid_grant"}'; exit 0; fi
 number=$((number + 1)); echo "$number" >number
@@ -128,7 +132,9 @@ run session validate asking --exec ./server
 printf 'HTTP/1.1 401 Unauthorized\r\n\r\n' >answer
 run session validate asking --exec ./server
 cat requests
+run session validate asking --exec 'cat >/dev/null'
 run session extend asking --by 1m --exec ./server
+run session extend asking --by 1h --exec ./server
 run session extend asking --by soon --exec ./server
 run session extend asking --exec ./server
 cat >extends <<'SCRIPT'

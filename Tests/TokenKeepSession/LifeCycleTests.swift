@@ -147,12 +147,73 @@ struct LifeCycleTests {
         let other = try world.session()
         world.move(seconds: 3601)
         world.server.whileAnswering {
-            _ = try? other.end(isLocalOnly: true)
+            _ = try? other.end()
         }
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
         #expect(throws: TokenKeepError(.notFound, "")) { try world.session().token() }
         #expect(try Outbox(world.store(), session.options).flush().sent == 1)
-        #expect(world.server.revoked == ["refresh-2"])
+        #expect(world.server.revoked == ["refresh-1", "refresh-2"])
+    }
+
+    @Test func aLocalLogoutDuringARefreshSendsNothingOfTheLateToken() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        world.move(seconds: 3601)
+        world.server.whileAnswering { _ = try? other.end(isLocalOnly: true) }
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(try Outbox(world.store(), session.options).flush().sent == 0)
+        #expect(world.server.revoked.isEmpty)
+        #expect(try world.store().list(service: "api.example.com").items.isEmpty)
+    }
+
+    @Test func aLateAnswerWithTheTokenOfANewSignInIsNotRevoked() throws {
+        let session = try world.signedIn(rotation: .none)
+        let other = try world.session(rotation: .none)
+        world.move(seconds: 3601)
+        world.server.next(.says(200, [:], #"{"access_token":"late","expires_in":60}"#))
+        world.server.whileAnswering {
+            // Another login of the same account got the same refresh token.
+            try? other.hydrate(
+                accessToken: SecretBytes("new"), refreshToken: SecretBytes("refresh-1"), expiresIn: 3600)
+        }
+        #expect(try session.token().value.utf8String == "new")
+        #expect(try Outbox(world.store(), session.options).flush().sent == 0)
+        #expect(world.server.revoked.isEmpty)
+    }
+
+    @Test(arguments: [false, true]) func aSecretThatIsNoSessionSurvivesALogout(isLocalOnly: Bool) throws {
+        let store = try world.store()
+        let name = try ItemName(service: "api.example.com", account: "ann")
+        _ = try store.save(SaveRequest(name: name, secret: SecretBytes("a password")))
+        #expect(try world.session().end(isLocalOnly: isLocalOnly).revocation == .none)
+        #expect(try store.load(service: name.service, account: name.account).secret.utf8String == "a password")
+    }
+
+    @Test func aFlushAsksAServerThatIsAwayOnce() throws {
+        world.server.become(.isAway)
+        for account in ["ann", "bob", "eve"] { _ = try world.signedIn(account).end() }
+        let asked = MutexGuarded(0)
+        let session = try world.session("ann") { _ throws(TokenKeepError) in
+            asked.withLock { $0 += 1 }
+            throw TokenKeepError(.unavailable, "no route to the server")
+        }
+        let flushed = try Outbox(world.store(), session.options).flush()
+        #expect(flushed.left == 3)
+        #expect(asked.withLock { $0 } == 1)
+        world.server.become(.answers)
+        #expect(try Outbox(world.store(), world.session().options).flush().sent == 3)
+    }
+
+    @Test func aFlushQueuesTheTokensOfALogoutWhileItWasLocked() throws {
+        let session = try world.signedIn()
+        let store = try world.store()
+        _ = try store.setPassword(SecretBytes("horse"))
+        try store.lock()
+        #expect(try session.end().revocation == .waitingForUnlock)
+        try store.unlock(SecretBytes("horse"))
+        #expect(try Outbox(store, session.options).flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1"])
+        #expect(try store.list(service: "api.example.com").items.isEmpty)
     }
 
     @Test func aRecordThatAnotherProgramWritesDuringARefreshMakesNobodyWait() throws {
@@ -161,7 +222,7 @@ struct LifeCycleTests {
         world.move(seconds: 3601)
         world.server.whileAnswering { [service] in
             guard let name = try? ItemName(service: service, account: "ann"),
-                let secret = try? SecretBytes(#"{"accessToken":"theirs","refreshToken":"refresh-2"}"#),
+                let secret = try? SecretBytes(#"{"accessToken":"theirs","refreshToken":"refresh-9"}"#),
                 let request = try? SaveRequest(name: name, secret: secret)
             else { return }
             _ = try? store.save(request)

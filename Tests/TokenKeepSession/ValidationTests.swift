@@ -92,6 +92,30 @@ struct ValidationTests {
         #expect(world.server.extended.isEmpty)
     }
 
+    @Test func aValidationNotesThatTheServerAsksToWaitAndObeysIt() throws {
+        let session = try world.signedIn()
+        world.server.next(.says(429, ["Retry-After": "600"], ""))
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.validate() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try world.session().validate() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.extend(by: 600) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        #expect(world.server.validated == ["access-1"])
+        #expect(world.server.extended.isEmpty)
+        #expect(world.server.requests.isEmpty)
+        world.move(seconds: 601)
+        try session.validate()
+        #expect(world.server.validated == ["access-1", "access-1"])
+    }
+
+    @Test func anExtensionNotesThatTheServerAsksToWait() throws {
+        let session = try world.signedIn()
+        world.server.next(.says(503, [:], ""))
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.extend(by: 600) }
+        #expect(try session.note()?.coolDown(at: session.options.clock()) == 30)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.validate() }
+        #expect(world.server.validated.isEmpty)
+    }
+
     @Test func anExtensionWithNewTokensIsSaved() throws {
         let session = try world.signedIn()
         world.server.set(

@@ -7,6 +7,8 @@ enum SessionAnswer {
     static let maximumLength = 262_144 + 65_536
 
     /// Reads a body, or status line, headers and body as `curl -i` prints them.
+    ///
+    /// - Throws: ``Status/io`` for an output without a status line that does not show what the server answered.
     static func parse(_ output: SecretBytes, _ purpose: SessionRequest.Purpose) throws(TokenKeepError)
         -> SessionResponse
     {
@@ -22,14 +24,24 @@ enum SessionAnswer {
         let body = try output.withUnsafeBytes { bytes throws(TokenKeepError) in
             try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[start...]))
         }
-        return SessionResponse(status: status ?? guess(body, purpose), headers: headers, body: body)
+        let known = if let status { status } else { try guess(body, purpose) }
+        return SessionResponse(status: known, headers: headers, body: body)
     }
 
     /// The status of an answer that was printed without one.
-    private static func guess(_ body: SecretBytes, _ purpose: SessionRequest.Purpose) -> Int {
-        guard purpose == .refresh else { return 200 }
+    private static func guess(
+        _ body: SecretBytes, _ purpose: SessionRequest.Purpose
+    ) throws(TokenKeepError) -> Int {
         let json = body.withUnsafeBytes { JSONValue(parsing: $0) }
-        return json?["access_token"] == nil && json?["error"] != nil ? 400 : 200
+        if json?["access_token"] == nil, json?["error"] != nil { return 400 }
+        switch purpose {
+        case .refresh, .revoke: return 200
+        case .extend where json?["access_token"] != nil || json?["expires_in"] != nil: return 200
+        case .validate, .extend:
+            throw TokenKeepError(
+                .io, "the command of --exec printed no status line for the purpose \(purpose.word)",
+                hint: "print status line, headers and body, as curl -i does")
+        }
     }
 
     /// Status line and headers that begin at `start`; nil if none do.

@@ -8,6 +8,8 @@ import TokenKeepSession
 struct SessionKeepCommand: ParsableCommand {
     /// The longest time between two looks at the list of sessions, in milliseconds.
     private static let longestPause: UInt32 = 180_000
+    /// The time until tokens that could not be revoked are sent again, in milliseconds.
+    private static let outboxPause: UInt32 = 60_000
 
     static let configuration = CommandConfiguration(
         commandName: "keep",
@@ -46,9 +48,16 @@ struct SessionKeepCommand: ParsableCommand {
         let keeper = try SessionKeeper(store)
         let watch = try SessionsWatch(store, service: service)
         var reported: Set<String> = []
+        var outboxIsPaused: Deadline?
         while true {
             while try watch.next() != nil {}
-            let pause = try step(keeper, store, options, &reported)
+            var pause = try step(keeper, store, options, &reported)
+            if outboxIsPaused?.hasPassed ?? true {
+                let flushed = try? Outbox(store, options).flush(service: service)
+                outboxIsPaused =
+                    (flushed?.left ?? 1) == 0 ? nil : Deadline(milliseconds: SessionKeepCommand.outboxPause)
+            }
+            if let outboxIsPaused { pause = min(pause, outboxIsPaused.remainingMilliseconds + 1) }
             // Changes by the steps themselves are no news.
             while try watch.next() != nil {}
             _ = tokenkeep_wait_readable(watch.descriptor, -1, pause)
@@ -64,14 +73,13 @@ struct SessionKeepCommand: ParsableCommand {
             let name = "\(info.service)\0\(info.account)"
             do throws(TokenKeepError) {
                 let session = try Session(store, service: info.service, account: info.account, options)
-                pause = min(pause, max(1000, try session.step()))
+                pause = min(pause, max(1000, try session.stepAlone()))
                 reported.remove(name)
             } catch {
                 // Once until the user has signed in again.
                 if reported.insert(name).inserted { Terminal.warn(error) }
             }
         }
-        _ = try? Outbox(store, options).flush(service: service)
         return pause
     }
 }

@@ -68,7 +68,8 @@ struct SessionFlushCommand: ParsableCommand {
         commandName: "flush",
         abstract: "Revoke the tokens of ended sessions that still wait.",
         discussion: """
-            A token that could not be revoked for 30 days is dropped. The exit code is 4 if tokens are left.
+            A token that could not be revoked for 30 days is dropped. The exit code is 4 if tokens are left, 3 if some \
+            are locked.
 
               tokenkeep session flush --exec ./refresh
             """)
@@ -86,7 +87,7 @@ struct SessionFlushCommand: ParsableCommand {
         let options = try server.options(storeOptions)
         let result = try Outbox(storeOptions.open(server.explainOptions), options).flush(service: service)
         try Terminal.write("\(result.sent) revoked, \(result.left) left, \(result.dropped) dropped\n")
-        if let problem = result.problem { Terminal.warn(problem) }
+        if let problem = result.problem { throw problem }
         if result.left > 0 { throw ExitCode(Status.unavailable.exitCode) }
     }
 }

@@ -82,6 +82,17 @@ public struct Sessions: Sendable {
         return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: OutboxMark(store.records).isSet)
     }
 
+    /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
+    func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
+        for file in try files.notes().files {
+            guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
+                let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
+            else { continue }
+            // What is still locked waits.
+            try? Session(store, service: name.service, account: name.account, options).finishEnd()
+        }
+    }
+
     /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout. For the
     /// requests of guests (`X-Device-ID`): it identifies the user to the server.
     public func deviceID() throws(TokenKeepError) -> String {

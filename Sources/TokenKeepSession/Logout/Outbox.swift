@@ -9,7 +9,7 @@ public struct Outbox: Sendable {
     public static let service = "org.tokenkeep.session.outbox"
     /// A token that could not be revoked for 30 days is dropped.
     private static let longestWait: Int64 = 30 * 86_400
-    /// The time for one request, and the delay of a call that revokes tokens of earlier logouts, in milliseconds.
+    /// The time for one request, and for a call that revokes tokens of earlier logouts besides, in milliseconds.
     private static let requestLimit: UInt32 = 30_000
     private static let briefLimit: UInt32 = 250
 
@@ -67,11 +67,16 @@ public struct Outbox: Sendable {
                 label: "token to be revoked"))
     }
 
-    /// Sends every token that is due, of one service or of all.
+    /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. The tokens
+    /// of logouts while their session was locked are queued first, if it is open now.
+    ///
+    /// After a request that failed, no other token of its service is sent. What is not sent waits for the next flush.
     ///
     /// - Throws: the reason why the outbox cannot be listed, ``Status/unsupported`` without a transport.
     public func flush(service: String? = nil) throws(TokenKeepError) -> Flushed {
-        try flush { service == nil || $0["service"]?.text == service }
+        _ = try options.requiredTransport()
+        try Sessions(store).finishEnds(service: service, options)
+        return try flush { service == nil || $0["service"]?.text == service }
     }
 
     /// Sends what is due, if anything may wait.
@@ -98,16 +103,22 @@ public struct Outbox: Sendable {
         until end: Deadline? = nil, _ isMeant: (JSONValue) -> Bool
     ) throws(TokenKeepError) -> Flushed {
         let transport = try options.requiredTransport()
+        let end = end ?? Deadline(milliseconds: options.timeoutMilliseconds)
         var result = Flushed()
         let listing = try store.list(service: Outbox.service, until: end)
-        result.problem = listing.problem
+        // Without the mark nothing waits, whatever the listing could not see.
+        if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { mark.remove() }
+        var silent: Set<String> = []
         for item in listing.items {
             do throws(TokenKeepError) {
-                if end?.hasPassed == true { break }
+                guard !end.hasPassed else {
+                    result.left += 1
+                    continue
+                }
                 guard let entry = try read(item.name, until: end), isMeant(entry.json) else { continue }
-                let limit = end ?? Deadline(milliseconds: Outbox.requestLimit)
-                try settle(entry, transport, until: limit, &result)
+                let limit = end.within(milliseconds: Outbox.requestLimit)
+                try settle(entry, transport, until: limit, &silent, &result)
             } catch {
                 result.left += 1
                 result.problem = error
@@ -117,48 +128,60 @@ public struct Outbox: Sendable {
     }
 
     private func settle(
-        _ entry: Entry, _ transport: SessionTransport, until end: Deadline, _ result: inout Flushed
+        _ entry: Entry, _ transport: SessionTransport, until end: Deadline, _ silent: inout Set<String>,
+        _ result: inout Flushed
     ) throws(TokenKeepError) {
+        let service = entry.json["service"]?.text ?? ""
         let now = options.clock().wall
         let age = now.subtractingReportingOverflow(entry.json["since"]?.integer ?? now)
         if !age.overflow, age.partialValue > Outbox.longestWait {
             try store.clear(service: entry.name.service, account: entry.name.account)
             result.dropped += 1
-        } else if (entry.json["not_before"]?.integer ?? 0) > now {
-            result.left += 1
-        } else if try send(entry, transport, until: end) {
-            result.sent += 1
-        } else {
-            result.left += 1
+            return
         }
+        guard (entry.json["not_before"]?.integer ?? 0) <= now, !silent.contains(service) else {
+            result.left += 1
+            return
+        }
+        guard let response = try ask(entry, transport, until: end) else {
+            silent.insert(service)
+            result.left += 1
+            return
+        }
+        if try judge(response, entry) { result.sent += 1 } else { result.left += 1 }
     }
 
-    /// Sends one token of the outbox. Returns whether the server revoked it.
-    private func send(
+    /// Sends one token of the outbox. Returns nil if the server did not answer.
+    private func ask(
         _ entry: Entry, _ transport: SessionTransport, until end: Deadline
-    ) throws(TokenKeepError) -> Bool {
-        let (name, json) = (entry.name, entry.json)
-        guard let token = try json["token"]?.secret() else { return false }
+    ) throws(TokenKeepError) -> SessionResponse? {
+        let json = entry.json
+        guard let token = try json["token"]?.secret() else {
+            throw TokenKeepError(.corrupt, "an entry of the outbox has no token")
+        }
         let session = try ItemName(
             namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
         let request = try SessionRequest(
             .revoke, session, token, isRefreshToken: json["token_type_hint"]?.text == "refresh_token",
             options: options, deadline: end)
-        let response: SessionResponse
         do throws(TokenKeepError) {
-            response = try transport(request)
+            return try transport(request)
         } catch {
             options.explain?("the server was not asked: \(error.message)")
-            return false
+            return nil
         }
-        // RFC 7009 section 2.2: 200 also for a token that is unknown.
+    }
+
+    /// Clears an entry that the server answered with 200: it says so for unknown tokens too (RFC 7009 section 2.2).
+    ///
+    /// - Returns: whether the token is revoked.
+    private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
         if response.status == 200 {
-            try store.clear(service: name.service, account: name.account)
+            try store.clear(service: entry.name.service, account: entry.name.account)
             return true
         }
         let now = options.clock().wall
-        let delay = response.header("Retry-After").flatMap { HTTPDate.delay($0, now: now) }
-        try json.set("not_before", now + min(delay ?? 300, 86_400))
+        try entry.json.set("not_before", now + (response.wait(serverTime: now) ?? 300))
         try save(entry, level: nil)
         options.explain?("the server answered \(response.status)")
         return false

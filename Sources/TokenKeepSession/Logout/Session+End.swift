@@ -43,7 +43,8 @@ extension Session {
         _ = consume lock
         try? Sessions(store).deactivate(name, call)
         if before.state != .signedOut { runHooks(.logout, &report) }
-        report.revocation = clearRecord(orLaterIn: call)
+        // The hooks have limits of their own.
+        report.revocation = clearRecord(orLaterIn: (try? begin()) ?? call)
         if !isLocalOnly, options.transport != nil {
             let flushed = try? Outbox(store, options).flush(of: name)
             if report.revocation == .queued, let flushed, flushed.sent > 0, flushed.left == 0, flushed.problem == nil {
@@ -84,11 +85,13 @@ extension Session {
         let lock = try changeLock(call)
         // A sign-in meanwhile has a note of its own.
         guard let note = try note(), note.state == .signedOut, let ended = note.endedEpoch else { return .none }
-        let isBlind = note.endsLocally && !isLater && note.nextEpoch.isEmpty
+        let isBlind = note.endsLocally && !isLater && note.nextEpoch.isEmpty && !ended.isEmpty
         let record = try isBlind ? nil : endedRecord(call)
         // The record of a sign-in that was cut short before its second note.
         if let epoch = record?.epoch, epoch == note.nextEpoch { return .none }
-        let isEnded = !isLater || (record?.epoch ?? "") == ended
+        // What never was a session here, and is none, is another program's secret.
+        let isForeign = ended.isEmpty && record == nil
+        let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
         let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note)
         if isEnded { try store.clear(service: name.service, account: name.account) }
         try stash.drop()
@@ -122,8 +125,15 @@ extension Session {
         return true
     }
 
-    /// Puts a record's refresh token, else its access token, into the outbox.
-    func queue(_ record: SessionRecord, _ note: SessionNote) throws(TokenKeepError) {
+    /// Puts a record's refresh token, else its access token, into the outbox: not after a logout that sends nothing, and
+    /// not if the present session has the same token.
+    func queue(
+        _ record: SessionRecord, _ note: SessionNote, unlessOf present: SessionRecord? = nil
+    ) throws(TokenKeepError) {
+        if note.state == .signedOut, note.endsLocally { return }
+        if let present, present.refreshToken ?? present.accessToken == record.refreshToken ?? record.accessToken {
+            return
+        }
         try Outbox(store, options).add(
             record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
             level: AccessLevel(rawValue: note.level))

@@ -13,9 +13,6 @@ enum RefreshAnswer {
     /// The request may have been carried out.
     case unknown(String)
 
-    /// Longer waits are not believed: a day.
-    private static let longestCoolDown: Int64 = 86_400
-
     /// Judges an answer.
     ///
     /// - Parameter serverTime: the server's clock, for a date in Retry-After.
@@ -24,8 +21,7 @@ enum RefreshAnswer {
         switch response.status {
         case 200..<300: return try success(response)
         case 429, 503:
-            let delay = response.header("Retry-After").flatMap { HTTPDate.delay($0, now: serverTime) }
-            return .coolDown(delay.map { min($0, longestCoolDown) }, mayHaveRotated: response.status == 503)
+            return .coolDown(response.wait(serverTime: serverTime), mayHaveRotated: response.status == 503)
         case 400, 401:
             if response.status == 400, response.body.count == 0 { return .refused }
             let word = errorWord(response) ?? ""

@@ -75,7 +75,7 @@ extension Renewal {
         let present = try self.present(note, call)
         guard note.epoch == view.note.epoch, present == nil || present?.epoch == note.epoch else {
             options.explain?("the session ended meanwhile: the new tokens are to be revoked")
-            try session.queue(renewed, note)
+            try session.queue(renewed, note, unlessOf: present)
             return nil
         }
         // The profile may have been replaced meanwhile.
@@ -173,11 +173,9 @@ extension Renewal {
     private func noteCoolDown(
         _ seconds: Int64?, keepsNote: Bool, _ view: SessionView
     ) throws(TokenKeepError) {
-        let now = options.clock().wall
+        let now = options.clock()
         _ = try session.changeNote(of: view, Renewal.saving) { note in
-            let doubled = min(3600, Int64(30) << Int64(min(note.coolDowns, 7)))
-            note.coolDownUntil = now + (seconds ?? doubled)
-            note.coolDowns = seconds == nil ? min(note.coolDowns, 7) + 1 : 0
+            note.coolDown(seconds, now: now)
             if !keepsNote { note.refreshing = view.note.refreshing }
         }
     }

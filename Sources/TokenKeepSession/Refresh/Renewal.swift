@@ -120,12 +120,9 @@ struct Renewal {
             throw .failed(error)
         }
         if let present { return present }
-        if let wait = coolDown(view) {
+        if let wait = view.note.coolDown(at: options.clock()) {
             guard wait <= Renewal.shortCoolDown, UInt32(wait) * 1000 < call.deadline.remainingMilliseconds else {
-                throw .failed(
-                    TokenKeepError(
-                        .unavailable, "the server asked to wait \(wait) s more before it is asked again",
-                        hint: "try again then"))
+                throw .failed(SessionNote.coolingDown(wait))
             }
             throw .coolingDown(wait)
         }
@@ -143,13 +140,6 @@ struct Renewal {
         else { return nil }
         options.explain?("adopted the token of another process, generation \(record.generation)")
         return Result(view: view, record: record)
-    }
-
-    private func coolDown(_ view: SessionView) -> Int64? {
-        let left = view.note.coolDownUntil.subtractingReportingOverflow(options.clock().wall)
-        // A clock that was set back must not lengthen the wait beyond what the server may ask for.
-        guard !left.overflow, left.partialValue > 0, left.partialValue <= 86_400 else { return nil }
-        return left.partialValue
     }
 
     func rotation(of view: SessionView) -> RotationProfile { options.rotation ?? view.note.rotation }

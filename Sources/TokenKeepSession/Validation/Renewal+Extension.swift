@@ -24,7 +24,7 @@ extension Renewal {
                 .unavailable, "the session was not extended: \(error.message)", module: "server", hint: error.hint)
         }
         guard response.status != 401 else { return record.accessToken }
-        try Session.check(response)
+        try session.check(response)
         space.release()
         let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
             try TokenResponse(reading: bytes)

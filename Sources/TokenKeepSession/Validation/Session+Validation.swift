@@ -9,14 +9,16 @@ extension Session {
     ///   token too, ``Status/unavailable`` if it does not answer. Only ``rejected(_:for:)`` may end the session.
     public func validate() throws(TokenKeepError) {
         let transport = try requiredTransport()
-        var token = try token()
-        var response = try ask(.validate, token, transport)
+        let call = try begin()
+        var token = try presentToken(call)
+        try checkCoolDown()
+        var response = try ask(.validate, token, transport, call)
         if response.status == 401 {
             options.explain?("the server refuses the token of generation \(token.generation)")
-            token = try rejected(token.value)
-            response = try ask(.validate, token, transport)
+            token = try rejected(token.value, call)
+            response = try ask(.validate, token, transport, call)
         }
-        try Session.check(response)
+        try check(response)
         try noteValidation()
     }
 
@@ -33,10 +35,13 @@ extension Session {
                 hint: "five minutes to a year")
         }
         _ = try requiredTransport()
-        _ = try token()
-        if let refused = try Renewal(self, isExtension: true, begin()).extend(by: seconds) {
-            _ = try rejected(refused)
-            guard try Renewal(self, isExtension: true, begin()).extend(by: seconds) == nil else {
+        let call = try begin()
+        _ = try presentToken(call)
+        try checkCoolDown()
+        let renewal = Renewal(self, isExtension: true, call)
+        if let refused = try renewal.extend(by: seconds) {
+            _ = try rejected(refused, call)
+            guard try renewal.extend(by: seconds) == nil else {
                 throw TokenKeepError(.denied, "the server refuses a token that it has just given")
             }
         }
@@ -61,9 +66,9 @@ extension Session {
     }
 
     private func ask(
-        _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport
+        _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport, _ call: CallContext
     ) throws(TokenKeepError) -> SessionResponse {
-        let limit = try begin().deadline.within(milliseconds: Renewal.answerLimit)
+        let limit = call.deadline.within(milliseconds: Renewal.answerLimit)
         let request = try SessionRequest(purpose, name, token.value, options: options, deadline: limit)
         do throws(TokenKeepError) {
             return try transport(request)
@@ -73,16 +78,32 @@ extension Session {
         }
     }
 
-    /// Accepts the statuses from 200 to 299.
-    static func check(_ response: SessionResponse) throws(TokenKeepError) {
+    /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.
+    private func checkCoolDown() throws(TokenKeepError) {
+        if let seconds = try note()?.coolDown(at: options.clock()) { throw SessionNote.coolingDown(seconds) }
+    }
+
+    /// Accepts the statuses from 200 to 299. Notes for all processes that the server asks to wait.
+    func check(_ response: SessionResponse) throws(TokenKeepError) {
         switch response.status {
         case 200..<300: return
         case 401, 403:
             throw TokenKeepError(
                 .denied, "the server refuses the token (\(response.status))", hint: "the session was not changed")
         default:
+            if response.status == 429 || response.status == 503 { try noteCoolDown(response) }
             throw TokenKeepError(
                 .unavailable, "the server answered \(response.status)", module: "server", hint: "try again later")
+        }
+    }
+
+    private func noteCoolDown(_ response: SessionResponse) throws(TokenKeepError) {
+        let now = options.clock()
+        let wait = response.wait(serverTime: response.header("Date").flatMap(HTTPDate.seconds) ?? now.wall)
+        try changeNote(Renewal.saving) { note in
+            guard note.state == .user || note.state == .guest else { return false }
+            note.coolDown(wait, now: now)
+            return true
         }
     }
 
