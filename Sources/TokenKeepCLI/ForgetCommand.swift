@@ -53,7 +53,7 @@ struct ForgetCommand: ParsableCommand {
 
     private func confirm(_ store: Store) throws {
         guard !yes else { return }
-        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+        guard isatty(STDIN_FILENO) == 1, Terminal.showsErrors else {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }

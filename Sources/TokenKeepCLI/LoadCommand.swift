@@ -96,7 +96,7 @@ struct LoadCommand: ParsableCommand {
     /// On a terminal, the error with a hint that names the nearest service, or the nearest account of this service.
     private func hinting(_ error: TokenKeepError, account: String?, _ deadline: Deadline) -> TokenKeepError {
         // A hint is for a person, and worth neither a prompt nor an unlock: a list of a large keyring takes seconds.
-        guard isatty(STDERR_FILENO) == 1 else { return error }
+        guard Terminal.showsErrors else { return error }
         var options = storeOptions
         options.interactive = false
         guard let listing = try? options.open(usesPassword: false).list(until: deadline) else { return error }

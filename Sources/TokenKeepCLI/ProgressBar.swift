@@ -3,7 +3,7 @@ import Glibc
 /// A progress bar on standard error, shown only on a terminal.
 final class ProgressBar {
     private static let width = 30
-    private let isShown = isatty(STDERR_FILENO) == 1
+    private let isShown = Terminal.showsErrors
     private var shown = ""
 
     /// Draws the bar for `done` of `total` steps.

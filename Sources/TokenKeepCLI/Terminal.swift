@@ -58,6 +58,9 @@ enum Terminal {
     /// Prints a question without a line break: the user answers on the same line.
     static func ask(_ question: String) { writeError(printable(question)) }
 
+    /// Whether somebody reads standard error on a terminal.
+    static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
+
     /// Writes text to standard error unchanged. Errors are ignored, because no other output is left.
     static func writeError(_ text: String) {
         var text = text

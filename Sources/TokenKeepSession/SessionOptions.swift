@@ -23,6 +23,8 @@ public struct SessionOptions: Sendable {
     /// Called with true before a refresh is sent and with false after its answer is saved. A program holds back signals
     /// meanwhile that would end it: the answer would be lost.
     public var whileSending: (@Sendable (Bool) -> Void)?
+    /// Called once after a second of waiting for a process that renews the token; nil if its number is not known.
+    public var whileWaiting: (@Sendable (UInt32?) -> Void)?
     /// Gives the time; replaced in tests.
     package var clock: @Sendable () -> SessionTime = { .now }
     /// Waits so many milliseconds between two attempts, unless the call is cancelled; replaced in tests.

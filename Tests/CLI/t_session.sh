@@ -235,3 +235,22 @@ title "wrong usage"
 run session
 run session begin api.example.com
 run session sing
+
+title "on a terminal, a wait of more than a second is shown"
+sign_in waiting ann 0
+mkfifo asked gate
+cat >slow <<'SCRIPT'
+#!/bin/sh
+cat >/dev/null
+echo asked >asked
+cat gate >/dev/null
+printf '{"access_token":"slow","expires_in":3600,"refresh_token":"next"}'
+SCRIPT
+chmod +x slow
+"$TOKENKEEP" session token waiting --exec ./slow >first 2>&1 &
+holder=$!
+cat asked >/dev/null
+on_terminal "expect:waiting for process $holder, which is renewing the token" 'send:\n' \
+    -- bash -c '"$0" session token waiting --exec ./slow & read -r; echo go >gate; wait $!' "$TOKENKEEP" | sed "s/$holder/N/"
+wait "$holder"
+cat first

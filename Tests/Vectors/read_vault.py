@@ -17,6 +17,9 @@ from vault_format import STATE_NAMES
 from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 from vault_reader import ERA_NAME, VaultReader
+from vault_sessions import FOLDER as SESSIONS
+from vault_sessions import NAMES as SESSION_NAMES
+from vault_sessions import check_record, check_shared_files, read_sessions
 
 TOP_LEVEL_FILES = re.compile(r"(lock|changes)(\.tmp)?")
 ERA_FILES = re.compile(r"(keyfile|header|header\.2)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+|making")
@@ -28,6 +31,7 @@ ERA_FOLDERS = {
     "holders": (re.compile(r"[0-9a-f]{32}\.[a-z0-9._-]{1,64}@[0-9a-f]{32}"), None),
     "used": (re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}"), 0),
     "sealed": (NAMED_FILES, None),
+    SESSIONS: (SESSION_NAMES, None),
 }
 
 
@@ -39,6 +43,11 @@ def check_entries(directory):
             yield from check_owner(directory, entry)
         elif ERA_NAME.fullmatch(entry) or TOP_LEVEL_FILES.fullmatch(entry):
             yield from check_entry(directory, entry, is_directory=entry.startswith("era-"))
+        elif entry == SESSIONS:
+            yield from check_entry(directory, entry, is_directory=True)
+            yield from check_shared_files(os.path.join(directory, entry))
+            for name in sorted(os.listdir(os.path.join(directory, entry))):
+                yield from check_entry(directory, f"{entry}/{name}", is_directory=False)
         else:
             yield f"{entry}: no name of the format"
     if not os.path.lexists(os.path.join(directory, "lock")):
@@ -141,8 +150,8 @@ def check_notes(reader):
 
 
 def audit(directory, password=None, code=None, trust=None):
-    """A dictionary of vault, items and problems; the latter is empty where all is well."""
-    result = {"vault": None, "items": [], "problems": []}
+    """A dictionary of vault, items, sessions and problems; the latter is empty where all is well."""
+    result = {"vault": None, "items": [], "sessions": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
         reader = VaultReader(directory, password, code, trust)
@@ -154,6 +163,10 @@ def audit(directory, password=None, code=None, trust=None):
         result["items"], problems = read_items(reader)
         result["problems"] += problems
         result["problems"] += check_notes(reader)
+        result["sessions"], problems = read_sessions(reader)
+        result["problems"] += problems
+        for note in result["sessions"]:
+            result["problems"] += check_record(reader, note)
     except (VaultError, OSError) as error:
         result["problems"].append(str(error))
     return result
@@ -171,7 +184,7 @@ def print_text(result):
 def main():
     parser = argparse.ArgumentParser(description="Print every item of a vault and verify its files.")
     parser.add_argument("directory", metavar="DIR")
-    parser.add_argument("--json", action="store_true", help="one JSON object: vault, items, problems")
+    parser.add_argument("--json", action="store_true", help="one JSON object: vault, items, sessions, problems")
     secret = parser.add_mutually_exclusive_group()
     secret.add_argument("--password-stdin", action="store_true", help="the password is on standard input")
     secret.add_argument("--code-stdin", action="store_true", help="a recovery code is on standard input")

@@ -43,6 +43,61 @@ assert secret(items["", "empty", "x"]) == b""
 print("The second reader reads what tokenkeep wrote.")
 CHECK
 
+# Sessions: a user's, one whose refresh has no answer, a guest's, and one that ended.
+cat >"$work/server" <<'SCRIPT'
+#!/bin/sh
+cat >/dev/null
+[ "$TOKENKEEP_ACCOUNT" != bob ] || exit 1
+printf '{"access_token":"renewed","expires_in":3600,"refresh_token":"next","scope":"read mail"}'
+SCRIPT
+chmod +x "$work/server"
+for account in ann bob eve; do
+    printf '{"access_token":"first","token_type":"Bearer","expires_in":3600,"refresh_token":"one"}' |
+        "$tokenkeep" session begin api.example.com "$account" --provider example
+done
+printf '{"access_token":"guest","expires_in":900}' | "$tokenkeep" session begin --guest shop.example.com ""
+"$tokenkeep" session refresh api.example.com ann --exec "$work/server" >/dev/null
+"$tokenkeep" session token api.example.com ann --resource https://files --exec "$work/server" >/dev/null
+! "$tokenkeep" session refresh api.example.com bob --exec "$work/server" 2>/dev/null
+"$tokenkeep" session logout api.example.com eve 2>/dev/null
+"$tokenkeep" session device >/dev/null
+/usr/bin/python3 "$here/read_vault.py" "$TOKENKEEP_VAULT" --json >"$work/sessions.json"
+"$tokenkeep" session list --json >"$work/list.json"
+/usr/bin/python3 - "$work/sessions.json" "$work/list.json" <<'CHECK'
+import datetime, json, sys
+
+read, listed = (json.load(open(path)) for path in sys.argv[1:])
+assert read["problems"] == [], read["problems"]
+moment = lambda seconds: seconds and datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+present = {(session["service"], session["account"]): session for session in listed["sessions"]}
+assert len(read["sessions"]) == len(present) == 4, present
+for note in read["sessions"]:
+    session = present[note["names"][1], note["names"][2]]
+    for member in ("state", "kind", "generation"):
+        assert note[member] == session[member], (member, note, session)
+    assert (note["active"] and note["state"] != "signed-out") == session["active"], (note, session)
+    assert bool(note["can_renew"]) == session["can_renew"], (note, session)
+    for member in ("provider", "scope"):
+        assert (note[member] or None) == session[member], (member, note, session)
+    for member in ("expires_at", "validated_at"):
+        assert moment(note.get(member)) or None == session[member], (member, note, session)
+    process = note["refreshing"] and note["refreshing"]["process"]
+    assert process == session["refreshing"], (note, session)
+states = {note["names"][2]: note["state"] for note in read["sessions"]}
+assert states == {"ann": "user", "bob": "user", "eve": "signed-out", "": "guest"}, states
+assert next(note for note in read["sessions"] if note["names"][2] == "bob")["refreshing"], "bob's refresh is not noted"
+ann = next(item for item in read["items"] if item["service"] == "api.example.com" and item["account"] == "ann")
+import base64
+
+record = json.loads(base64.b64decode(ann["secret"]))
+assert record["access_token"] == "renewed" and record["refresh_token"] == "next", record
+assert list(record["resources"]) == ["https://files "], record
+print("It reads the sessions that tokenkeep wrote.")
+CHECK
+for item in "api.example.com ann" "api.example.com bob" "api.example.com eve"; do "$tokenkeep" session logout --local ${item} 2>/dev/null; done
+"$tokenkeep" clear shop.example.com ""
+"$tokenkeep" clear org.tokenkeep.session.outbox --all
+
 # The same with a password, of which the reader is told.
 printf 'horse' | "$tokenkeep" password set --stdin
 printf 'horse' | "$tokenkeep" recovery create --stdin >"$work/code"

@@ -39,6 +39,12 @@ struct SessionServerOptions: ParsableArguments {
         var options = SessionOptions(transport: command.map { SessionProgram.transport($0) })
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         if explainOptions.explain { options.explain = { Terminal.explain($0) } }
+        if Terminal.showsErrors {
+            options.whileWaiting = { process in
+                let other = process.map { "process \($0)" } ?? "another process"
+                Terminal.writeError("waiting for \(other), which is renewing the token\n")
+            }
+        }
         options.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
         return options
     }

@@ -30,6 +30,8 @@ struct Renewal {
     private static let attempts = 3
     /// The time for saving an answer, in milliseconds.
     private static let savingLimit: UInt32 = 20_000
+    /// A wait for another process that nobody is shown, in milliseconds.
+    private static let quietLimit: UInt32 = 1000
     /// The longest cool-down that a call waits for, in seconds.
     private static let shortCoolDown: Int64 = 5
 
@@ -95,10 +97,17 @@ struct Renewal {
     ///
     /// - Throws: ``Status/busy``, naming the process.
     func refreshLock() throws(TokenKeepError) -> SessionLock {
-        guard let lock = try SessionLock.acquire(.refresh, of: session.name, session.store.records, call) else {
-            throw busy()
+        if let whileWaiting = options.whileWaiting {
+            let brief = CallContext(deadline: call.deadline.within(milliseconds: Renewal.quietLimit))
+            if let lock = try acquireLock(brief) { return lock }
+            whileWaiting(try session.note()?.refreshing?.process)
         }
+        guard let lock = try acquireLock(call) else { throw busy() }
         return lock
+    }
+
+    private func acquireLock(_ call: CallContext) throws(TokenKeepError) -> SessionLock? {
+        try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
     }
 
     private func locked(since slot: UInt64?, stale: SecretBytes?, isRejected: Bool) throws(Fault) -> Result {
