@@ -74,7 +74,7 @@ extension Renewal {
         let note = try session.note() ?? view.note
         let present = try self.present(note, call)
         guard note.epoch == view.note.epoch, present == nil || present?.epoch == note.epoch else {
-            options.explain?("the session ended meanwhile: the new tokens are to be revoked")
+            options.explain?("the session ended meanwhile: the new tokens are not used")
             try session.queue(renewed, note, unlessOf: present)
             return nil
         }

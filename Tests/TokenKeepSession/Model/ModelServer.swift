@@ -10,6 +10,7 @@ final class ModelServer: Sendable {
     private struct Family {
         var number = 1
         var isRevoked = false
+        var wasRevokedByClient = false
         /// Numbers of refresh tokens whose answer the client got.
         var answered: Set<Int> = []
         var hasLostAnswer = false
@@ -38,6 +39,7 @@ final class ModelServer: Sendable {
     /// Runs once, while the next refresh is answered.
     func meanwhile(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.meanwhile = body } }
     func isRevoked(_ family: Int) -> Bool { state.withLock { $0.families[family].isRevoked } }
+    func wasRevokedByClient(_ family: Int) -> Bool { state.withLock { $0.families[family].wasRevokedByClient } }
     /// Whether the client may be unable to go on with a family, and says so.
     func mayBeLost(_ family: Int) -> Bool {
         state.withLock { $0.families[family].isRevoked || $0.families[family].hasLostAnswer }
@@ -82,7 +84,14 @@ final class ModelServer: Sendable {
         if purpose == .revoke {
             if state.live == family { state.violations.append("the live session \(family) was revoked") }
             state.families[family].isRevoked = true
+            state.families[family].wasRevokedByClient = true
             return .success((200, ""))
+        }
+        if purpose == .validate || purpose == .extend {
+            if state.mood == .losesAnswer { return .failure(TokenKeepError(.timedOut, "the answer did not come")) }
+            let isAccepted = !state.families[family].isRevoked
+            return .success(
+                (isAccepted ? 200 : 401, isAccepted && purpose == .extend ? #"{"expires_in":3600}"# : ""))
         }
         state.requests += 1
         if state.families[family].answered.contains(number) {

@@ -33,6 +33,8 @@ final class SessionPlayer: @unchecked Sendable {
     private var now: Int64 = 0
     /// Families that a logout ended, whose token must be revoked in the end.
     private var ended: Set<Int> = []
+    /// Families that a local logout ended: nothing of them may be sent afterwards.
+    private var endedLocally: Set<Int> = []
     private var isDuringRequest = false
     private var lines = 0
     private(set) var log: [String] = []
@@ -72,6 +74,15 @@ final class SessionPlayer: @unchecked Sendable {
             try ask { () throws(TokenKeepError) in try session.token() }
             guard let token = try? session.token().value, live?.isGuest == false else { return }
             try ask { () throws(TokenKeepError) in try session.rejected(token) }
+        case .tokenForResource:
+            let target = try TokenTarget(resource: "https://files.example.com", scope: nil)
+            try ask { () throws(TokenKeepError) in try session.token(for: target) }
+        case .validate: try judged { () throws(TokenKeepError) in try session.validate() }
+        case .extend:
+            try judged { () throws(TokenKeepError) in
+                try session.extend(by: 3600)
+                if live?.isGuest == true { live?.end = now + 3600 }
+            }
         case .lock: lock()
         case .unlock:
             try store.unlock(SecretBytes("horse"))
@@ -127,6 +138,7 @@ final class SessionPlayer: @unchecked Sendable {
 
     private func logout(_ session: Session, isLocalOnly: Bool) throws {
         if let live, !isLocalOnly, !live.mayBeLost, !live.isGuest { ended.insert(live.family) }
+        if let live, isLocalOnly { endedLocally.insert(live.family) }
         // The last word counts for a record that waits.
         if isLocalOnly, let waiting = waitingForUnlock { ended.remove(waiting) }
         become(nil)
@@ -168,6 +180,17 @@ final class SessionPlayer: @unchecked Sendable {
             guard text.hasPrefix("a\(live.family)-") else {
                 throw TokenKeepError(.conflict, "a token of another session than \(live.family)")
             }
+        } catch {
+            log.append("  = \(error.status)")
+            try judge(error)
+        }
+        try checkViolations()
+    }
+
+    private func judged(_ body: () throws(TokenKeepError) -> Void) throws {
+        do throws(TokenKeepError) {
+            try body()
+            guard live != nil else { throw TokenKeepError(.conflict, "a success, though nobody is signed in") }
         } catch {
             log.append("  = \(error.status)")
             try judge(error)
@@ -231,6 +254,9 @@ final class SessionPlayer: @unchecked Sendable {
         try checkViolations()
         for family in ended where !server.isRevoked(family) && !server.mayBeLost(family) {
             throw BrokenRule(description: "session \(family) ended and was never revoked")
+        }
+        if let family = endedLocally.first(where: server.wasRevokedByClient) {
+            throw BrokenRule(description: "session \(family) ended locally, and was revoked")
         }
         guard world.keys.stashes.withLock({ $0.isEmpty }) else { throw BrokenRule(description: "a stash is left") }
     }

@@ -13,6 +13,11 @@ enum SessionStep: Equatable, Sendable, CustomStringConvertible {
     case refresh
     /// A refused token is renewed, or the newer one adopted.
     case rejected
+    /// A token for a resource is renewed with the session's refresh token, by the same rules.
+    case tokenForResource
+    /// A validation renews a refused token and ends no session; an extension forgets no lost answer.
+    case validate
+    case extend
     /// A locked place loses nothing, and gives no token but those of the stash.
     case lock
     case unlock
@@ -38,6 +43,9 @@ enum SessionStep: Equatable, Sendable, CustomStringConvertible {
         case .token: "token"
         case .refresh: "refresh"
         case .rejected: "rejected"
+        case .tokenForResource: "token for a resource"
+        case .validate: "validate"
+        case .extend: "extend"
         case .lock: "lock"
         case .unlock: "unlock"
         case .restart: "restart"
@@ -59,7 +67,7 @@ enum SessionStep: Equatable, Sendable, CustomStringConvertible {
     }
 
     private static func make(_ numbers: inout SeededNumbers) -> SessionStep {
-        switch Int.random(in: 0..<40, using: &numbers) {
+        switch Int.random(in: 0..<44, using: &numbers) {
         case 0...2: .begin
         case 3: .beginGuest
         case 4, 5: .logout(isLocalOnly: false)
@@ -79,6 +87,9 @@ enum SessionStep: Equatable, Sendable, CustomStringConvertible {
         case 28: .server(.isBusy)
         case 29...33: .move(seconds: [10, 400, 3400, 4000].randomElement(using: &numbers) ?? 10)
         case 34: .flush
+        case 35, 36: .tokenForResource
+        case 37: .validate
+        case 38: .extend
         default: .meanwhile(during(&numbers))
         }
     }
