@@ -129,7 +129,7 @@ extension Store {
     }
 
     /// Unlocks the vault if it is locked and the configuration gives its password.
-    func unlockWithGivenPassword(_ call: CallContext) throws(TokenKeepError) {
+    package func unlockWithGivenPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
             !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))
         else { return }

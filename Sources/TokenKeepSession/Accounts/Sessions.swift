@@ -37,7 +37,7 @@ public struct Sessions: Sendable {
     public func list(service: String? = nil) throws(TokenKeepError) -> Listing {
         let call = try Session.call(store, SessionOptions())
         if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
-        let (notes, damaged) = try files.notes()
+        let (notes, damaged) = try notes(call)
         let hasLocked = notes.contains { $0.name == nil }
         var sessions: [SessionInfo] = []
         var active: [String: [UInt8]?] = [:]
@@ -52,6 +52,14 @@ public struct Sessions: Sendable {
         }
         sessions.sort { ($0.service, $0.account) < ($1.service, $1.account) }
         return Listing(sessions: sessions, problem: Sessions.problem(hasLocked: hasLocked, damaged: damaged))
+    }
+
+    /// The notes. If names are locked, and the program gives the vault's password, the vault is unlocked.
+    private func notes(_ call: CallContext) throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
+        let notes = try files.notes()
+        guard notes.files.contains(where: { $0.name == nil }) else { return notes }
+        try store.unlockWithGivenPassword(call)
+        return try files.notes()
     }
 
     private static func problem(hasLocked: Bool, damaged: Int) -> TokenKeepError? {
@@ -84,11 +92,11 @@ public struct Sessions: Sendable {
 
     /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
-        for file in try files.notes().files {
+        for file in try notes(Session.call(store, options)).files {
             guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
                 let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
             else { continue }
-            // What is still locked waits.
+            // A record that is still locked waits.
             try? Session(store, service: name.service, account: name.account, options).finishEnd()
         }
     }
@@ -108,7 +116,7 @@ public struct Sessions: Sendable {
 
     func activeAccount(of service: String, _ call: CallContext) throws(TokenKeepError) -> String {
         if let pointer = try pointer(place(of: service)) {
-            let notes = try files.notes().files
+            let notes = try notes(call).files
             for file in notes {
                 guard let name = file.name, name.isIn(namespace: store.namespace, service: service) else { continue }
                 if try files.id(of: name, call) == pointer { return name.account }

@@ -89,7 +89,7 @@ extension Session {
         let record = try isBlind ? nil : endedRecord(call)
         // The record of a sign-in that was cut short before its second note.
         if let epoch = record?.epoch, epoch == note.nextEpoch { return .none }
-        // What never was a session here, and is none, is another program's secret.
+        // A secret without a session before or in it is another program's.
         let isForeign = ended.isEmpty && record == nil
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
         let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note)
