@@ -191,9 +191,7 @@ extension Session {
             try saveStashed(stashed, note, call)
         } else if stashed.epoch != note.nextEpoch {
             let live = try note.state == .signedOut ? nil : item(call)
-            let record = try live.map { item throws(TokenKeepError) in
-                try SessionRecord(item.secret, now: options.clock())
-            }
+            let record = live.flatMap { try? SessionRecord($0.secret, now: options.clock()) }
             try queue(stashed, note, unlessOf: record)
         } else {
             return

@@ -92,7 +92,8 @@ public struct Sessions: Sendable {
 
     /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
-        for file in try notes(Session.call(store, options)).files {
+        let call = try Session.call(store, options)
+        for file in try notes(call).files where !call.deadline.hasPassed {
             guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
                 let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
             else { continue }
