@@ -1,0 +1,224 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepRecords
+
+@testable import TokenKeepSession
+
+/// Logout, hooks, outbox.
+struct LogoutTests {
+    private let world = SessionWorld()
+    private let service = "api.example.com"
+
+    /// A session that ended while its vault was locked, which is open again.
+    private func endedWhileLocked() throws -> (session: Session, store: Store) {
+        let session = try world.signedIn()
+        let store = try world.store()
+        _ = try store.setPassword(SecretBytes("horse"))
+        try store.lock()
+        #expect(try session.end().revocation == .waitingForUnlock)
+        try store.unlock(SecretBytes("horse"))
+        return (session, store)
+    }
+
+    @Test func aLogoutLeavesTheRecordOfALaterVersion() throws {
+        let later = #"{"tokenkeep_session":2,"access_token":"a","refresh_token":"r"}"#
+        let name = try ItemName(service: service, account: "ann")
+        _ = try world.store().save(SaveRequest(name: name, secret: SecretBytes(later), accessLevel: nil))
+        #expect(try world.session().end().revocation == .waitingForUnlock)
+        #expect(try world.store().load(service: service, account: "ann").secret.utf8String == later)
+    }
+
+    @Test func aLogoutEndsTheSessionForEveryHandleAndAtTheServer() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        #expect(try other.token().text == "access-1")
+        let report = try session.end()
+        #expect(report.revocation == .done)
+        #expect(world.server.revoked == ["refresh-1"])
+        #expect(throws: TokenKeepError(.notFound, "")) { try other.token() }
+        #expect(throws: TokenKeepError(.notFound, "")) {
+            try world.store().load(service: service, account: "ann")
+        }
+        #expect(try session.end().revocation == .none)
+        #expect(try session.info().reason == .logout)
+    }
+
+    @Test func aLogoutWithoutAServerQueuesTheTokenForThirtyDays() throws {
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        #expect(try session.end().revocation == .queued)
+        let outbox = Outbox(try world.store(), session.options)
+        #expect(try outbox.flush().left == 1)
+        world.server.become(.says(503, ["Retry-After": "60"], ""))
+        #expect(try outbox.flush().left == 1)
+        world.server.become(.answers)
+        #expect(try outbox.flush().left == 1, "the server asked to wait")
+        world.move(seconds: 61)
+        let flushed = try outbox.flush()
+        #expect(flushed.sent == 1)
+        #expect(flushed.left == 0)
+        #expect(world.server.revoked == ["refresh-1"])
+    }
+
+    @Test func aTokenThatNobodyRevokedIsDroppedAfterThirtyDays() throws {
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        _ = try session.end()
+        world.move(seconds: 30 * 86_400 + 1)
+        let flushed = try Outbox(world.store(), session.options).flush()
+        #expect(flushed.dropped == 1)
+        #expect(try world.store().list(service: Outbox.service).items.isEmpty)
+    }
+
+    @Test func aLocalLogoutSendsNothing() throws {
+        let session = try world.signedIn()
+        #expect(try session.end(isLocalOnly: true).revocation == .none)
+        #expect(world.server.revoked.isEmpty)
+        #expect(try world.store().list(service: Outbox.service).items.isEmpty)
+    }
+
+    @Test func hooksRunInOrderAndAFailureStopsNone() throws {
+        let session = try world.signedIn()
+        let ran = MutexGuarded<[String]>([])
+        session.onEnd("preferences", order: 300) { _, _, _ in ran.withLock { $0.append("preferences") } }
+        session.onEnd("cookies", order: 200) { _, _, _ throws(TokenKeepError) in
+            throw TokenKeepError(.io, "the jar is closed")
+        }
+        session.onEnd("caches", order: 100) { service, account, _ in
+            ran.withLock { $0.append("caches of \(account) at \(service)") }
+        }
+        let report = try session.end()
+        #expect(ran.withLock { $0 } == ["caches of ann at api.example.com", "preferences"])
+        #expect(report.hooks.map(\.name) == ["caches", "cookies", "preferences"])
+        #expect(report.hooks.map(\.result) == [.done, .failed, .done])
+    }
+
+    @Test func aLogoutDuringARefreshWinsAndTheLateTokenIsRevoked() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        world.move(seconds: 3601)
+        world.server.whileAnswering {
+            _ = try? other.end()
+        }
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.session().token() }
+        #expect(try Outbox(world.store(), session.options).flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1", "refresh-2"])
+    }
+
+    @Test func aLocalLogoutDuringARefreshSendsNothingOfTheLateToken() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        world.move(seconds: 3601)
+        world.server.whileAnswering { _ = try? other.end(isLocalOnly: true) }
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(try Outbox(world.store(), session.options).flush().sent == 0)
+        #expect(world.server.revoked.isEmpty)
+        #expect(try world.store().list(service: "api.example.com").items.isEmpty)
+    }
+
+    @Test func aLateAnswerWithTheTokenOfANewSignInIsNotRevoked() throws {
+        let session = try world.signedIn(rotation: .none)
+        let other = try world.session(rotation: .none)
+        world.move(seconds: 3601)
+        world.server.next(.says(200, [:], #"{"access_token":"late","expires_in":60}"#))
+        world.server.whileAnswering {
+            // Another login of the same account got the same refresh token.
+            try? other.hydrate(
+                accessToken: SecretBytes("new"), refreshToken: SecretBytes("refresh-1"), expiresIn: 3600)
+        }
+        #expect(try session.token().value.utf8String == "new")
+        #expect(try Outbox(world.store(), session.options).flush().sent == 0)
+        #expect(world.server.revoked.isEmpty)
+    }
+
+    @Test(arguments: [false, true]) func aSecretThatIsNoSessionSurvivesALogout(isLocalOnly: Bool) throws {
+        let store = try world.store()
+        let name = try ItemName(service: "api.example.com", account: "ann")
+        _ = try store.save(SaveRequest(name: name, secret: SecretBytes("a password")))
+        #expect(try world.session().end(isLocalOnly: isLocalOnly).revocation == .none)
+        #expect(try store.load(service: name.service, account: name.account).secret.utf8String == "a password")
+    }
+
+    @Test func aFlushAsksAServerThatIsAwayOnce() throws {
+        world.server.become(.isAway)
+        for account in ["ann", "bob", "eve"] { _ = try world.signedIn(account).end() }
+        let asked = MutexGuarded(0)
+        let session = try world.session("ann") { _ throws(TokenKeepError) in
+            asked.withLock { $0 += 1 }
+            throw TokenKeepError(.unavailable, "no route to the server")
+        }
+        let flushed = try Outbox(world.store(), session.options).flush()
+        #expect(flushed.left == 3)
+        #expect(asked.withLock { $0 } == 1)
+        world.server.become(.answers)
+        #expect(try Outbox(world.store(), world.session().options).flush().sent == 3)
+    }
+
+    @Test func aFlushQueuesTheTokensOfALogoutWhileItWasLocked() throws {
+        let (session, store) = try endedWhileLocked()
+        #expect(try Outbox(store, session.options).flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1"])
+        #expect(try store.list(service: "api.example.com").items.isEmpty)
+    }
+
+    @Test func aSignInDuringALogoutIsNeitherRevokedNorCleared() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        session.onEnd("slow", order: 100) { _, _, _ in
+            try? other.begin(
+                .user, response: SecretBytes(#"{"access_token":"fresh","refresh_token":"r","expires_in":60}"#))
+        }
+        _ = try session.end()
+        #expect(try session.token().text == "fresh")
+        #expect(world.server.revoked == ["refresh-1"])
+    }
+
+    @Test func aRecordOfAnotherProgramAfterALogoutStays() throws {
+        let (session, store) = try endedWhileLocked()
+        let theirs = #"{"accessToken":"theirs"}"#
+        _ = try store.save(
+            SaveRequest(name: ItemName(service: service, account: "ann"), secret: SecretBytes(theirs)))
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(try store.load(service: service, account: "ann").secret.utf8String == theirs)
+    }
+
+    @Test func aLocalLogoutWhileLockedRevokesNothingAfterTheUnlock() throws {
+        let session = try world.signedIn()
+        let store = try world.store()
+        _ = try store.setPassword(SecretBytes("horse"))
+        try store.lock()
+        _ = try session.end(isLocalOnly: true)
+        try store.unlock(SecretBytes("horse"))
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(try store.list(service: service).items.isEmpty)
+        #expect(try store.list(service: Outbox.service).items.isEmpty)
+    }
+
+    @Test func aDamagedRecordKeepsNobodySignedIn() throws {
+        let session = try world.signedIn()
+        let folder = "vault/current/records"
+        for name in world.directory.names(in: folder) { world.directory.write([1, 2, 3], to: "\(folder)/\(name)") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.session().token() }
+        #expect(try session.end().revocation == .waitingForUnlock)
+        #expect(try session.info().state == .signedOut)
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(!world.directory.names(in: folder).isEmpty, "what cannot be read is not deleted")
+    }
+
+    @Test func aLogoutWhileLockedWaitsForTheUnlock() throws {
+        let session = try world.signedIn()
+        let store = try world.store()
+        _ = try store.setPassword(SecretBytes("horse"))
+        try store.lock()
+        #expect(try session.end().revocation == .waitingForUnlock)
+        #expect(try session.info().state == .signedOut)
+        try store.unlock(SecretBytes("horse"))
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(try Outbox(store, session.options).flush().sent == 1)
+        #expect(try store.list(service: service).items.isEmpty)
+        #expect(world.server.revoked == ["refresh-1"])
+    }
+}
