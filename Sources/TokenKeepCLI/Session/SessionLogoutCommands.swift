@@ -56,9 +56,8 @@ struct SessionLogoutCommand: ParsableCommand {
         Terminal.warn(
             TokenKeepError(
                 .unavailable, "\(session.name) is signed out here; \(when)",
-                hint: report.revocation == .queued
-                    ? "tokenkeep session flush --exec COMMAND revokes the token"
-                    : "after the unlock the next call of the session queues the token"))
+                hint: (report.revocation == .queued ? "" : "after the unlock ")
+                    + "tokenkeep session flush --exec COMMAND revokes the token"))
     }
 }
 
