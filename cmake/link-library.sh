@@ -53,13 +53,16 @@ if [ -e "$work/static/libjansson.a" ]; then
 fi
 
 # Half a megabyte less: Swift's standard library without tables for unwinding. It has frame pointers, by which debuggers
-# find their way through it, and no exception passes through it. Our own code keeps its tables.
+# find their way through it, and no exception passes through it. Our own code keeps its tables. Another half goes with the
+# names of all characters (no-scalar-names.c), whose function becomes weak, so that ours replaces it.
 core=$(dirname "$(command -v "${SWIFTC:-swiftc}")")/../lib/swift_static/linux/libswiftCore.a
 [ -e "$core" ] || core=$(dirname "${LLVM_OBJCOPY:-llvm-objcopy}")/../lib/swift_static/linux/libswiftCore.a
 small_core=
 if [ -e "$core" ]; then
-    small_core=$work/static/libswiftCore.a
-    "${LLVM_OBJCOPY:-llvm-objcopy}" --remove-section=.eh_frame --remove-section=.rela.eh_frame "$core" "$small_core"
+    "${LLVM_OBJCOPY:-llvm-objcopy}" --remove-section=.eh_frame --remove-section=.rela.eh_frame \
+        --weaken-symbol=_swift_stdlib_getScalarName "$core" "$work/static/libswiftCore.a"
+    "${CC:-cc}" -O2 -fPIC -c "$scripts/no-scalar-names.c" -o "$work/no-scalar-names.o"
+    small_core="$work/no-scalar-names.o $work/static/libswiftCore.a"
 fi
 
 # A tenth of the relocations' size. glibc before 2.36 refuses to load such a library, so it is left to machines that have a
