@@ -8,6 +8,7 @@ Usage: run.py PREFIX [NAME...]      (the prefix into which the package was insta
 import shutil
 import sys
 
+import drain_figures
 import era_figures
 import module_figures
 import password_figures
@@ -18,7 +19,8 @@ import watch_figures
 from harness import WORK
 
 TABLES = [
-    vault_figures, watch_figures, password_figures, era_figures, service_figures, module_figures, session_figures]
+    vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures, module_figures,
+    session_figures]
 
 try:
     for figures in TABLES:
