@@ -6,6 +6,9 @@ enum CountedNouns {
     /// `1 removal`, `2 removals`.
     static func removals(_ count: Int) -> String { of(count, "removal") }
 
+    /// `1 service to be removed`, `2 services to be removed`.
+    static func serviceRemovals(_ count: Int) -> String { of(count, "service") + " to be removed" }
+
     /// `1 line`, `2 lines`.
     static func lines(_ count: Int) -> String { of(count, "line") }
 

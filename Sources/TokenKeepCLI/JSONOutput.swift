@@ -74,7 +74,7 @@ enum JSONOutput {
         }
     }
 
-    /// A pending write or removal of one item in one module.
+    /// A pending write or removal of one item, or the pending removal of one service, in one module.
     struct Owed: Encodable {
         private enum CodingKeys: String, CodingKey {
             case module, what, since, namespace, service, account
@@ -87,12 +87,12 @@ enum JSONOutput {
 
         fileprivate init(_ entry: PendingReport.Entry) {
             module = entry.module
-            what = !entry.isRemoval ? "item" : "removal"
+            what = !entry.isRemoval ? "item" : entry.isOfService ? "service removal" : "removal"
             since = entry.since.iso8601
             isOfThisMachine = entry.isOfThisMachine
             namespace = Nullable(entry.item?.namespace)
-            service = Nullable(entry.item?.service)
-            account = Nullable(entry.item?.account)
+            service = Nullable(entry.item.map { $0.removedService ?? $0.service })
+            account = Nullable(entry.isOfService ? nil : entry.item?.account)
         }
     }
 

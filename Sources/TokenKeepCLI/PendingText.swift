@@ -25,12 +25,14 @@ enum PendingText {
         return "pending for \(whom): \(counts(owed)), since \(since)"
     }
 
-    /// `2 items, 1 removal`.
+    /// `2 items, 1 removal, 1 service to be removed`.
     static func counts(_ owed: [PendingReport.Entry]) -> String {
         let items = owed.count { !$0.isRemoval }
-        let removals = owed.count { $0.isRemoval }
+        let services = owed.count { $0.isOfService }
+        let removals = owed.count { $0.isRemoval } - services
         return [
             items > 0 ? CountedNouns.items(items) : nil, removals > 0 ? CountedNouns.removals(removals) : nil,
+            services > 0 ? CountedNouns.serviceRemovals(services) : nil,
         ].compactMap { $0 }.joined(separator: ", ")
     }
 }

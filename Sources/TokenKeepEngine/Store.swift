@@ -134,14 +134,17 @@ public final class Store: Sendable {
 
     /// Clears every item of a service and returns the number of cleared items.
     ///
+    /// A deferrable module that cannot list its items gets a pending removal of the whole service. Items that it has
+    /// and nobody listed are not counted.
+    ///
     /// - Throws: the first failure to read or clear an item. The other items are cleared all the same.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
         let call = try begin(.clear, until: deadline)
         _ = try begin(.list, until: call.deadline)
         _ = try name(service, "")
-        let listing = try list(service, call)
+        let listing = try listToClear(service, call)
         var cleared = 0
-        var problem = listing.problem
+        var problem = try reconciler.deferRemoval(of: service, in: namespace, after: listing, call)
         for item in listing.items {
             do throws(TokenKeepError) {
                 guard !call.deadline.hasPassed else {
@@ -159,6 +162,16 @@ public final class Store: Sendable {
                 problem.status, "\(items) cleared, but \(problem.message)", module: problem.module, hint: problem.hint)
         }
         return cleared
+    }
+
+    /// The items of a service. If no module answered, the listing is empty and names the failure.
+    private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        do throws(TokenKeepError) {
+            return try list(service, call)
+        } catch {
+            guard Reconciler.mayBePending(error) else { throw error }
+            return ItemListing(problem: error)
+        }
     }
 
     /// Lists the items of a service, or of all services for nil, without their secrets.

@@ -235,6 +235,20 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
+    /// A conditional save looks at the item while the item is locked: the look alone notes nothing.
+    @Test func aValueThatAConditionalSaveMetIsKnown() throws {
+        try otherProgramSaves("theirs")
+        let store = try open()
+        #expect(throws: TokenKeepError(.duplicate, "")) { try save(store, "x", if: .absent) }
+        #expect(try load(store) == "theirs")
+        world.setClock(by: -3600)
+        world.become(.hung)
+        try save(open(), "ours")
+        world.become(.up)
+        #expect(try load(open()) == "ours")
+        #expect(stored == "ours")
+    }
+
     /// The clock is set back while our write is pending: another program's later value has an earlier time.
     @Test func aNewerValueStandsAlthoughTheClockWasSetBack() throws {
         try save(open(), "old")

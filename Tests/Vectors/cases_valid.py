@@ -166,6 +166,12 @@ def state_cases():
     comment = "The item was cleared, and the tombstone says which it was."
     plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, *parts[:1], (4, name)))
     yield pending_case("not-found-tombstone-with-name", plan, comment, "NOT_FOUND")
+    removal = ItemPlan("", ANNA.service, b"")
+    name = length_prefixed([part.encode("utf-8") for part in removal.names()])
+    plan = without_boxes(VAULT, removal, state_pairs(TOMBSTONE, *parts[:1], (4, name)))
+    comment = "A module that is nowhere must lose every item of Anna's service; the vault's item loads."
+    files = with_anna({path_of(removal): plan.data(), "pending/" + VAULT.name_of(*removal.names()): b""})
+    yield vector("valid-service-removal", "OK", comment, ANNA, files, also=ALSO_BERT)
 
 
 def directory_cases():

@@ -197,7 +197,7 @@ def parse_state(data, level, name, name_key, where):
     if 4 in fields:
         if state != TOMBSTONE:
             raise Corrupt(where, "a name in the state of a record that is no tombstone")
-        if item_name(name_key, *parse_names(fields[4][0], where)) != name:
+        if item_name(name_key, *parse_names(fields[4][0], where, may_remove_service=True)) != name:
             raise Corrupt(where, "the state names another item than NAME")
     if refresh is not None and len(refresh) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
@@ -205,11 +205,14 @@ def parse_state(data, level, name, name_key, where):
     return State(state, changed_at, pending, refresh, field_integer(fields, 17, 4, where, required=False))
 
 
-def parse_names(data, where):
-    """Namespace, service and account."""
+def parse_names(data, where, may_remove_service=False):
+    """Namespace, service and account. The removal of a service has no service, and the service as its account."""
     cursor = Cursor(data, where)
-    names = [decode_text(cursor.take(cursor.integer(4)), *limits, where) for limits in ((0, 64), (1, 255), (0, 255))]
+    shortest = 0 if may_remove_service else 1
+    names = [decode_text(cursor.take(cursor.integer(4)), *limits, where) for limits in ((0, 64), (shortest, 255), (0, 255))]
     cursor.end()
+    if not names[1] and not names[2]:
+        raise Corrupt(where, "the removal of a service does not say of which")
     return tuple(names)
 
 

@@ -83,7 +83,9 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_if(toke
                                                                             tokenkeep_error **error);
 
 /* Clears every item of a service in the store's namespace and writes the number of items to cleared (which
- * may be NULL). If an item cannot be read or cleared, the call clears all other items and then fails. */
+ * may be NULL). If an item cannot be read or cleared, the call clears all other items and then fails. A
+ * module that was used here and cannot list its items now gets a pending removal of the whole service: that
+ * is no failure, and items that only this module knows are not counted. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_service(tokenkeep_store *store,
                                                                                  const char *service,
                                                                                  size_t *cleared,

@@ -19,12 +19,28 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = account
     }
 
+    /// The name of the record that keeps the pending removal of a whole service. Its service is empty, so that no item
+    /// has it.
+    ///
+    /// - Throws: ``Status/invalid`` if a part is outside its limits.
+    package init(removalOf service: String, in namespace: String) throws(TokenKeepError) {
+        try Limits.check(namespace, field: "namespace", atMost: Limits.namespace)
+        try Limits.check(service, field: "service", atLeast: 1, atMost: Limits.service)
+        self.namespace = namespace
+        self.service = ""
+        self.account = service
+    }
+
+    /// The service whose removal has this name; nil for the name of an item.
+    package var removedService: String? { service.isEmpty ? account : nil }
+
     /// The default label of an item.
     public var defaultLabel: String { "\(service) (\(account))" }
 
     /// `service (account)`, and the namespace unless it is empty. For messages.
     public var description: String {
-        namespace.isEmpty ? defaultLabel : "\(defaultLabel) in namespace \(namespace)"
+        let subject = removedService.map { "every item of \($0)" } ?? defaultLabel
+        return namespace.isEmpty ? subject : "\(subject) in namespace \(namespace)"
     }
 
     /// Whether the item is in this namespace and of this service; nil for any service. Compares bytes, like

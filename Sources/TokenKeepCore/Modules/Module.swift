@@ -119,7 +119,7 @@ public struct ItemListing: Sendable {
     public var items: [ItemDetails]
     /// The first error met while listing; nil if the list is complete.
     public var problem: TokenKeepError?
-    /// The first error of each status: ``problem`` alone could hide a more serious error.
+    /// The first error of each status and module: ``problem`` alone could hide a more serious error.
     public private(set) var problems: [TokenKeepError] = []
 
     /// A listing of `items`.
@@ -131,7 +131,8 @@ public struct ItemListing: Sendable {
     /// Adds an error to ``problem`` and ``problems``, unless an earlier error takes precedence.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
-        if !problems.contains(where: { $0.status == error.status }) { problems.append(error) }
+        let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }
+        if !isKnown { problems.append(error) }
     }
 }
 

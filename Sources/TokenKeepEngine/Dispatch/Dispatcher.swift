@@ -18,13 +18,20 @@ struct Dispatcher: Sendable {
     var canRecordPending = false
 
     /// Loads the first item found. If there is none, throws the worst failure met.
-    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+    ///
+    /// - Parameter emptied: the modules that count as having no such item, without being asked.
+    func load(
+        _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
+    ) throws(TokenKeepError) -> TokenItem {
         if let item = memory.item(name) {
             trace?(.aside(.load, name, memory, .ok, "a memory-only item comes before the stack"))
             return item
         }
         let walk = walk(.load, name.description) { place throws(TokenKeepError) in
-            Answered(value: try place.module.load(name, call))
+            guard !emptied.contains(place.module.name) else {
+                throw TokenKeepError(.notFound, "the removal of \(name.service) is pending", module: place.module.name)
+            }
+            return Answered(value: try place.module.load(name, call))
         }
         if let item = walk.answers.first { return item }
         if places(for: .load).isEmpty { throw Dispatcher.noModule("loads") }
@@ -74,10 +81,20 @@ struct Dispatcher: Sendable {
     }
 
     /// The union of the modules' lists. An item listed twice counts once, from the earlier module.
-    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+    ///
+    /// - Parameter isRemoved: whether an item that a module lists counts as removed.
+    func list(
+        namespace: String, service: String?, _ call: CallContext,
+        except isRemoved: (ItemDetails) -> Bool = { _ in false }
+    ) throws(TokenKeepError) -> ItemListing {
         let walk = walk(.list, service ?? "all services") { place throws(TokenKeepError) in
-            let listing = try place.module.list(namespace: namespace, service: service, call)
-            return Answered(value: listing, problem: listing.problem)
+            do throws(TokenKeepError) {
+                var listing = try place.module.list(namespace: namespace, service: service, call)
+                listing.items.removeAll(where: isRemoved)
+                return Answered(value: listing, problem: listing.problem)
+            } catch {
+                throw error.inModule(place.module.name)
+            }
         }
         if walk.answers.isEmpty, let failure = walk.failure { throw failure }
         var names: Set<ItemName> = []
@@ -94,8 +111,10 @@ struct Dispatcher: Sendable {
     }
 
     /// The item; nil if every module answered that it has none.
-    func loadIfThere(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
-        try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call) }
+    func loadIfThere(
+        _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
+    ) throws(TokenKeepError) -> TokenItem? {
+        try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call, emptied: emptied) }
     }
 
     static func unlessNotFound<Result>(

@@ -109,6 +109,7 @@ struct Migration {
     ///
     /// - Returns: the secret; nil if the source does not have the item any more.
     private func writeAhead(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> SecretBytes? {
+        try reconciler.drainRemoval(before: name, call, isNeeded: true)
         var item = try records.begin(name, call)
         guard let plan = try plan(name, item.entry, call.sealing(with: item.sealer)) else { return nil }
         let parts = pending(after: plan, item)

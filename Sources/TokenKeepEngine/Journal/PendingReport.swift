@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// The pending writes and removals of a vault, on this machine and on others: for `tokenkeep status`.
 public struct PendingReport: Sendable {
-    /// A change of one item that one module missed.
+    /// A change of one item, or the removal of one service, that one module missed.
     public struct Entry: Sendable {
-        /// The item; nil if the record does not name the item.
+        /// The item, or the name of the service's removal; nil if the record names neither.
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String
@@ -17,6 +17,9 @@ public struct PendingReport: Sendable {
         /// Whether the module is on this machine.
         public let isOfThisMachine: Bool
         let part: PendingWrite
+
+        /// Whether the module must remove every item of a service.
+        package var isOfService: Bool { item?.removedService != nil }
     }
 
     /// Every entry, in the order of modules and items.

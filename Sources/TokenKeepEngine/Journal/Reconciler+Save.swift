@@ -50,7 +50,11 @@ extension Reconciler {
     ) throws(TokenKeepError) -> SaveOutcome {
         var attempt = Attempt()
         let step: Step
-        if request.precondition != .none { try drainBeforeCondition(request.name, call) }
+        if request.precondition != .none {
+            try drainBeforeCondition(request.name, call)
+        } else {
+            try drainRemoval(before: request.name, call)
+        }
         do throws(TokenKeepError) {
             step = try save(request, first: top, call, mayAsk: mayAsk, &attempt)
         } catch {
@@ -151,6 +155,9 @@ extension Reconciler {
         if case .unreadable = item.entry {
             return try recording(inheriting(request, from: top), over: nil, nil, first: top, item, call)
         }
+        if try isToBeEmptied(top, of: request.name, call) {
+            return try recording(inheriting(request, from: top), over: record, nil, first: top, item, call)
+        }
         // The precondition holds from here on: if the module fails later, the record saves the item.
         let request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
@@ -186,7 +193,9 @@ extension Reconciler {
             guard case .sent = step else { return (change, step) }
             // This save has arrived, so every value sent before has arrived too.
             item.noteArrival(fingerprint, in: top.name)
-            guard try removeCopies(of: request.name, except: top, call) else {
+            // A removal of the service that became pending meanwhile would take the value with it.
+            let mayBeRemoved = try isToBeEmptied(top, of: request.name, call)
+            guard try removeCopies(of: request.name, except: top, call), !mayBeRemoved else {
                 return try recording(request, over: record, nil, first: top, item, call, wasSent: true)
             }
             return (change, step)

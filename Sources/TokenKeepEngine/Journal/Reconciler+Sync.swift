@@ -22,27 +22,13 @@ extension Reconciler {
         outcome.left += nameless.count
         for record in nameless { pendingModules.formUnion(record.pending.filter(pending.isOurs).map(\.module)) }
         let names = governing.compactMap(\.name).sorted()
-        for (index, name) in names.enumerated() {
-            try call.deadline.checkCancellation()
-            progress?(index, names.count)
-            do throws(TokenKeepError) {
-                let drained = try drainInTime(name, call.until(Deadline(milliseconds: milliseconds)))
-                pendingModules.formUnion(drained.left.map(\.module))
-                if drained.left.isEmpty {
-                    outcome.drained += 1
-                } else {
-                    outcome.left += 1
-                    outcome.obstacle = outcome.obstacle ?? drained.obstacle
-                }
-            } catch {
-                outcome.left += 1
-                outcome.problem = outcome.problem ?? error
-            }
-        }
+        try call.deadline.checkCancellation()
+        outcome = DrainQueue(
+            names, self, call, eachItem: milliseconds, after: outcome, pendingModules: pendingModules
+        ).run(progress)
         try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
         try? records.removeStaleHints()
-        outcome.pendingModules = pendingModules.sorted()
         return outcome
     }
 
@@ -61,13 +47,6 @@ extension Reconciler {
             isDrained = (try? draining(name, soon))?.left.isEmpty == true && isDrained
         }
         return isDrained
-    }
-
-    private func drainInTime(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
-        guard !call.deadline.hasPassed else {
-            throw call.deadline.failure("the deadline passed before every item was drained")
-        }
-        return try drainAsking(name, call)
     }
 
     /// Lets modules with pending changes prompt once, with no lock held.

@@ -39,6 +39,7 @@ struct Reconciler: Sendable {
         var attempt = 1
         while true {
             let before = try records.snapshot(for: name)
+            var emptied: Set<String> = []
             if before.mayHavePending, let record = try governing(name, call) {
                 let item = try item(of: record, name, call)
                 note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
@@ -49,9 +50,11 @@ struct Reconciler: Sendable {
                 }
                 if let item { return item }
                 throw TokenKeepError(.notFound, "no item \(name)")
+            } else if before.mayHavePending {
+                emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
             }
             do throws(TokenKeepError) {
-                return try dispatcher.load(name, call)
+                return try dispatcher.load(name, call, emptied: emptied)
             } catch {
                 // The item may have moved from a module not asked yet to a module already asked.
                 guard error.status == .notFound, try records.generation() != before.generation else { throw error }
@@ -81,7 +84,8 @@ struct Reconciler: Sendable {
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
-        return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer))
+        let emptied = try modulesToEmpty(of: name, drainingIf: false, call)
+        return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer), emptied: emptied)
     }
 
     /// The modules' items, corrected by governing records. Lists again if an item may have moved meanwhile.
@@ -99,8 +103,11 @@ struct Reconciler: Sendable {
     private func listOnce(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        var listing = try dispatcher.list(namespace: namespace, service: service, call)
-        guard try records.mayHavePending() else { return listing }
+        guard try records.mayHavePending() else {
+            return try dispatcher.list(namespace: namespace, service: service, call)
+        }
+        let removals = try ServiceRemovals(records.pendingRecords(), pending)
+        var listing = try dispatcher.list(namespace: namespace, service: service, call, except: removals.cover)
         let found = try records.pendingRecords()
         // A memory-only item hides every pending change of its name from a load.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
@@ -121,7 +128,17 @@ struct Reconciler: Sendable {
     }
 
     /// Drains an item and returns the full outcome.
+    ///
+    /// The removal of the item's service comes first: what the module gets now must not be removed later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
+        guard name.removedService == nil else { return try drainRemoval(name, call) }
+        if let removal = try pendingRemoval(of: name, call) {
+            var outcome = try drainRemoval(removal, call)
+            guard outcome.left.isEmpty else {
+                outcome.left += try governing(name, call)?.pending.filter(pending.isOurs) ?? []
+                return outcome
+            }
+        }
         var item = try records.begin(name, call)
         guard let record = item.entry.record, pending.govern(record) else { return PendingDrain.Outcome() }
         let drain = PendingDrain(
@@ -137,7 +154,10 @@ struct Reconciler: Sendable {
     ///
     /// - Throws: the failure of a module that could not be asked; nothing changes then.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard try records.snapshot(for: name).mayHavePending, try governing(name, call) != nil else { return }
+        guard try records.snapshot(for: name).mayHavePending else { return }
+        let isPending = try governing(name, call) != nil
+        let hasRemoval = try pendingRemoval(of: name, call) != nil
+        guard isPending || hasRemoval else { return }
         var drained = try draining(name, call.withoutPrompts)
         if let obstacle = drained.obstacle, obstacle.status == .locked, obstacle.module != "vault", call.promptsAllowed
         {

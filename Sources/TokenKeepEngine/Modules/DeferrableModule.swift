@@ -38,9 +38,11 @@ struct DeferrableModule: RememberingModule {
     private func noteSeen(_ item: TokenItem, _ name: ItemName) {
         let before = seen[name]
         remember(name, item.secret, item.details)
-        guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint, fingerprint != before?.fingerprint
-        else { return }
-        records.noteSeen(fingerprint, of: name, in: self.name)
+        guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
+        let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
+        // While the item is locked nothing is noted: a later load notes the value.
+        let isNoted = wasNoted || records.noteSeen(fingerprint, of: name, in: self.name)
+        seen[name]?.isNoted = isNoted
     }
 
     private func remember(_ name: ItemName, _ secret: SecretBytes, _ details: ItemDetails?) {

@@ -90,6 +90,8 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
+                // The removal of a service may concern any item.
+                guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored
                 return .named(stored)

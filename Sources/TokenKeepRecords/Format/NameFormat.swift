@@ -3,13 +3,18 @@ import TokenKeepKeys
 
 /// An item's name as length-prefixed parts: namespace, service, account.
 enum NameFormat {
-    static func parse(_ reader: inout ByteReader) throws(FormatFault) -> ItemName {
+    /// - Parameter mayRemoveService: whether the name of a service's removal is valid too: its service is empty, and the
+    ///   account is the service to be removed.
+    static func parse(
+        _ reader: inout ByteReader, mayRemoveService: Bool = false
+    ) throws(FormatFault) -> ItemName {
         var parts: [String] = []
         for _ in 0..<3 {
             let length = try reader.integer(UInt32.self, "length of a part of the name")
             parts.append(try reader.text(Int(length), "name"))
         }
         do throws(TokenKeepError) {
+            if mayRemoveService, parts[1].isEmpty { return try ItemName(removalOf: parts[2], in: parts[0]) }
             return try ItemName(namespace: parts[0], service: parts[1], account: parts[2])
         } catch {
             throw .malformed("its name is outside the limits: \(error.message)")

@@ -17,7 +17,7 @@ struct StateFields: Equatable {
     var state: RecordState
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// The item's name, in a tombstone. It is needed to find the cleared item in other modules.
+    /// The name of the item or service, in a tombstone. It is needed to find what was cleared in other modules.
     var name: ItemName?
     /// A session's own fields, 16 and 17, and optional fields, kept unchanged.
     var kept: [UnknownField] = []
@@ -33,7 +33,7 @@ struct StateFields: Equatable {
             var reader = ByteReader(value)
             switch tag {
             case Tag.name:
-                name = try NameFormat.parse(&reader)
+                name = try NameFormat.parse(&reader, mayRemoveService: true)
                 try reader.end()
             case Tag.state:
                 state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))

@@ -137,20 +137,22 @@ extension ItemTransaction {
 extension Records {
     /// Notes that a load found a value in a module. Without a vault, and while another process changes the item, nothing
     /// is noted.
-    package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) {
-        guard let vault = try? open() else { return }
+    ///
+    /// - Returns: whether the value is noted.
+    package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {
+        guard let vault = try? open() else { return false }
         let keys = vault.keys.journal
         let notes = HolderNotes(vault, of: machine)
-        guard let known = try? notes.holder(name, module: module), known.seen.last != fingerprint,
-            let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory)
-        else { return }
+        guard let known = try? notes.holder(name, module: module) else { return false }
+        if known.seen.last == fingerprint { return true }
+        guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
         defer { lock.release() }
         // While a change of the item is pending, the value may be newer than the change.
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,
             (try? opener.open())?.era.number == vault.era.number
-        else { return }
-        try? notes.replace(with: known.seeing(fingerprint), name, module: module)
+        else { return false }
+        return (try? notes.replace(with: known.seeing(fingerprint), name, module: module)) != nil
     }
 }

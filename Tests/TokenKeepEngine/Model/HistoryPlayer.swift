@@ -336,15 +336,18 @@ final class HistoryPlayer: @unchecked Sendable {
         let hasCause = !wasCalm && isOutage(status) || wasClosed && status == .locked
         try require(status == .ok || hasCause, step, "\(status.name) without a cause")
         for account in items.indices {
-            let mustBeCleared = status == .ok && !items[account].possible.contains(nil)
-            if mustBeCleared { try acknowledgeClear(account, mayMiss[account]) } else { items[account].mayBe(nil) }
+            if status == .ok {
+                try acknowledgeClear(account, mayMiss[account])
+            } else {
+                items[account].mayBe(nil)
+            }
         }
     }
 
     private func load(_ step: HistoryStep, _ deadline: Deadline, _ isInterlude: Bool) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let mayBeUnseen = try !isSeen(step)
-        let isRecorded = try governing(step.account) != nil
+        let isRecorded = try isGoverned(step.account)
         let wasHidden = try isHidden(step.account)
         let (item, status) = attempt {
             try stores[step.store].load(service: serviceName, account: "\(step.account)", until: deadline)
@@ -444,7 +447,9 @@ final class HistoryPlayer: @unchecked Sendable {
                 ? items[account].possible.contains(value) : items[account].possible == [value]
             try require(isExpected, step, "there is \(value ?? "nothing") in the end")
         }
-        try list(HistoryStep(action: .list, store: 0, account: 0))
+        let list = HistoryStep(action: .list, store: 0, account: 0)
+        try self.list(list)
+        try require(removal() == nil, list, "the removal of the service is left")
     }
 
     // MARK: What is known
@@ -453,7 +458,20 @@ final class HistoryPlayer: @unchecked Sendable {
 
     /// Since when the record that governs the item owes something; nil where none does.
     private func governing(_ account: Int) throws -> UnixTime? {
-        try record(account)?.pending.map(\.since).max()
+        let parts = try (record(account)?.pending ?? []) + (removal()?.pending ?? [])
+        return parts.map(\.since).max()
+    }
+
+    /// Whether no service is asked for the item.
+    private func isGoverned(_ account: Int) throws -> Bool {
+        let removed = try Set(removal()?.pending.map(\.module) ?? [])
+        return try record(account)?.pending.isEmpty == false || removed.count == (second == nil ? 1 : 2)
+    }
+
+    /// The pending removal of the service.
+    private func removal() throws -> JournalRecord? {
+        try records.record(
+            of: ItemName(removalOf: serviceName, in: ""), CallContext(deadline: Deadline(milliseconds: 5000)))
     }
 
     private func isCalm(_ step: HistoryStep) -> Bool {

@@ -1,0 +1,35 @@
+import Glibc
+
+/// Work that the calling thread shares with threads of its own.
+package enum ParallelWork {
+    private final class Body {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Runs `body` on the calling thread and `help` on other threads, and returns after all of them.
+    ///
+    /// If a thread cannot be started, the threads that run do the work.
+    ///
+    /// - Parameter threads: the number of other threads.
+    package static func run(beside threads: Int, _ help: @escaping @Sendable () -> Void, _ body: () -> Void) {
+        var started: [pthread_t] = []
+        for _ in 0..<threads {
+            let retained = Unmanaged.passRetained(Body(help))
+            var thread = pthread_t()
+            let error = pthread_create(
+                &thread, nil,
+                { argument in
+                    if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+                    return nil
+                }, retained.toOpaque())
+            guard error == 0 else {
+                retained.release()
+                break
+            }
+            started.append(thread)
+        }
+        body()
+        for thread in started { pthread_join(thread, nil) }
+    }
+}

@@ -1,0 +1,172 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The pending removals of whole services, from modules that could not list their items.
+///
+/// A removal is a tombstone whose name is no item's (``ItemName/init(removalOf:in:)``). While it is pending for a
+/// module, the module counts as having no items of the service, and every save of the service goes through a record.
+/// So the removal is drained before anything of the service that is newer reaches the module.
+extension Reconciler {
+    /// Makes the removal of a service pending for each deferrable module that could not list its items.
+    ///
+    /// - Parameter listing: the list whose items the caller clears.
+    /// - Returns: the failure that remains; nil if no item can be left.
+    func deferRemoval(
+        of service: String, in namespace: String, after listing: ItemListing, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenKeepError? {
+        guard let problem = listing.problem, usesRecords else { return listing.problem }
+        let call = call.withoutPrompts
+        let missed = clearable(after: []).filter { module in
+            guard (try? records.hasUsed(module.name)) == true else { return false }
+            return listing.problems.contains { $0.module == module.name && Reconciler.mayBePending($0) }
+                || misses(module, namespace, service, call)
+        }
+        guard !missed.isEmpty else { return problem }
+        let names = Set(missed.map(\.name))
+        do throws(TokenKeepError) {
+            let name = try ItemName(removalOf: service, in: namespace)
+            var item = try records.begin(name, call)
+            let known = item.entry.record?.pending ?? []
+            let kept = known.filter { !(pending.isOurs($0) && names.contains($0.module)) }
+            let parts = pending.afterClear([], of: item, holders: missed)
+            try item.apply(.tombstone(pending: kept + parts))
+            note(.clear, name, .ok, "its removal is pending for \(names.sorted().joined(separator: ", "))")
+        } catch {
+            // Without a record nothing can be pending: the failure of the module is the answer.
+            guard error.status == .busy || error.status == .cancelled else { return problem }
+            throw error
+        }
+        return listing.problems.first { !(Reconciler.mayBePending($0) && $0.module.map(names.contains) == true) }
+    }
+
+    private func misses(_ module: any Module, _ namespace: String, _ service: String, _ call: CallContext) -> Bool {
+        do throws(TokenKeepError) {
+            return try module.list(namespace: namespace, service: service, call).problem.map(Reconciler.mayBePending)
+                ?? false
+        } catch {
+            return Reconciler.mayBePending(error)
+        }
+    }
+
+    /// The name of the removal that is pending for a module of this stack and concerns an item; nil if there is none.
+    func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemName? {
+        guard try records.mayHavePending() else { return nil }
+        let removal = try ItemName(removalOf: name.service, in: name.namespace)
+        return try governing(removal, call) == nil ? nil : removal
+    }
+
+    /// The modules that count as having no item of this name, because the removal of its service is pending.
+    ///
+    /// - Parameter drains: whether the removal is drained first, as far as a load drains.
+    func modulesToEmpty(
+        of name: ItemName, drainingIf drains: Bool, _ call: CallContext
+    ) throws(TokenKeepError) -> Set<String> {
+        guard let removal = try pendingRemoval(of: name, call), let record = try governing(removal, call) else {
+            return []
+        }
+        if drains, pending.mayBeDrained(record) {
+            let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
+            _ = try? drainRemoval(removal, call.until(soon).withoutPrompts)
+        }
+        return Set(try governing(removal, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
+    }
+
+    /// Whether a module must lose every item of the service before it gets an item of it.
+    func isToBeEmptied(
+        _ module: any Module, of name: ItemName, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        try modulesToEmpty(of: name, drainingIf: false, call).contains(module.name)
+    }
+
+    /// Drains the removal of an item's service before the item changes.
+    ///
+    /// - Parameter isNeeded: whether a removal that stays pending fails the call.
+    func drainRemoval(
+        before name: ItemName, _ call: CallContext, isNeeded: Bool = false
+    ) throws(TokenKeepError) {
+        guard let removal = try pendingRemoval(of: name, call) else { return }
+        do throws(TokenKeepError) {
+            let outcome = try drainRemoval(removal, call.withoutPrompts)
+            guard isNeeded, let left = outcome.left.first else { return }
+            throw outcome.obstacle
+                ?? TokenKeepError(.unavailable, "\(removal) must leave \(left.module) first", module: left.module)
+        } catch {
+            guard isNeeded || error.status == .cancelled else { return }
+            throw error
+        }
+    }
+
+    /// Removes every item of a service that is no newer than the pending removal from the modules that answer.
+    ///
+    /// An item with a governing record is left: the record decides about it. Each item is removed under its own lock,
+    /// and the removal itself is not locked meanwhile.
+    func drainRemoval(_ removal: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
+        var outcome = PendingDrain.Outcome()
+        guard let record = try governing(removal, call) else { return outcome }
+        var drained: [PendingWrite] = []
+        for part in record.pending {
+            guard let module = pending.module(of: part) else { continue }
+            do throws(TokenKeepError) {
+                guard module.mayAnswer, !call.deadline.hasPassed else {
+                    outcome.left.append(part)
+                    continue
+                }
+                try empty(module, of: removal, part, call)
+                drained.append(part)
+            } catch {
+                outcome.left.append(part)
+                outcome.obstacle = outcome.obstacle ?? error
+            }
+        }
+        guard !drained.isEmpty else { return outcome }
+        var item = try records.begin(removal, call)
+        // A later removal of the service may have become pending meanwhile.
+        guard let present = item.entry.record else { return outcome }
+        let left = present.pending.filter { !drained.contains($0) }
+        try item.apply(left.isEmpty ? .remove : left == present.pending ? .keep : .tombstone(pending: left))
+        outcome.left = left.filter(pending.isOurs)
+        return outcome
+    }
+
+    private func empty(
+        _ module: any Module, of removal: ItemName, _ part: PendingWrite, _ call: CallContext
+    ) throws(TokenKeepError) {
+        guard let service = removal.removedService else { return }
+        let listing = try module.list(namespace: removal.namespace, service: service, call)
+        for details in listing.items {
+            let item = try records.begin(details.name, call)
+            if let record = item.entry.record, pending.has(record, for: module.name) { continue }
+            let cleared = JournalRecord(state: .tombstone, pending: [part], name: details.name) { nil }
+            let drain = PendingDrain(
+                pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
+                trace: dispatcher.trace)
+            let outcome = try drain.run(item)
+            if let obstacle = outcome.obstacle { throw obstacle }
+            guard outcome.left.isEmpty else {
+                throw TokenKeepError(
+                    .unavailable, "\(module.name) is not asked now", module: module.name)
+            }
+        }
+        if let problem = listing.problem { throw problem.inModule(module.name) }
+    }
+}
+
+/// The pending removals of services, for lists: an item that a module must lose is not listed.
+struct ServiceRemovals {
+    private var modules: [ItemName: Set<String>] = [:]
+
+    init(_ found: PendingRecords, _ pending: PendingWrites) {
+        for record in found.records.values {
+            guard let name = record.name, name.removedService != nil, pending.govern(record) else { continue }
+            modules[name] = Set(record.pending.filter(pending.isOurs).map(\.module))
+        }
+    }
+
+    /// Whether a removal covers an item of a module's list.
+    func cover(_ item: ItemDetails) -> Bool {
+        guard !modules.isEmpty, let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace)
+        else { return false }
+        return modules[removal]?.contains(item.module) == true
+    }
+}
