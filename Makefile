@@ -3,6 +3,7 @@
 # make bench     figures beside those of peers make format    format in place
 # make docs      the documentation of the Swift API, in build/TokenKeep.doccarchive
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
+# make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
@@ -18,7 +19,7 @@ SEED ?= 1
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-providers test-consumers test-servers test-forks compare-builds docs
+        test-histories test-providers test-consumers test-servers test-forks compare-builds docs
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -116,6 +117,11 @@ test-faults: deps stage
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
+	Tests/Faults/histories.py $(STAGE) 20 $(SEED)
+
+# Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
+test-histories: deps stage
+	Tests/Faults/histories.py $(STAGE) $(HISTORIES) $(SEED)
 
 # Not a part of `make test`, which forks 200 times.
 test-forks: stage

@@ -23,10 +23,11 @@ def strace(names, *options):
 class Keyring:
     """A bus and a gnome-keyring of their own, open while the block runs.
 
-    `user`: the user id that both run as; needs root and setpriv.
+    `user`: the user id that both run as; needs root and setpriv. `daemon_environment`: variables for gnome-keyring alone.
     """
 
-    def __init__(self, user=None):
+    def __init__(self, user=None, daemon_environment=None):
+        self.daemon_environment = daemon_environment or {}
         self.wrapper = () if user is None else ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
         self.user = user
 
@@ -61,8 +62,8 @@ class Keyring:
     def start_daemon(self):
         """Starts gnome-keyring, unlocked."""
         self.daemon = subprocess.Popen(
-            [*self.wrapper, "gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [*self.wrapper, "gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"],
+            env={**self.environment, **self.daemon_environment}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.daemon.stdin.write(b"keyring password")
         self.daemon.stdin.close()
         subprocess.run(

@@ -51,23 +51,23 @@ class Machine:
         return len(os.listdir(self.vault + "/current/records"))
 
 
-def killed(machine, call, count, *arguments):
+def killed(machine, call, count, *arguments, online=True):
     """Whether the program was killed at this call, the count-th in its thread."""
     inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={count}")
-    return machine.run(*arguments, wrapper=inject).returncode != 0
+    return machine.run(*arguments, wrapper=inject, online=online).returncode != 0
 
 
-def each_kill(machine, *arguments, before):
+def each_kill(machine, *arguments, before, online=True, least=20):
     """Kills at one call after the other, until the program comes to its end unharmed."""
     kills = 0
     for call in CALLS:
         for count in range(1, 400):
             before()
-            if not killed(machine, call, count, *arguments):
+            if not killed(machine, call, count, *arguments, online=online):
                 break
             kills += 1
             yield f"after a kill at {call} {count} of {arguments[0]}"
-    assert kills > 20, f"only {kills} kills"
+    assert kills > least, f"only {kills} kills"
     print(f"     {kills} kills")
 
 
@@ -103,6 +103,33 @@ def syncs(machine):
         assert machine.records() == 0, when
 
 
+def removals(machine):
+    """A service is cleared without a bus: what the keyring has of it goes as a whole or not at all, and then for good."""
+    gone = dict.fromkeys(ITEMS, "")
+
+    def fill():
+        machine.expect("sync")
+        for account, token in ITEMS.items():
+            machine.run("save", "example.com", account, input=token)
+
+    for when in each_kill(machine, "clear", "example.com", "--all", before=fill, online=False, least=3):
+        there = machine.run("load", "example.com", "ann").returncode == 0
+        machine.check_items(ITEMS if there else gone, when)
+        machine.expect("clear", "example.com", "--all", online=False)
+        machine.check_items(gone, when + " and another run")
+        machine.expect("sync")
+        assert machine.records() == 0 and machine.modules() == set(), when
+
+    def owe():
+        fill()
+        machine.expect("clear", "example.com", "--all", online=False)
+
+    for when in each_kill(machine, "sync", before=owe, least=10):
+        machine.check_items(gone, when)
+        machine.expect("sync")
+        assert machine.records() == 0 and machine.modules() == set(), when
+
+
 def hints(machine):
     """A hint that somebody left who was killed before it was durable is made so by whoever relies on it."""
     machine.run("save", "example.com", "ann", input="old", online=False)
@@ -130,6 +157,7 @@ def main():
         ("a move to the vault", lambda machine: moves(machine, "secret-service", "vault")),
         ("a move to the service", lambda machine: moves(machine, "vault", "secret-service")),
         ("a sync", syncs),
+        ("the removal of a service", removals),
         ("a hint that is there", hints),
     ]
     for name, test in tests:

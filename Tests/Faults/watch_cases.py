@@ -1,12 +1,12 @@
 """What a watch tells of another process's changes, and that moving is none."""
+import concurrent.futures
 import os
 import subprocess
+import time
 
 from faults import PREFIX, WORK, Vault, case
 from gates import Server
 from keyring_cases import Keyring, without_bus
-
-CHANGES = 1000
 
 
 class Events:
@@ -61,18 +61,30 @@ def moving_and_settling_is_no_change():
         assert events.until_end() == ["saved zz-end"]
 
 
-def thousand_changes(vault):
-    events = Events(vault)
+def changes_are_told_of(vault, changes, watchers=1):
+    """Every watch tells of each change, or that everything must be listed again."""
+    events = [Events(vault) for _ in range(watchers)]
+    with concurrent.futures.ThreadPoolExecutor(watchers) as pool:
+        # A watch whose events nobody reads would wait.
+        reading = [pool.submit(watch.until_end) for watch in events]
+        change(vault, changes)
+        for told in [each.result() for each in reading]:
+            check_events(told, changes)
+
+
+def change(vault, changes):
     with Server(vault) as server:
-        for number in range(CHANGES // 4):
+        for number in range(changes // 4):
             assert server.do("save", f"item-{number % 50}", f"token-{number}") == ["OK"]
             assert server.do("save", f"once-{number}", "x") == ["OK"]
             assert server.do("clear", f"once-{number}") == ["OK"]
             assert server.do("save", f"new-{number}", "x") == ["OK"]
     assert vault.run("save", "zz-end", "x") == ["OK"]
-    told = events.until_end()
+
+
+def check_events(told, changes):
     again = max((index for index, event in enumerate(told) if event == "again"), default=-1)
-    for number in range(CHANGES // 4):
+    for number in range(changes // 4):
         assert f"saved new-{number}" in told or again >= 0, f"new-{number} was never told of"
         # Saved and cleared between two looks is nothing; saved and then not cleared would be wrong.
         mine = [event for event in told[again + 1:] if event.endswith(f" once-{number}")]
@@ -84,10 +96,47 @@ def thousand_changes(vault):
 
 @case
 def a_thousand_changes_in_the_vault_are_told_of():
-    thousand_changes(Vault())
+    changes_are_told_of(Vault(), 1000)
+
+
+@case
+def five_thousand_changes_are_told_of_by_twenty_watches():
+    changes_are_told_of(Vault(), 5000, watchers=20)
 
 
 @case
 def a_thousand_changes_in_the_service_are_told_of():
     with Keyring() as keyring:
-        thousand_changes(keyring.vault())
+        changes_are_told_of(keyring.vault(), 1000)
+
+
+def wakings(process):
+    """How often the threads of a process have waited for something, and how long they ran, in ticks."""
+    folder = f"/proc/{process.pid}/task"
+    waited = ran = 0
+    for thread in os.listdir(folder):
+        with open(f"{folder}/{thread}/status", encoding="ascii") as status:
+            waited += sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+        with open(f"{folder}/{thread}/stat", encoding="ascii") as stat:
+            ran += sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
+    return waited, ran
+
+
+@case
+def an_idle_watch_never_wakes():
+    """Until it looks at a keyring again, after 30 seconds."""
+    vault = Vault()
+    assert vault.run("save", "a", "token") == ["OK"]
+    with Keyring() as keyring:
+        stack = keyring.vault()
+        assert stack.run("save", "a", "token") == ["OK"]
+        for watched in (vault, stack):
+            events = Events(watched)
+            try:
+                time.sleep(2)  # what the beginning has set off ends
+                before = wakings(events.process)
+                time.sleep(8)
+                assert wakings(events.process) == before
+            finally:
+                events.process.kill()
+                events.process.communicate()

@@ -159,6 +159,26 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
+    /// A save that drains the removal itself comes between another drain's list and its removals.
+    @Test(arguments: 0..<4) func aDrainThatWasOvertakenTakesNothingNewer(calls: Int) throws {
+        try serviceGoes()
+        _ = try open().clear(service: "example.com")
+        world.become(.up)
+        let other = try open()
+        let request = try SaveRequest(
+            name: ItemName(service: "example.com", account: "bob"), secret: SecretBytes("new"))
+        // BUSY while the drain holds this very item.
+        var isSaved = false
+        world.interlude = (
+            { isSaved = (try? other.save(request, until: Deadline(milliseconds: 1000))) != nil }, calls
+        )
+        _ = try open().sync()
+        #expect(try load("bob") == (isSaved ? "new" : nil))
+        #expect(try load("ann") == nil)
+        #expect(accounts == (isSaved ? ["bob"] : []))
+        if calls == 0 { #expect(isSaved) }
+    }
+
     @Test func aVaultsItemIsSeenBesideTheRemoval() throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")

@@ -81,13 +81,14 @@ extension Reconciler {
 
     /// Drains the removal of an item's service before the item changes.
     ///
-    /// - Parameter isNeeded: whether a removal that stays pending fails the call.
+    /// - Parameter isNeeded: whether a removal that stays pending fails the call, which then waits as long as it may.
     func drainRemoval(
         before name: ItemName, _ call: CallContext, isNeeded: Bool = false
     ) throws(TokenKeepError) {
         guard let removal = try pendingRemoval(of: name, call) else { return }
         do throws(TokenKeepError) {
-            let outcome = try drainRemoval(removal, call.withoutPrompts)
+            let end = isNeeded ? call.deadline : Deadline(milliseconds: Reconciler.drainMilliseconds)
+            let outcome = try drainRemoval(removal, call.until(end).withoutPrompts)
             guard isNeeded, let left = outcome.left.first else { return }
             throw outcome.obstacle
                 ?? TokenKeepError(.unavailable, "\(removal) must leave \(left.module) first", module: left.module)
@@ -136,6 +137,8 @@ extension Reconciler {
         let listing = try module.list(namespace: removal.namespace, service: service, call)
         for details in listing.items {
             let item = try records.begin(details.name, call)
+            // Another process may have drained the removal since the list, and saved a newer item.
+            guard try governing(removal, call)?.pending.contains(part) == true else { return }
             if let record = item.entry.record, pending.has(record, for: module.name) { continue }
             let cleared = JournalRecord(state: .tombstone, pending: [part], name: details.name) { nil }
             let drain = PendingDrain(

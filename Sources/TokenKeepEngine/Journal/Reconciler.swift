@@ -133,7 +133,8 @@ struct Reconciler: Sendable {
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try drainRemoval(name, call) }
         if let removal = try pendingRemoval(of: name, call) {
-            var outcome = try drainRemoval(removal, call)
+            let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
+            var outcome = try drainRemoval(removal, call.until(soon))
             guard outcome.left.isEmpty else {
                 outcome.left += try governing(name, call)?.pending.filter(pending.isOurs) ?? []
                 return outcome
@@ -156,8 +157,8 @@ struct Reconciler: Sendable {
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try records.snapshot(for: name).mayHavePending else { return }
         let isPending = try governing(name, call) != nil
-        let hasRemoval = try pendingRemoval(of: name, call) != nil
-        guard isPending || hasRemoval else { return }
+        try drainRemoval(before: name, call, isNeeded: true)
+        guard isPending else { return }
         var drained = try draining(name, call.withoutPrompts)
         if let obstacle = drained.obstacle, obstacle.status == .locked, obstacle.module != "vault", call.promptsAllowed
         {
