@@ -58,9 +58,10 @@ static int initialise_or_leave(tokenkeep_connecting *connecting) {
     (void)glib->g_cancellable_get_fd(connecting->cancellable);
     descriptor_reserve_release(&connecting->reserve);
     struct initialisation initialisation = {.connecting = connecting};
-    if (fatal_errors_leave(initialise, &initialisation)) {
+    int error = fatal_errors_leave(initialise, &initialisation);
+    if (error != 0) {
         connecting->connection = NULL;
-        return EMFILE;
+        return error == EMFILE || error == ENFILE ? EMFILE : ECANCELED;
     }
     return initialisation.is_connected ? 0 : ECONNREFUSED;
 }

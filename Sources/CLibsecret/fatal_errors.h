@@ -6,7 +6,7 @@
  * Call it on a thread that runs no code of the host, and that ends soon: GLib takes its later errors for
  * nested ones.
  *
- * 1 if the function was left, else 0. */
+ * 0; if the function was left, the errno before GLib's error, or ECANCELED if there was none. */
 int fatal_errors_leave(void (*function)(void *), void *argument);
 
 #endif

@@ -9,6 +9,8 @@ enum { descriptors_for_loading = 4, descriptors_of_a_step = 2 };
 
 static tokenkeep_libsecret table;
 static char missing_symbol[160];
+/* The reason for which no library of a search was opened. */
+static int failure_of_loader;
 
 static int load_symbol(void *library, const char *library_name, const char *name, void *place) {
     void *symbol = dlsym(library, name);
@@ -22,7 +24,10 @@ static int load_symbol(void *library, const char *library_name, const char *name
 
 static void *open_library(const char *name, descriptor_reserve *reserve) {
     descriptor_reserve_lend(reserve, descriptors_of_a_step);
+    errno = 0;
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+        failure_of_loader = errno;
     descriptor_reserve_take(reserve, descriptors_for_loading);
     return library;
 }
@@ -73,15 +78,22 @@ static const char *load(descriptor_reserve *reserve) {
     return NULL;
 }
 
+/* The loader may have lacked a descriptor, which another thread had, or memory. glibc sets no errno if a
+ * library cannot be mapped. */
+static int is_lasting(const char *problem) {
+    return failure_of_loader == ENOENT || problem == missing_symbol;
+}
+
 int tokenkeep_libsecret_load(const char **problem) {
     descriptor_reserve reserve = {0};
     *problem = NULL;
+    failure_of_loader = 0;
     int error = descriptor_reserve_take(&reserve, descriptors_for_loading);
-    if (error == 0 && (*problem = load(&reserve)) != NULL)
-        /* Another thread may have taken the descriptor that the loader needed. */
-        error = *problem != shortage && descriptor_reserve_take(&reserve, descriptors_for_loading) == 0
-                    ? ENOENT
-                    : EMFILE;
+    if (error == 0 && (*problem = load(&reserve)) != NULL) {
+        int is_short = *problem == shortage || failure_of_loader == EMFILE || failure_of_loader == ENFILE ||
+                       descriptor_reserve_take(&reserve, descriptors_for_loading) != 0;
+        error = is_short ? EMFILE : is_lasting(*problem) ? ENOENT : ENOMEM;
+    }
     descriptor_reserve_release(&reserve);
     return error;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -176,12 +177,23 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
     return 0;
 }
 
+/* The kernel refuses an owner whose number the namespace lacks with EINVAL, before it looks at rights. The
+ * initial namespace has every number below (uid_t)-1. */
+static int lacks_numbers(void) {
+    int file = memfd_create("tokenkeep-numbers", MFD_CLOEXEC);
+    if (file < 0)
+        return 0;
+    int is_lacking = fchown(file, (uid_t)-2, (gid_t)-1) != 0 && errno == EINVAL;
+    (void)close(file);
+    return is_lacking;
+}
+
 int tokenkeep_is_in_user_namespace(void) {
     /* The initial namespace maps every number to itself. */
     unsigned long inside, outside, count;
     FILE *map = fopen("/proc/self/uid_map", "re");
     if (map == NULL)
-        return 0;
+        return lacks_numbers();
     int fields = fscanf(map, "%lu %lu %lu", &inside, &outside, &count);
     (void)fclose(map);
     return fields != 3 || inside != 0 || outside != 0 || count != 4294967295UL;

@@ -20,10 +20,23 @@
 #define TOKENKEEP_MODULES_FROM_PROGRAM "../lib/tokenkeep/modules"
 #endif
 
-/* The shared object that contains this code; empty if the program itself does, whose name there is what its
- * caller says. Asked at the start: later the working directory may be another one, and in a child of fork() a
- * missing thread may hold the loader's lock. */
+/* The shared object that contains this code, or the program if the program does; empty if unknown. Asked at
+ * the start: later the working directory may be another one, and in a child of fork() a missing thread may
+ * hold the loader's lock. */
 static char own_file[PATH_MAX];
+
+/* The caller may have linked a program with raised privileges to another place. Without /proc the kernel's
+ * name for the program is left: the path that execve was given. */
+static void find_program(void) {
+    if (getauxval(AT_SECURE) != 0)
+        return;
+    ssize_t length = readlink("/proc/self/exe", own_file, PATH_MAX - 1);
+    const char *name = (const char *)getauxval(AT_EXECFN);
+    if (length > 0)
+        own_file[length] = '\0';
+    else if (name == NULL || realpath(name, own_file) == NULL)
+        own_file[0] = '\0';
+}
 
 __attribute__((constructor)) static void find_own_file(void) {
     Dl_info info;
@@ -31,9 +44,9 @@ __attribute__((constructor)) static void find_own_file(void) {
     if (dladdr1(own_file, &info, (void **)&object, RTLD_DL_LINKMAP) == 0 || object == NULL)
         return;
     const char *name = object->l_name;
-    if (name[0] == '\0' || (name[0] != '/' && getauxval(AT_SECURE) != 0))
-        return;
-    if (realpath(name, own_file) == NULL)
+    if (name[0] == '\0')
+        find_program();
+    else if ((name[0] == '/' || getauxval(AT_SECURE) == 0) && realpath(name, own_file) == NULL)
         own_file[0] = '\0';
 }
 
@@ -50,27 +63,18 @@ static int resolve(char path[PATH_MAX], const char *relative) {
     return 1;
 }
 
-static int is_beside_library(char path[PATH_MAX]) {
+static int is_beside(char path[PATH_MAX], const char *file, size_t length, const char *relative) {
     const char *name = strrchr(own_file, '/');
-    if (name == NULL || strncmp(name, "/libtokenkeep.so", strlen("/libtokenkeep.so")) != 0)
+    if (name == NULL || strncmp(name, file, length) != 0)
         return 0;
     strcpy(path, own_file);
-    return resolve(path, "tokenkeep/modules");
-}
-
-/* Only without raised privileges: the caller may have linked the program to another place. */
-static int is_beside_program(char path[PATH_MAX]) {
-    if (getauxval(AT_SECURE) != 0)
-        return 0;
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (length <= 0)
-        return 0;
-    path[length] = '\0';
-    const char *name = strrchr(path, '/');
-    return name != NULL && strcmp(name, "/tokenkeep") == 0 && resolve(path, TOKENKEEP_MODULES_FROM_PROGRAM);
+    return resolve(path, relative);
 }
 
 void tokenkeep_module_directory(char *path) {
-    if (!is_beside_library(path) && !is_beside_program(path))
+    static const char library[] = "/libtokenkeep.so", program[] = "/tokenkeep";
+    /* The library's name goes on with its version, the program's ends. */
+    if (!is_beside(path, library, sizeof library - 1, "tokenkeep/modules") &&
+        !is_beside(path, program, sizeof program, TOKENKEEP_MODULES_FROM_PROGRAM))
         strcpy(path, TOKENKEEP_MODULE_DIRECTORY);
 }

@@ -19,15 +19,13 @@ int tokenkeep_is_secure_execution(void) {
  * of the file shows it. */
 static void complete_mode(int descriptor, mode_t mode) {
     struct stat status;
-    if (fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & mode) != mode)
-        fchmod(descriptor, (status.st_mode & 07777) | mode);
+    if (tokenkeep_fstat(descriptor, &status) == 0 && status.st_uid == geteuid() &&
+        (status.st_mode & mode) != mode)
+        TEMP_FAILURE_RETRY(fchmod(descriptor, (status.st_mode & 07777) | mode));
 }
 
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode) {
-    int descriptor;
-    do {
-        descriptor = openat(directory, path, flags, mode);
-    } while (descriptor < 0 && errno == EINTR);
+    int descriptor = TEMP_FAILURE_RETRY(openat(directory, path, flags, mode));
     if (descriptor >= 0 && (flags & O_CREAT) != 0)
         complete_mode(descriptor, mode);
     return descriptor;
@@ -35,11 +33,11 @@ int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode) {
 
 int tokenkeep_mkdirat(int directory, const char *path) {
     struct stat status;
-    if (mkdirat(directory, path, 0700) != 0)
+    if (TEMP_FAILURE_RETRY(mkdirat(directory, path, 0700)) != 0)
         return -1;
-    if (fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode))
+    if (tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode))
         return -1;
-    return (status.st_mode & 0700) == 0700 ? 0 : fchmodat(directory, path, 0700, 0);
+    return (status.st_mode & 0700) == 0700 ? 0 : TEMP_FAILURE_RETRY(fchmodat(directory, path, 0700, 0));
 }
 
 ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset) {
@@ -62,15 +60,15 @@ ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t o
 }
 
 int tokenkeep_fstat(int descriptor, struct stat *status) {
-    return fstat(descriptor, status);
+    return TEMP_FAILURE_RETRY(fstat(descriptor, status));
 }
 
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags) {
-    return fstatat(directory, path, status, flags);
+    return TEMP_FAILURE_RETRY(fstatat(directory, path, status, flags));
 }
 
 int tokenkeep_syncfs(int descriptor) {
-    return syncfs(descriptor);
+    return TEMP_FAILURE_RETRY(syncfs(descriptor));
 }
 
 int tokenkeep_socket_peer(int socket, uid_t *user) {
@@ -85,14 +83,10 @@ int tokenkeep_socket_peer(int socket, uid_t *user) {
     return 0;
 }
 int tokenkeep_reserve_space(int directory, off_t length) {
-    int file = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    int file = TEMP_FAILURE_RETRY(openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
     if (file < 0)
         return -1;
-    int result;
-    do
-        result = fallocate(file, 0, 0, length);
-    while (result != 0 && errno == EINTR);
-    if (result == 0)
+    if (TEMP_FAILURE_RETRY(fallocate(file, 0, 0, length)) == 0)
         return file;
     int error = errno;
     close(file);

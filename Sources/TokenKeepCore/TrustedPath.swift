@@ -94,7 +94,8 @@ package enum TrustedPath {
 
     private static func target(of link: String) throws(TokenKeepError) -> String {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(link, &bytes, bytes.count)
+        var count = 0
+        repeat { count = readlink(link, &bytes, bytes.count) } while count < 0 && errno == EINTR
         guard count >= 0 else { throw failure(link) }
         guard let target = String(validating: bytes[..<count].lazy.map(UInt8.init(bitPattern:)), as: UTF8.self) else {
             throw TokenKeepError(.denied, "\(link) leads to a path that is not UTF-8")

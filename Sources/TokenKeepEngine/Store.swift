@@ -232,6 +232,19 @@ public final class Store: Sendable {
         try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
+    /// The details of an item for a watch. If the key of its level is locked, or its use would prompt, the vault's
+    /// record has them. See ``loadQuietly(_:until:)``.
+    func detailsQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
+        do throws(TokenKeepError) {
+            return try loadQuietly(name, until: deadline).details
+        } catch {
+            guard error.status == .locked, error.module == "vault", let details = try records.details(of: name) else {
+                throw error
+            }
+            return details
+        }
+    }
+
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try reconciler.load(name, call)
     }

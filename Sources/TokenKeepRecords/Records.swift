@@ -93,6 +93,14 @@ package final class Records: Sendable {
         return found ?? nil
     }
 
+    /// The item without its secret; nil if its record has no value.
+    package func details(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
+        let found: ItemDetails?? = try read(name) { file, state throws(FormatFault) in
+            state.state == .tombstone ? nil : try file.openMetadata().details
+        }
+        return found ?? nil
+    }
+
     /// Reads an item's record and opens the parts that `body` needs; nil if there is no record.
     private func read<Value>(
         _ name: ItemName, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value

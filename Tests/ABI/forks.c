@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads of a fresh process open, save, load and watch, while another thread forks. Each child opens a
- * store of its own, saves and loads, or is refused at once: no child hangs. TOKENKEEP_FORKS is the number of
- * forks. */
+/* Eight threads of a fresh process open, save, load, watch and use sessions, while another thread forks. Each
+ * child does the same with a store of its own, or is refused at once: no child hangs. TOKENKEEP_FORKS is the
+ * number of forks. */
 #define _GNU_SOURCE
 #include "store_test.h"
 #include <pthread.h>
@@ -14,21 +14,67 @@ enum { thread_count = 8, forks_of_a_process = 40, deadline_seconds = 120, refuse
 
 static atomic_int stop;
 
+static tokenkeep_status answer_request(void *data, const tokenkeep_http_request *request,
+                                       tokenkeep_http_response *response) {
+    static const char tokens[] = "{\"access_token\":\"b\",\"expires_in\":3600,\"refresh_token\":\"s\"}";
+    (void)data;
+    (void)request;
+    tokenkeep_http_response_status(response, 200);
+    tokenkeep_http_response_append(response, tokens, sizeof tokens - 1);
+    return TOKENKEEP_OK;
+}
+
+static tokenkeep_status begin_renew_and_end(tokenkeep_session *session) {
+    static const char tokens[] = "{\"access_token\":\"a\",\"expires_in\":30,\"refresh_token\":\"r\"}";
+    tokenkeep_token *token = NULL;
+    tokenkeep_session_info *info = NULL;
+    tokenkeep_status status =
+        tokenkeep_session_begin(session, TOKENKEEP_SESSION_USER, tokens, sizeof tokens - 1, NULL);
+    if (status == TOKENKEEP_OK)
+        status = tokenkeep_session_token(session, 60, &token, NULL);
+    if (status == TOKENKEEP_OK)
+        status = tokenkeep_session_next(session, &info, NULL);
+    (void)tokenkeep_session_fd(session);
+    tokenkeep_token_free(token);
+    tokenkeep_session_info_free(info);
+    return status == TOKENKEEP_OK ? tokenkeep_session_end(session, 0, NULL, NULL) : status;
+}
+
+static tokenkeep_status use_a_session(tokenkeep_store *store, const char *account) {
+    tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
+    tokenkeep_session *session = NULL;
+    options.http = answer_request;
+    options.timeout_ms = 60000;
+    tokenkeep_status status = tokenkeep_session_open(store, "forks", account, &options, &session, NULL);
+    if (status == TOKENKEEP_OK)
+        status = begin_renew_and_end(session);
+    tokenkeep_session_close(session);
+    return status;
+}
+
+static tokenkeep_status use_a_watch(tokenkeep_store *store) {
+    tokenkeep_watch *watch = NULL;
+    tokenkeep_event *event = NULL;
+    tokenkeep_status status = tokenkeep_watch_open(store, "forks", &watch, NULL);
+    if (status == TOKENKEEP_OK)
+        status = tokenkeep_watch_next(watch, &event, NULL);
+    tokenkeep_event_free(event);
+    tokenkeep_watch_close(watch);
+    return status == TOKENKEEP_NOT_FOUND ? TOKENKEEP_OK : status;
+}
+
 static void use_a_store(const char *account) {
     tokenkeep_store *store = open_store();
-    tokenkeep_watch *watch = NULL;
     tokenkeep_items *items = NULL;
-    if (stack_is_durable() && tokenkeep_watch_open(store, "forks", &watch, NULL) == TOKENKEEP_OK) {
-        tokenkeep_event *event = NULL;
-        if (tokenkeep_watch_next(watch, &event, NULL) == TOKENKEEP_OK)
-            tokenkeep_event_free(event);
+    if (stack_is_durable()) {
+        (void)!use_a_watch(store);
+        (void)!use_a_session(store, account);
     }
     (void)!save_text(store, "forks", account, account, NULL);
     (void)!load_status(store, "forks", account);
     if (tokenkeep_list(store, "forks", &items, NULL) == TOKENKEEP_OK)
         tokenkeep_items_free(items);
     (void)!tokenkeep_clear(store, "forks", account, NULL);
-    tokenkeep_watch_close(watch);
     tokenkeep_close(store);
 }
 
@@ -67,6 +113,10 @@ static int child(void) {
         return 7;
     if (tokenkeep_clear(store, "children", account, NULL) != TOKENKEEP_OK)
         return 8;
+    if (stack_is_durable() && use_a_watch(store) != TOKENKEEP_OK)
+        return 9;
+    if (stack_is_durable() && use_a_session(store, account) != TOKENKEEP_OK)
+        return 10;
     tokenkeep_close(store);
     return 0;
 }

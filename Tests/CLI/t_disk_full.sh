@@ -21,6 +21,21 @@ rm disk/ballast
 printf back | run save example.com ann
 run load example.com ann
 
+title "a full disk, and a log of changes whose next entry needs a block: the log is emptied, a watcher lists again"
+truncate -s 4096 disk/vault/changes
+head -c 1000000 /dev/urandom >disk/ballast 2>/dev/null
+"$TOKENKEEP" watch >told 2>&1 &
+watcher=$!
+told() { tail -n +1 -f told --pid="$watcher" | head -n "$1" | sed 's/\t/<TAB>/g'; }
+told 1
+run clear example.com ann
+told 2
+kill "$watcher" && wait "$watcher" 2>/dev/null
+[ "$(stat -c %s disk/vault/changes)" -lt 4096 ] && echo "the log was emptied"
+rm disk/ballast
+printf again | run save example.com ann
+run load example.com ann
+
 title "a full disk from the start"
 rm -rf disk/vault
 head -c 1000000 /dev/urandom >disk/ballast 2>/dev/null

@@ -49,6 +49,30 @@ export TOKENKEEP_VAULT="$WORK/user-namespace"
 elsewhere "exec unshare --user --map-root-user $program \"\$@\""
 session
 
+title "a user namespace without /proc"
+export TOKENKEEP_VAULT="$WORK/user-namespace-no-proc"
+elsewhere "exec unshare --user --map-root-user -m sh -c 'mount -t tmpfs none /proc && exec \"\$@\"' sh $program \"\$@\""
+run save example.com ann <<<kept
+run password set --stdin <<<horse
+run unlock --stdin <<<horse
+run load example.com ann
+run load example.com ann --password-file "$WORK/password"
+
+title "a vault that is visible in one mount namespace alone: programs outside leave its keys"
+export TOKENKEEP_VAULT="$WORK/container/vault"
+mkdir "$WORK/container" && mkfifo "$WORK/ready"
+unshare -m sh -c 'mount -t tmpfs none "$0/container" && chmod 700 "$0/container" && echo >"$0/ready" && exec sleep 120' "$WORK" &
+container=$! && read -r _ <"$WORK/ready"
+elsewhere "exec nsenter -m -t $container $program \"\$@\""
+run save example.com ann <<<kept
+run password set --stdin <<<horse
+run load example.com ann
+TOKENKEEP_VAULT="$WORK/no-proc" "$program" status >"$WORK/tmp/out" && "$program" list
+run load example.com ann
+run lock
+run load example.com ann
+kill $container
+
 title "a directory on a read-only file system"
 export TOKENKEEP_VAULT="$WORK/read-only/vault"
 mkdir "$WORK/read-only"

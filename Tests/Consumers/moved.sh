@@ -37,6 +37,7 @@ builds() {
     failed=$((failed + 1))
 }
 
+last_line() { "$@" 2>&1 | tail -1; }
 first_line() { "$@" 2>&1 | sed -n 1p; }
 
 prefix="$work/moved away/tokenkeep"
@@ -68,6 +69,17 @@ prints "the program lists them" "$modules/environment.sh" sh -c '"$1" module lis
 prints "the program finds them" s3cr3t "$program" load --stack "$stack" example.com ann
 builds cc -o "$work/named" "$here/c/load_by_stack.c" -I"$prefix/include" -L"$libraries" -ltokenkeep
 prints "the library finds them" s3cr3t "$work/named" "$stack"
+# The kernel's name for the program is left if /proc is missing, and the path of a shared object.
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    without_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
+    prints "without /proc the program finds them" s3cr3t without_proc "$program" load --stack "$stack" example.com ann
+    builds cc -shared -fPIC -o "$modules/fixture.so" "$root/Tests/TokenKeepPlugin/Fixtures/fixture.c" -I"$prefix/include"
+    prints "without /proc it loads shared objects" "18 passed, 0 failed, 0 skipped" \
+        last_line without_proc "$program" module check "$modules/fixture.so"
+    rm "$modules/fixture.so"
+else
+    skipped=$((skipped + 2))
+fi
 # Not those of the place that it was built for.
 rm "$modules/environment.sh"
 prints "they are looked for there alone" "tokenkeep: stack_text:1: there is no module \"environment.sh\"" \

@@ -75,9 +75,9 @@ import TokenKeepCore
         for count in 1...2 {
             let trust = HeaderTrust(entries: Array(eras.prefix(count)), path: path)
             let payload = try trust.serialized()
-            #expect(payload.count == 1 + count * 80 + path.utf8.count && payload.withUnsafeBytes { $0[0] } == count)
+            #expect(payload.count == 1 + count * 80 + 8 + path.utf8.count && payload.withUnsafeBytes { $0[0] } == count)
             let read = try payload.lent { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
-            #expect(read.path == path && read.entries.count == count)
+            #expect(read.path == path && read.entries.count == count && read.mountNamespace == trust.mountNamespace)
             for (entry, other) in zip(read.entries, eras) {
                 #expect(entry.era == other.era && entry.epoch == other.epoch && entry.hash == other.hash)
                 #expect(entry.headerKey == other.headerKey)

@@ -30,6 +30,29 @@ import TokenKeepCore
         #expect(try locked.clear("p"))
     }
 
+    /// A reading of the whole store would show that an item cannot be read.
+    @Test func aWatchReadsAChangedItemAloneWhoseKeyIsLocked() throws {
+        try locked.setPassword()
+        let presence = try locked.presence()
+        try locked.save("presence", "one", flags: .userPresence, presence: presence)
+        try locked.save("screen", "one", level: .whenUnlocked)
+        try locked.save("damaged")
+        let damaged = "records/" + (try locked.recordFile(of: "damaged"))
+        let reader = locked.other()
+        let watch = try StoreWatch(reader)
+        locked.write([1, 2, 3], to: damaged)
+        try locked.save("presence", "two", flags: .userPresence, presence: presence)
+        #expect(try watch.next() == .saved(ItemName(service: "s", account: "presence")))
+        #expect(try watch.next() == nil)
+        try locked.save("screen", "two", level: .whenUnlocked)
+        try locked.save("new", flags: .userPresence, presence: presence)
+        _ = try reader.lock(.screen)
+        #expect(locked.loading("screen") == .locked)
+        #expect(try watch.next() == .saved(ItemName(service: "s", account: "new")))
+        #expect(try watch.next() == .saved(ItemName(service: "s", account: "screen")))
+        #expect(try watch.next() == nil)
+    }
+
     @Test func aDemandIsKeptWithTheItem() throws {
         #expect(throws: TokenKeepError(.policy, "")) { try locked.save("a", flags: .requireEnforced) }
         try locked.setPassword()

@@ -87,6 +87,7 @@ extension KeyringTests {
         Array("line\nline".utf8), Array("\n".utf8), [0], [0xFF, 0xFE], Array(" leading".utf8), Array("trailing ".utf8),
         Array("back\\slash\\n\\s".utf8), Array("tab\there".utf8), [], Array("\u{85}".utf8), Array("[section]".utf8),
         Array("#no comment; a=b".utf8), Array("ünïcödé 🔑".utf8), Array("\r".utf8), Array("\\".utf8),
+        Array("\u{FEFF}byte order mark".utf8), Array("\u{FEFF}two\nlines".utf8), Array("\u{FEFF}".utf8),
     ]
 
     @Test(arguments: [nil, "password"]) func keepsEveryByteOverRestart(password: String?) throws {

@@ -15,9 +15,9 @@ def entry(header, header_key=OTHER_KEY, era=1, epoch=1):
     return struct.pack("<QQ", era, epoch) + hash_bytes(32, None, header) + header_key
 
 
-def trusted(*entries, path=PATH):
+def trusted(*entries, path=PATH, namespace=4026531841):
     """What the kernel's trust key holds."""
-    return bytes([len(entries)]) + b"".join(entries) + path
+    return bytes([len(entries)]) + b"".join(entries) + struct.pack("<Q", namespace) + path
 
 
 def cases():

@@ -112,11 +112,12 @@ def trust_entries(trust):
     """The entries in the kernel's trust key; None if it breaks the rules, and so counts as no key."""
     count = trust[0] if trust else 0
     end = 1 + count * TRUST_ENTRY
+    path = end + 8  # after the number of the mount namespace
     try:
-        trust[end:].decode("utf-8")
+        trust[path:].decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if count not in (1, 2) or len(trust) < end:
+    if count not in (1, 2) or len(trust) < path:
         return None
     return [trust[place : place + TRUST_ENTRY] for place in range(1, end, TRUST_ENTRY)]
 

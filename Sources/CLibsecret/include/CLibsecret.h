@@ -21,7 +21,7 @@ typedef struct tokenkeep_libsecret {
 /* Loads the libraries, initialises libgcrypt, and fills the table. The libraries are never unloaded.
  *
  * 0; ENOENT and a static text that names the missing or outdated library; EMFILE if too few descriptors are
- * free. Do not call from two threads at once. */
+ * free; ENOMEM if the loader lacked something else, such as memory. Do not call from two threads at once. */
 int tokenkeep_libsecret_load(const char *_Nullable *_Nonnull problem);
 
 /* The table. Call its functions only after tokenkeep_libsecret_load has returned 0. */
@@ -52,7 +52,8 @@ int tokenkeep_connecting_is_finished(tokenkeep_connecting *_Nonnull connecting);
  *
  * 0 and a connection. ECONNREFUSED and GLib's error, owned by the caller. ETIMEDOUT if the attempt has not
  * finished. EMFILE. EAGAIN if the kernel refuses GLib its thread; ENOTRECOVERABLE if GLib found that out
- * itself: then every later attempt of this process fails too. Or another errno. */
+ * itself: then every later attempt of this process fails too. ECANCELED if GLib met another fatal error. Or
+ * another errno. */
 int tokenkeep_connecting_end(tokenkeep_connecting *_Nonnull connecting,
                              GDBusConnection *_Nullable *_Nonnull connection,
                              GError *_Nullable *_Nonnull failure);

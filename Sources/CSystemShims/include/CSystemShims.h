@@ -213,7 +213,8 @@ int tokenkeep_syncfs(int descriptor);
  * closed by the caller, or -1 and errno. */
 int tokenkeep_reserve_space(int directory, off_t length);
 
-/* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it. */
+/* Whether the process is in a user namespace. Such a namespace has its own keyrings, which end with it.
+ * Without /proc, a namespace that maps every number is not recognised. */
 int tokenkeep_is_in_user_namespace(void);
 
 /* The arguments of this process, the program's name first, ended by NULL. They need no /proc. */

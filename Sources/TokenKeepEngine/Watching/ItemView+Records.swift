@@ -53,7 +53,7 @@ extension ItemView {
         do throws(TokenKeepError) {
             // Before the load: a later save by another program in the same second must not count as seen.
             let now = UnixTime.now
-            let item = try store.loadQuietly(name, until: deadline).details
+            let item = try store.detailsQuietly(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
             let entry = ItemView.entry(item, now)
             switch ItemView.compare(before, entry) {

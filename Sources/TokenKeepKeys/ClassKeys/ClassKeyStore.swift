@@ -235,12 +235,13 @@ package final class ClassKeyStore: Sendable {
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
-    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked.
+    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked. Those that were
+    /// unlocked in another mount namespace, as of a container, are left alone.
     package func dropKeysOfLostVaults() {
         guard usesKernel else { return }
         for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
             guard let vaultID = ClassKeyStore.vaultID(ofTrust: place), let trust = (try? trust(of: vaultID)) ?? nil,
-                VaultDirectory.isGone(vaultID, from: trust.path)
+                trust.isLost(vaultID)
             else { continue }
             forget(vaultID)
         }

@@ -1,3 +1,5 @@
+import CSystemShims
+import Glibc
 package import TokenKeepCore
 
 /// The headers of a vault that an unlock verified (docs/format.md, "While the vault is unlocked").
@@ -29,11 +31,34 @@ package struct HeaderTrust {
     }
 
     var entries: [Entry]
+    /// The mount namespace in which the vault has its path; 0 if unknown.
+    let mountNamespace: UInt64
     /// The vault's path. If the vault is gone from this path, its keys are dropped.
     let path: String
 
-    static let maximumLength = 1 + 2 * entryLength + 4096
+    static let maximumLength = 1 + 2 * entryLength + 8 + 4096
     private static let entryLength = 80
+
+    /// - Parameter mountNamespace: nil for that of this process.
+    init(entries: [Entry], mountNamespace: UInt64? = nil, path: String) {
+        self.entries = entries
+        self.mountNamespace = mountNamespace ?? HeaderTrust.ownMountNamespace
+        self.path = path
+    }
+
+    /// The number of this process's mount namespace; 0 if unknown, as without `/proc`.
+    private static var ownMountNamespace: UInt64 {
+        var status = stat()
+        return tokenkeep_fstatat(AT_FDCWD, "/proc/self/ns/mnt", &status, 0) == 0 ? UInt64(status.st_ino) : 0
+    }
+
+    /// Whether the vault was deleted or moved.
+    ///
+    /// False if the path cannot be checked. A vault of another mount namespace may be there and invisible here.
+    func isLost(_ vaultID: [UInt8]) -> Bool {
+        mountNamespace != 0 && mountNamespace == HeaderTrust.ownMountNamespace
+            && VaultDirectory.isGone(vaultID, from: path)
+    }
 
     /// Refuses a header that is older than the verified header, or that was altered since without the password.
     ///
@@ -76,8 +101,8 @@ package struct HeaderTrust {
     /// The payload of the kernel key.
     func serialized() throws(TokenKeepError) -> SecretBytes {
         let path = Array(self.path.utf8)
-        let count = 1 + entries.count * HeaderTrust.entryLength
-        return try SecretBytes(count: count + path.count) { payload in
+        let end = 1 + entries.count * HeaderTrust.entryLength
+        return try SecretBytes(count: end + 8 + path.count) { payload in
             payload[0] = UInt8(entries.count)
             for (index, entry) in entries.enumerated() {
                 var head = ByteWriter()
@@ -90,7 +115,9 @@ package struct HeaderTrust {
                     UnsafeMutableRawBufferPointer(rebasing: payload[(start + 48)..<(start + 80)]).copyMemory(from: $0)
                 }
             }
-            UnsafeMutableRawBufferPointer(rebasing: payload[count...]).copyBytes(from: path)
+            var number = ByteWriter()
+            number.append(integer: mountNamespace)
+            UnsafeMutableRawBufferPointer(rebasing: payload[end...]).copyBytes(from: number.bytes + path)
         }
     }
 
@@ -110,6 +137,8 @@ package struct HeaderTrust {
             }
             entries.append(Entry(era: era, epoch: epoch, hash: hash, headerKey: headerKey))
         }
-        return HeaderTrust(entries: entries, path: try reader.text(reader.remaining, "path"))
+        let mountNamespace = try reader.integer(UInt64.self, "mount namespace")
+        return HeaderTrust(
+            entries: entries, mountNamespace: mountNamespace, path: try reader.text(reader.remaining, "path"))
     }
 }

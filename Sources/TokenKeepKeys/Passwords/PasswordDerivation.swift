@@ -82,8 +82,8 @@ package enum PasswordDerivation {
 
     private static func tooLittleMemory(_ memoryKiB: UInt32) -> TokenKeepError {
         TokenKeepError(
-            .io, "the password's key needs \(memoryKiB / 1024) MiB of memory, which this machine does not have",
-            module: "vault")
+            .io, "the password's key needs \(memoryKiB / 1024) MiB of memory, and the system does not give it",
+            module: "vault", hint: "end some programs, or raise the limit of memory (ulimit -v, MemoryMax=)")
     }
 
     /// Refuses an empty password, and a password that is too long.

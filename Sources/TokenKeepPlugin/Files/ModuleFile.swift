@@ -76,15 +76,23 @@ package struct ModuleFile: Sendable {
     ///
     /// - Throws: ``Status/unavailable`` if the program must not be run.
     func program() throws(TokenKeepError) -> String {
+        let resolved = try resolved()
+        guard faccessat(AT_FDCWD, resolved, X_OK, AT_EACCESS) == 0 else {
+            throw refused("it is not executable", hint: "chmod +x \(resolved)")
+        }
+        return resolved
+    }
+
+    /// The path without symbolic links. No other user can replace the file at this path.
+    ///
+    /// - Throws: ``Status/unavailable`` if the file must not be used.
+    func resolved() throws(TokenKeepError) -> String {
         guard let real = realpath(path, nil) else {
             throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
         }
         defer { free(real) }
         guard let resolved = String(validatingCString: real) else { throw refused("its path is not UTF-8") }
         close(try open(resolved))
-        guard faccessat(AT_FDCWD, resolved, X_OK, AT_EACCESS) == 0 else {
-            throw refused("it is not executable", hint: "chmod +x \(resolved)")
-        }
         try checkDirectories(of: resolved)
         return resolved
     }

@@ -48,12 +48,13 @@ final class SharedObject: @unchecked Sendable {
             // From here on the descriptor stays open if anything was loaded. glibc identifies a loaded object by its
             // name, which contains the descriptor's number.
             let descriptor = try named(descriptor, file)
-            guard let handle = dlopen("/proc/self/fd/\(descriptor)", RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE))
-            else {
-                let words = dlerror().map { String(cString: $0) } ?? "dlopen failed"
+            let handle: UnsafeMutableRawPointer
+            do throws(TokenKeepError) {
+                handle = try open(try loadableName(descriptor, file), file)
+            } catch {
                 names.withLock { _ = $0.remove(descriptor) }
                 close(descriptor)
-                throw file.refused(plain(words, descriptor))
+                throw error
             }
             let result: Swift.Result<SharedObject, TokenKeepError>
             do throws(TokenKeepError) {
@@ -83,10 +84,23 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// dlerror's message without the name of the descriptor.
-    private static func plain(_ words: String, _ descriptor: Int32) -> String {
-        let prefix = "/proc/self/fd/\(descriptor): "
-        return ForeignText.line(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
+    /// The name that leads the loader to the checked file: the descriptor's or, without `/proc`, a path on which no
+    /// other user can replace the file.
+    private static func loadableName(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> String {
+        let name = "/proc/self/fd/\(descriptor)"
+        if access(name, F_OK) == 0 { return name }
+        let path = try file.resolved()
+        guard dlopen(path, RTLD_NOW | RTLD_NOLOAD) == nil else {
+            throw file.refused("an earlier file of this path is loaded", hint: "start the program again")
+        }
+        return path
+    }
+
+    private static func open(_ name: String, _ file: ModuleFile) throws(TokenKeepError) -> UnsafeMutableRawPointer {
+        if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | Int32(RTLD_NODELETE)) { return handle }
+        let words = dlerror().map { String(cString: $0) } ?? "dlopen failed"
+        let prefix = name + ": "
+        throw file.refused(ForeignText.line(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words))
     }
 
     private static func initialise(

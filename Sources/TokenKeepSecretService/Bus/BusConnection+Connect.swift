@@ -51,7 +51,7 @@ extension BusConnection {
         defer { glib.pointee.g_main_context_unref(retained) }
         var started: OpaquePointer?
         let problem = tokenkeep_connecting_start(address, retained, &started)
-        guard problem == 0, let started else { throw threadless(problem) }
+        guard problem == 0, let started else { throw notBegun(problem) }
         _ = context.run(until: deadline) { tokenkeep_connecting_is_finished(started) != 0 }
         var connection: OpaquePointer?
         var error: UnsafeMutablePointer<GError>?
@@ -64,19 +64,21 @@ extension BusConnection {
         case ETIMEDOUT:
             if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
             throw deadline.failure("the message bus did not answer in time")
-        default: throw threadless(outcome)
+        default: throw notBegun(outcome)
         }
     }
 
-    private static func threadless(_ error: Int32) -> TokenKeepError {
-        guard error != EMFILE else { return DescriptorSupply.isShort }
-        guard error != ENOTRECOVERABLE else {
-            return TokenKeepError(
-                .io, "GLib could not start its thread for the message bus", hint: "start the program again")
+    private static func notBegun(_ error: Int32) -> TokenKeepError {
+        switch error {
+        case EMFILE: DescriptorSupply.isShort
+        case ENOTRECOVERABLE:
+            TokenKeepError(.io, "GLib could not start its thread for the message bus", hint: "start the program again")
+        case EAGAIN:
+            TokenKeepError(
+                .io, "the system starts no thread to talk to the Secret Service",
+                hint: "end some programs, or raise the limit of processes (ulimit -u)")
+        default: TokenKeepError(.unavailable, "GLib met a fatal error while it connected to the session bus")
         }
-        return TokenKeepError(
-            .io, "the system starts no thread to talk to the Secret Service",
-            hint: "end some programs, or raise the limit of processes (ulimit -u)")
     }
 
     /// The error for a failed connection: an absence only if nothing listens.
@@ -84,10 +86,14 @@ extension BusConnection {
     /// GLib's message is repeated only for an absence: other messages may quote the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
         defer { GLibrary.drop(error) }
-        let (notFound, invalidAddress, connectionRefused): (Int32, Int32, Int32) = (1, 13, 39)
-        guard let error = error?.pointee, error.domain == glib.pointee.g_io_error_quark(),
-            [notFound, invalidAddress, connectionRefused].contains(error.code)
-        else { return TokenKeepError(.unavailable, "the session bus does not let this process in") }
+        let (notFound, invalidAddress, tooManyOpenFiles, connectionRefused): (Int32, Int32, Int32, Int32) = (
+            1, 13, 31, 39
+        )
+        let code = error.flatMap { $0.pointee.domain == glib.pointee.g_io_error_quark() ? $0.pointee.code : nil }
+        if code == tooManyOpenFiles { return DescriptorSupply.isShort }
+        guard let error = error?.pointee, [notFound, invalidAddress, connectionRefused].contains(code) else {
+            return TokenKeepError(.unavailable, "the session bus does not let this process in")
+        }
         return TokenKeepError(
             .unavailable, "there is no session bus at its address: \(GLibrary.printable(error.message))",
             isAbsence: true)

@@ -8,12 +8,12 @@ nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_lib
 /// Loads libsecret and GLib on first use, once per process.
 enum GLibrary {
     private enum State {
-        case notLoaded
+        case notLoaded(TokenKeepError)
         case loaded
         case missing(String)
     }
 
-    private static let state = MutexGuarded(State.notLoaded)
+    private static let state = MutexGuarded(State.notLoaded(DescriptorSupply.isShort))
 
     /// Initialises GLib's socket class now and restores the program's handler of SIGPIPE.
     ///
@@ -28,7 +28,7 @@ enum GLibrary {
     /// Loads the libraries.
     ///
     /// - Throws: ``Status/unavailable``: as an absence, and from then on, if a library is not installed or too old;
-    ///   if too few descriptors are free.
+    ///   if too few descriptors are free, or the loader lacks something else. Then the next call tries again.
     static func load() throws(TokenKeepError) {
         let outcome = state.withLock { state in
             if case .notLoaded = state { state = attempt() }
@@ -36,7 +36,7 @@ enum GLibrary {
         }
         switch outcome {
         case .loaded: return
-        case .notLoaded: throw DescriptorSupply.isShort
+        case .notLoaded(let shortage): throw shortage
         case .missing(let problem):
             throw TokenKeepError(.unavailable, problem, hint: "install the package libsecret-1-0", isAbsence: true)
         }
@@ -48,8 +48,9 @@ enum GLibrary {
         case 0:
             keepSignalHandler()
             return .loaded
-        case EMFILE: return .notLoaded
-        default: return .missing(problem.map { String(cString: $0) } ?? "")
+        case EMFILE: return .notLoaded(DescriptorSupply.isShort)
+        case ENOENT: return .missing(problem.map { String(cString: $0) } ?? "")
+        default: return .notLoaded(TokenKeepError(.unavailable, "libsecret could not be loaded; memory may be short"))
         }
     }
 

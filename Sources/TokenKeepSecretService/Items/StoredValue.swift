@@ -25,20 +25,26 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64 in a service that may be gnome-keyring.
     ///
-    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, begins like an
-    /// encoded secret, or is empty.
+    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, begins with a byte
+    /// order mark or like an encoded secret, or is empty.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
-        guard secret.count > 0, !isEncoded(secret), isText(secret) else { return true }
+        guard secret.count > 0, !isEncoded(secret), !hasByteOrderMark(secret), isText(secret) else { return true }
         let (space, backslash) = (UInt8(ascii: " "), UInt8(ascii: "\\"))
         return secret.withUnsafeBytes { $0.first == space || $0.last == space || $0.contains(backslash) }
     }
 
     /// Whether a secret must be stored in base64 in KeePassXC.
     ///
-    /// True if it has control characters other than tabs and line feeds, is not UTF-8, begins like an encoded secret,
-    /// may hold a placeholder, or is empty. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
+    /// True if it has control characters other than tabs and line feeds, is not UTF-8, begins with a byte order mark or
+    /// like an encoded secret, may hold a placeholder, or is empty. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
     static func needsEncodingInKeePassXC(_ secret: SecretBytes) -> Bool {
-        secret.count == 0 || isEncoded(secret) || !isText(secret, mayHaveLines: true) || mayHoldPlaceholder(secret)
+        secret.count == 0 || isEncoded(secret) || hasByteOrderMark(secret) || !isText(secret, mayHaveLines: true)
+            || mayHoldPlaceholder(secret)
+    }
+
+    /// Whether a secret begins with U+FEFF. Qt's conversion from UTF-8 drops it.
+    private static func hasByteOrderMark(_ secret: SecretBytes) -> Bool {
+        secret.withUnsafeBytes { $0.starts(with: [0xEF, 0xBB, 0xBF]) }
     }
 
     /// Whether a brace and a letter follow each other in a secret.

@@ -19,6 +19,7 @@ final class ServiceLink: @unchecked Sendable {
     private let coding = MutexGuarded<Void>(())
     private let proven = Atomic<Bool>(false)
     private let refused = Atomic<Bool>(false)
+    private let keePassXC = MutexGuarded<Bool?>(nil)
     /// The context in which GLib reports the owner's end to the service object. Object and context hold each other
     /// until then.
     private let construction: OpaquePointer?
@@ -181,10 +182,13 @@ final class ServiceLink: @unchecked Sendable {
             copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
 
-    /// Whether the service is KeePassXC.
+    /// Whether the service is KeePassXC. Asks the bus once for each link: KeePassXC takes this name before the service's.
     func isKeePassXC(until deadline: Deadline) throws(TokenKeepError) -> Bool {
-        try ServiceOwner.isNamed(
+        if let known = keePassXC.withLock({ $0 }) { return known }
+        let answer = try ServiceOwner.isNamed(
             "org.keepassxc.KeePassXC.MainWindow", owner: owner, over: connection, until: deadline)
+        keePassXC.withLock { $0 = answer }
+        return answer
     }
 
     /// Sends calls to the service.
