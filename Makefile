@@ -5,6 +5,7 @@
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
+# make test-release        the Swift tests, built for release
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
@@ -19,7 +20,7 @@ SEED ?= 1
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-histories test-providers test-consumers test-servers test-forks compare-builds docs
+        test-histories test-providers test-consumers test-servers test-forks compare-builds docs test-release
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -65,6 +66,7 @@ test-imports:
 # Tests that end a process of their own run alone: Swift Testing waits for any child of the tests, and waits in vain while
 # another test's child has ended and was not waited for.
 OWN_PROCESSES := ProcessTests|LeakTests
+RELEASE_TESTS := .build-tests-release
 
 # The last run plays the journal's histories with the items in the kernel's keyring: one at a time, for the example has a
 # budget.
@@ -74,6 +76,14 @@ test-swift: deps
 	timeout 600 swift test --skip-build --disable-xctest --filter "$(OWN_PROCESSES)"
 	TOKENKEEP_MODEL_MODULE=keyctl swift test --skip-build --disable-xctest --no-parallel \
 	    --filter "JournalTests|ModelTests|HistoryTests"
+
+# The same in release, whose optimisations show other faults. Not a part of `make test`.
+test-release: deps
+	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path $(RELEASE_TESTS)
+	timeout 1500 swift test -c release --skip-build --disable-xctest -Xswiftc -enable-testing \
+	    --scratch-path $(RELEASE_TESTS) --skip "$(OWN_PROCESSES)"
+	timeout 600 swift test -c release --skip-build --disable-xctest -Xswiftc -enable-testing \
+	    --scratch-path $(RELEASE_TESTS) --filter "$(OWN_PROCESSES)"
 
 # A failure prints its seed and the shortest of its histories that fails.
 test-model: deps
@@ -145,4 +155,4 @@ bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
 
 clean:
-	rm -rf build .build .build-release .build-thread .build-address .build-example
+	rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS)

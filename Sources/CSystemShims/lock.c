@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* F_OFD_SETLKW has no deadline, and polling starves under contention, because the kernel prefers waiting
  * threads. So a helper thread waits, and the caller waits for the helper. A caller that gives up leaves
@@ -49,11 +50,7 @@ static void destroy(struct wait *wait) {
 
 static void *wait_for_lock(void *argument) {
     struct wait *wait = argument;
-    int result;
-    do {
-        result = fcntl(wait->descriptor, F_OFD_SETLKW, &wait->range);
-    } while (result < 0 && errno == EINTR);
-    int error = result < 0 ? errno : 0;
+    int error = TEMP_FAILURE_RETRY(fcntl(wait->descriptor, F_OFD_SETLKW, &wait->range)) == 0 ? 0 : errno;
     pthread_mutex_lock(&wait->mutex);
     wait->error = error;
     wait->finished = 1;
@@ -158,7 +155,8 @@ static int lock_descriptor(int descriptor, struct flock range, const struct limi
 
 static int is_current(int directory, const char *path, int descriptor) {
     struct stat held, named;
-    return fstat(descriptor, &held) == 0 && fstatat(directory, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return tokenkeep_fstat(descriptor, &held) == 0 &&
+           tokenkeep_fstatat(directory, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
@@ -189,7 +187,7 @@ int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t leng
     if (opened < 0)
         return errno;
     struct flock range = write_lock(offset, length);
-    int error = fcntl(opened, F_OFD_SETLK, &range) == 0 ? 0 : errno;
+    int error = TEMP_FAILURE_RETRY(fcntl(opened, F_OFD_SETLK, &range)) == 0 ? 0 : errno;
     if (error == 0) {
         *descriptor = opened;
         return 0;

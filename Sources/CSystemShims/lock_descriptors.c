@@ -55,7 +55,7 @@ static int open_regular_file(int directory, const char *path) {
         return -1;
     }
     struct stat status;
-    int failure = fstat(descriptor, &status) == 0 ? EBADFD : errno;
+    int failure = tokenkeep_fstat(descriptor, &status) == 0 ? EBADFD : errno;
     if (failure == EBADFD && S_ISREG(status.st_mode))
         return descriptor;
     close(descriptor);

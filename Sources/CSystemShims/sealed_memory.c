@@ -54,7 +54,7 @@ int tokenkeep_sealed_memory_make(const void *payload, size_t length, int *descri
 
 int tokenkeep_sealed_memory_read(int descriptor, void *payload, size_t capacity, size_t *length) {
     struct stat status;
-    if (fstat(descriptor, &status) != 0)
+    if (tokenkeep_fstat(descriptor, &status) != 0)
         return errno;
     int seals = fcntl(descriptor, F_GET_SEALS);
     if (!S_ISREG(status.st_mode) || seals < 0 || (seals & ALL_SEALS) != ALL_SEALS)

@@ -114,8 +114,9 @@ final class QuietTerminal {
     }
 
     private static func failure() -> TokenKeepError {
-        TokenKeepError(
-            .io, "the terminal cannot be used: \(Terminal.describe(errno: errno))",
-            hint: "give it on standard input")
+        let words =
+            errno == ENOTTY
+            ? "there is no terminal on which to ask" : "the terminal cannot be used: \(Terminal.describe(errno: errno))"
+        return TokenKeepError(.io, words, hint: "give it on standard input")
     }
 }

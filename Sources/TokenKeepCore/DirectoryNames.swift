@@ -4,10 +4,17 @@ import Glibc
 package enum DirectoryNames {
     /// The names that do not begin with a dot and are UTF-8, sorted; nil if the directory cannot be opened.
     package static func visible(in path: String) -> [String]? {
-        guard let directory = opendir(path) else { return nil }
+        var opened = opendir(path)
+        while opened == nil, errno == EINTR { opened = opendir(path) }
+        guard let directory = opened else { return nil }
         defer { closedir(directory) }
         var names: [String] = []
-        while let entry = readdir(directory) {
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                if errno == EINTR { continue }
+                break
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }

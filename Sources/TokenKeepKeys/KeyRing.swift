@@ -96,7 +96,7 @@ package struct KeyRing: Sendable {
     /// The key that seals new items.
     package func currentKey(for purpose: KeyPurpose) throws(FormatFault) -> OpenKey {
         if let key = opened.first(where: { $0.purpose == purpose && !$0.isRetiring }) { return key }
-        guard let id = currentKeyID(for: purpose) else { throw .lockedKey }
+        guard let id = currentKeyID(for: purpose) else { throw .lockedKey(purpose) }
         return OpenKey(purpose: purpose, isRetiring: false, id: id, bytes: try resident(id, purpose))
     }
 
@@ -122,7 +122,7 @@ package struct KeyRing: Sendable {
         let key = try FormatFault.needing { () throws(TokenKeepError) in
             try residentKeys.key(id, for: purpose, of: vaultID)
         }
-        guard let key else { throw .lockedKey }
+        guard let key else { throw .lockedKey(purpose) }
         return key
     }
 }

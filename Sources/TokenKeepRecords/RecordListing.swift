@@ -68,11 +68,11 @@ extension ItemListing {
     /// A copy whose first problem's message includes the number of unreadable records.
     fileprivate func counting(_ unreadable: Int) -> ItemListing {
         guard let problem, unreadable > 1 else { return self }
+        let count = problem.status == .locked ? "\(unreadable) items" : "and \(unreadable - 1) more"
         var whole = ItemListing(
             items: items,
             problem: TokenKeepError(
-                problem.status, "\(problem.message) (and \(unreadable - 1) more)", module: problem.module,
-                hint: problem.hint))
+                problem.status, "\(problem.message) (\(count))", module: problem.module, hint: problem.hint))
         for problem in problems { whole.count(problem) }
         return whole
     }

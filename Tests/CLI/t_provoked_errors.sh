@@ -77,7 +77,7 @@ title "sessions"
 run session logout api.example.com ann --all
 run session begin api.example.com ann <<<'no JSON'
 run session begin api.example.com ann <<<'{"access_token": 1}'
-begin() { printf '{"access_token":"first","expires_in":1,"refresh_token":"one"}' | "$TOKENKEEP" session begin api.example.com "$1"; }
+begin() { printf '{"access_token":"first","expires_in":3600,"refresh_token":"one"}' | "$TOKENKEEP" session begin api.example.com "$1"; }
 begin ann
 run session claims api.example.com ann
 server() { printf '#!/bin/sh\ncat >/dev/null\n%s\n' "$1" >"$WORK/server" && chmod 755 "$WORK/server"; }

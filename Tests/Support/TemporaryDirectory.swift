@@ -1,5 +1,5 @@
 import Foundation
-public import Glibc
+import Glibc
 
 /// A private directory for one test, removed with everything in it when the last reference goes.
 public final class TemporaryDirectory: Sendable {
@@ -20,7 +20,7 @@ public final class TemporaryDirectory: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// Writes a file below the directory; directories on the way are made.
-    public func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) {
+    public func write(_ bytes: [UInt8], to name: String, mode: UInt32 = 0o600) {
         var folder = path
         for component in name.split(separator: "/").dropLast() {
             folder += "/" + component

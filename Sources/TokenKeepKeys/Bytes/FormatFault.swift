@@ -11,7 +11,7 @@ package enum FormatFault: Error, Equatable {
     /// The bytes name a key that the header does not list.
     case unknownKey
     /// The header lists the key, but no open key unwraps it.
-    case lockedKey
+    case lockedKey(KeyPurpose)
     /// The item asks for the password at each use, and this call did not ask the user.
     case presenceNeeded
     /// Guarded memory is exhausted, or libsodium cannot start.
@@ -35,11 +35,12 @@ package enum FormatFault: Error, Equatable {
             TokenKeepError(
                 .corrupt, "\(file) names a key that the vault's header does not have", module: "vault",
                 hint: "nothing was deleted; restore the vault's header from a backup")
-        case .lockedKey:
-            // A record's file name is a hash, which means nothing to people.
+        case .lockedKey(.level(.whenUnlocked)):
             TokenKeepError(
-                .locked, "\(file.hasPrefix("records/") ? "the item's key" : "the key of \(file)") is locked",
-                module: "vault", hint: "unlock the vault: tokenkeep unlock")
+                .locked, "items of the level \(AccessLevel.whenUnlocked.word) are locked", module: "vault",
+                hint: "unlock the vault for three minutes: tokenkeep unlock")
+        case .lockedKey:
+            TokenKeepError(.locked, "the vault is locked", module: "vault", hint: "unlock it: tokenkeep unlock")
         case .presenceNeeded:
             TokenKeepError(
                 .locked, "the vault's password is asked for at each use", module: "vault",

@@ -142,7 +142,8 @@ package enum SystemCall {
     /// - Throws: ``Errno/invalidArgument`` if the path is not a link.
     package static func target(of path: String, in directory: Int32) throws(Errno) -> String? {
         var bytes = [CChar](repeating: 0, count: 256)
-        let count = readlinkat(directory, path, &bytes, bytes.count)
+        var count = 0
+        repeat { count = readlinkat(directory, path, &bytes, bytes.count) } while count < 0 && errno == EINTR
         guard count >= 0 else {
             guard errno == ENOENT else { throw Errno(rawValue: errno) }
             return nil

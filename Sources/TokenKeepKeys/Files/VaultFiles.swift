@@ -172,7 +172,9 @@ package enum VaultFiles {
             if errno == ENOENT { return }
             throw Errno(rawValue: errno).error("cannot list the vault")
         }
-        guard let stream = fdopendir(own) else {
+        var opened = fdopendir(own)
+        while opened == nil, errno == EINTR { opened = fdopendir(own) }
+        guard let stream = opened else {
             let error = Errno(rawValue: errno)
             close(own)
             throw error.error("cannot list the vault")
@@ -180,7 +182,10 @@ package enum VaultFiles {
         defer { closedir(stream) }
         while true {
             errno = 0
-            guard let entry = readdir(stream) else { break }
+            guard let entry = readdir(stream) else {
+                if errno == EINTR { continue }
+                break
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }

@@ -116,9 +116,11 @@ package struct VaultSealer: SecretSealer {
         do throws(FormatFault) {
             return try SealedSecret.open(sealed, of: details, keys: vault.keys, call.presence)
         } catch {
-            guard error == .unknownKey || error == .lockedKey, let present = try records.opener.open(fresh: true) else {
-                throw VaultSealer.error(error, details)
+            switch error {
+            case .unknownKey, .lockedKey: break
+            default: throw VaultSealer.error(error, details)
             }
+            guard let present = try records.opener.open(fresh: true) else { throw VaultSealer.error(error, details) }
             do throws(FormatFault) {
                 return try SealedSecret.open(sealed, of: details, keys: present.keys, call.presence)
             } catch {
@@ -154,7 +156,7 @@ package struct VaultSealer: SecretSealer {
         case .unknownKey:
             return TokenKeepError(
                 .corrupt, "\(subject) names a key that the vault does not have any more", module: "vault", hint: hint)
-        default: return fault.error(in: subject)
+        default: return fault.error(in: subject).of(details.name)
         }
     }
 }
