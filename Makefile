@@ -114,7 +114,8 @@ test-consumers: deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Consumers/moved.sh $(STAGE)
 
-# Sessions against a real authorization server, which PyPI has. Without PyPI it says "skipped", and fails.
+# Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
+# "skipped", and fails.
 test-servers: deps stage
 	Tests/Servers/run.py $(STAGE)
 

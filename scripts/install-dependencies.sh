@@ -8,12 +8,13 @@ set -eu
 build="libsodium-dev libargon2-dev libjansson-dev pkg-config cmake make gcc g++ git ca-certificates"
 tests="clang-format python3 python3-venv python3-nacl curl strace util-linux gdb faketime libsecret-1-dev libglib2.0-dev"
 modules="pass gnupg abigail-tools"
+servers="glewlwyd sqlite3 dbconfig-no-thanks"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-gi python3-keyring python3-secretstorage keepassxc"
 
 case ${1-all} in
 library) packages=$build ;;
 demo) packages="$build $keyring" ;;
-all) packages="$build $tests $modules $keyring" ;;
+all) packages="$build $tests $modules $servers $keyring" ;;
 *) echo "usage: install-dependencies.sh [library|demo|all]" >&2; exit 2 ;;
 esac
 missing=""
@@ -25,5 +26,9 @@ done
 if [ "$(id -u)" -eq 0 ]; then as_root=""; else as_root="sudo"; fi
 echo "Installing:$missing"
 $as_root apt-get update -qq
+# Without this answer Glewlwyd's package asks for a database and fails to install.
+case $missing in
+*glewlwyd*) echo "glewlwyd glewlwyd/config_type select No configuration" | $as_root debconf-set-selections ;;
+esac
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,14 +1,11 @@
-"""django-oauth-toolkit on loopback, on SQLite, in a directory of its own."""
+"""django-oauth-toolkit on SQLite."""
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
+
+from loopback_server import LoopbackServer, Missing, request
 
 PACKAGES = ["django-oauth-toolkit==3.4.1", "oauthlib<4"]
 CLIENT = "tests"
@@ -46,10 +43,6 @@ Application.objects.create(client_id="{CLIENT}", user=ann, client_type="public",
 """
 
 
-class Missing(Exception):
-    """What the server needs cannot be had."""
-
-
 def install(directory):
     """A Python with the server's packages. It is made once for all servers."""
     python = directory + "/python/bin/python"
@@ -60,22 +53,19 @@ def install(directory):
     return python
 
 
-class DjangoServer:
-    """Runs while its `with` block does. `grace`: seconds for which a used refresh token is taken again."""
+class DjangoServer(LoopbackServer):
+    """`grace`: seconds for which a used refresh token is taken again."""
+
+    client = f"-d client_id={CLIENT}"
+    token_path, revoke_path = "/o/token/", "/o/revoke_token/"
 
     def __init__(self, python, directory, grace):
-        self.python, self.directory = python, directory
-        os.mkdir(directory)
+        super().__init__(directory)
+        self.python = python
         for name, text in (
                 ("settings.py", SETTINGS.format(directory=directory, grace=grace)), ("addresses.py", ADDRESSES)):
             with open(f"{directory}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}"
-        self.log = directory + "/log"
-        self.process = None
 
     def manage(self, *arguments):
         return [self.python, "-m", "django", *arguments]
@@ -84,58 +74,33 @@ class DjangoServer:
     def environment(self):
         return {"PATH": os.environ["PATH"], "PYTHONPATH": self.directory, "DJANGO_SETTINGS_MODULE": "settings", "PYTHONUNBUFFERED": "1"}
 
+    def command(self):
+        return self.manage("runserver", "--noreload", f"127.0.0.1:{self.port}"), self.environment
+
     def __enter__(self):
         for arguments in (["migrate", "-v0"], ["shell", "-c", ACCOUNTS]):
             subprocess.run(self.manage(*arguments), env=self.environment, check=True, capture_output=True)
         self.start()
         return self
 
-    def __exit__(self, *_):
-        self.stop()
-
-    def start(self):
-        with open(self.log, "a", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                self.manage("runserver", "--noreload", f"127.0.0.1:{self.port}"), env=self.environment, stdout=log, stderr=log)
-        end = time.monotonic() + 30
-        while True:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                    return
-            except OSError:
-                assert self.process.poll() is None and time.monotonic() < end, open(self.log, encoding="utf-8").read()
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-    def post(self, path, **fields):
-        """The status and the body of a request."""
-        data = urllib.parse.urlencode({"client_id": CLIENT, **fields}).encode()
-        try:
-            with urllib.request.urlopen(self.address + path, data, timeout=30) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
-
     def sign_in(self):
         """A token response."""
-        status, body = self.post("/o/token/", grant_type="password", username="ann", password="horse", scope="read")
+        status, body = self.post(
+            self.token_path, client_id=CLIENT, grant_type="password", username="ann", password="horse", scope="read")
         assert status == 200, body
         return json.loads(body)
 
+    def revoke(self, token):
+        status, body = self.post(self.revoke_path, client_id=CLIENT, token=token)
+        assert status == 200, body
+
     def accepts(self, token):
         """Whether the server's resource takes an access token."""
-        request = urllib.request.Request(self.address + "/me", headers={"Authorization": f"Bearer {token}"})
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status == 200
-        except urllib.error.HTTPError:
-            return False
+        return request(self.address + "/me", headers={"Authorization": f"Bearer {token}"})[0] == 200
 
-    def token_requests(self):
-        with open(self.log, encoding="utf-8") as log:
-            return sum('"POST /o/token/' in line for line in log)
+    def has_ended(self, token):
+        """Whether the session that has this access token is over. A revoked refresh token takes it along."""
+        return not self.accepts(token)
 
     def newest_is_revoked(self):
         """Whether the refresh token that was given last is revoked."""

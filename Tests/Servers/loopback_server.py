@@ -1,0 +1,66 @@
+"""An authorization server on loopback, in a directory of its own."""
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+class Missing(Exception):
+    """What the server needs cannot be had."""
+
+
+def request(url, data=None, headers=None, method=None):
+    """The status and the body of the answer."""
+    asked = urllib.request.Request(url, data, headers or {}, method=method)
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+class LoopbackServer:
+    """Runs while its `with` block does."""
+
+    # The arguments of curl for the client, and the paths of the endpoints.
+    client = token_path = revoke_path = None
+
+    def __init__(self, directory):
+        self.directory = directory
+        os.mkdir(directory)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.log = directory + "/log"
+        self.process = None
+
+    def command(self):
+        """The arguments and the environment of the server's program."""
+        raise NotImplementedError
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        arguments, environment = self.command()
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
+        end = time.monotonic() + 30
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                    return
+            except OSError:
+                assert self.process.poll() is None and time.monotonic() < end, open(self.log, encoding="utf-8").read()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def post(self, path, headers=None, **fields):
+        """The status and the body of the answer to a form."""
+        return request(self.address + path, urllib.parse.urlencode(fields).encode(), headers)
