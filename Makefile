@@ -5,7 +5,8 @@
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
-# make test-release        the Swift tests, built for release
+        # make test-release the Swift tests, built for release fuzz SECONDS=600 fuzzes each reader of a session's \
+        bytes so long soak MINUTES=1440 eight terminals that share session long, while all around them is disturbed
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
@@ -17,10 +18,13 @@ PREFIX ?= /usr/local
 HISTORIES ?= 2000
 MUTATIONS ?= 50000
 SEED ?= 1
+MINUTES ?= 20
+SECONDS ?= 600
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-histories test-providers test-consumers test-servers test-forks compare-builds docs test-release
+        test-histories test-providers test-consumers test-servers test-forks compare-builds docs test-release soak \
+        fuzz
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -118,6 +122,16 @@ test-consumers: deps stage
 # "skipped", and fails.
 test-servers: deps stage
 	Tests/Servers/run.py $(STAGE)
+	TOKENKEEP_CROWD=1 swift build --product tokenkeep-crowd
+	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd
+
+# Not a part of `make test`, which reads mutations of the same inputs.
+fuzz: deps
+	Tests/Fuzz/run.sh $(SECONDS)
+
+# Not a part of `make test`.
+soak: deps stage
+	Tests/Servers/soak.py $(STAGE) $(MINUTES)
 
 docs: deps
 	@scripts/docs.sh
@@ -156,4 +170,4 @@ bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
 
 clean:
-	rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS)
+        rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS) .build-fuzz

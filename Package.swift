@@ -92,6 +92,9 @@ let package = Package(
                 "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
             ],
             swiftSettings: strict),
+        .target(
+            name: "FuzzTargets", dependencies: ["TokenKeepSession", "TokenKeepRecords", "TokenKeepCore"],
+            path: "Tests/Fuzz/Targets", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
             swiftSettings: strict),
@@ -126,7 +129,7 @@ let package = Package(
             name: "TokenKeepSessionTests",
             dependencies: [
                 "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
-                "TestSupport",
+                "FuzzTargets", "TestSupport",
             ],
             path: "Tests/TokenKeepSession", swiftSettings: strict),
         .testTarget(
@@ -136,6 +139,20 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// `make fuzz` alone builds it: libFuzzer has its main function.
+if Context.environment["TOKENKEEP_FUZZ"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "tokenkeep-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver", cSettings: strictC))
+}
+
+// `make test-servers` alone builds it.
+if Context.environment["TOKENKEEP_CROWD"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "tokenkeep-crowd", dependencies: ["TokenKeep"], path: "Tests/Servers/Crowd", swiftSettings: strict))
+}
 
 // The program alone uses swift-argument-parser: a package that depends on the library does not fetch it. A trait cannot
 // do this: with the trait off, `swift build` here would still compile the program.

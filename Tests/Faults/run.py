@@ -25,6 +25,7 @@ import keyring_cases
 import late_cases
 import session_cases
 import session_keyring_cases  # noqa: F401
+import session_power_cases  # noqa: F401
 import watch_cases
 from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
 

@@ -60,7 +60,7 @@ def killed_at_every_system_call_of_a_refresh_under_strict_rotation():
 
 @case
 def killed_at_every_system_call_of_a_refresh_under_overlap():
-    base = signed_in(FAULT_OVERLAP="yes")
+    base = signed_in(FAULT_ROTATION="overlap")
     for call in system_calls(copy(base), "token", "ann"):
         vault = copy(base)
         vault.run("token", "ann", wrapper=inject(call, "signal=KILL"))
@@ -68,6 +68,17 @@ def killed_at_every_system_call_of_a_refresh_under_overlap():
         assert result[-1] == "OK" and result[0] in ("access-2", "access-3"), f"a kill at {call}: {result}"
         sent = lines(vault, "requests")
         assert vault.run("token", "ann") == result and lines(vault, "requests") == sent
+
+
+@case
+def killed_at_every_system_call_of_a_refresh_from_a_server_that_keeps_its_tokens():
+    base = signed_in(FAULT_ROTATION="none")
+    for call in system_calls(copy(base), "token", "ann"):
+        vault = copy(base)
+        vault.run("token", "ann", wrapper=inject(call, "signal=KILL"))
+        result = vault.run("token", "ann")
+        assert result[-1] == "OK" and result[0] in ("access-2", "access-3"), f"a kill at {call}: {result}"
+        assert set(lines(vault, "requests")) <= {"refresh-1"}
 
 
 @case

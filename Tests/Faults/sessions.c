@@ -34,8 +34,20 @@ static void write_text(const char *name, const char *mode, const char *text) {
     fclose(file);
 }
 
-/* With FAULT_OVERLAP the token before the present one is accepted too. The command FAULT_MEANWHILE runs
- * before the answer. */
+static int is_rotation(const char *word) {
+    const char *rotation = getenv("FAULT_ROTATION");
+    return rotation != NULL && strcmp(rotation, word) == 0;
+}
+
+/* Whether the server takes a refresh token whose present one is `number`: the present one, with FAULT_ROTATION
+ * "overlap" the one before it, too, with "none" the first. */
+static int is_accepted(int sent, int number) {
+    if (is_rotation("none"))
+        return sent == 1;
+    return sent == number || (is_rotation("overlap") && sent == number - 1);
+}
+
+/* The command FAULT_MEANWHILE runs before the answer. */
 static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *request,
                                    tokenkeep_http_response *response) {
     char text[256];
@@ -48,8 +60,7 @@ static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *req
     tokenkeep_http_response_status(response, 200);
     if (tokenkeep_http_request_purpose(request) != TOKENKEEP_PURPOSE_REFRESH)
         return TOKENKEEP_OK;
-    if (sscanf(token, "refresh-%d", &sent) != 1 ||
-        (sent != number && !(getenv("FAULT_OVERLAP") && sent == number - 1))) {
+    if (sscanf(token, "refresh-%d", &sent) != 1 || !is_accepted(sent, number)) {
         static const char refusal[] = "{\"error\":\"invalid_grant\"}";
         tokenkeep_http_response_status(response, 400);
         tokenkeep_http_response_append(response, refusal, sizeof refusal - 1);
@@ -61,8 +72,10 @@ static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *req
     if (meanwhile && system(meanwhile) != 0)
         abort();
     snprintf(text, sizeof text,
-             "{\"access_token\":\"access-%d\",\"expires_in\":3600,\"refresh_token\":\"refresh-%d\"}", number,
-             number);
+             is_rotation("none")
+                 ? "{\"access_token\":\"access-%d\",\"expires_in\":3600}"
+                 : "{\"access_token\":\"access-%d\",\"expires_in\":3600,\"refresh_token\":\"refresh-%d\"}",
+             number, number);
     tokenkeep_http_response_append(response, text, strlen(text));
     return TOKENKEEP_OK;
 }
@@ -71,7 +84,9 @@ static tokenkeep_status open_session(tokenkeep_store *store, const char *account
                                      tokenkeep_error **error) {
     tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
     options.http = ask_server;
-    options.rotation = getenv("FAULT_OVERLAP") ? TOKENKEEP_ROTATION_OVERLAP : TOKENKEEP_ROTATION_STRICT;
+    options.rotation = is_rotation("overlap") ? TOKENKEEP_ROTATION_OVERLAP
+                       : is_rotation("none")  ? TOKENKEEP_ROTATION_NONE
+                                              : TOKENKEEP_ROTATION_STRICT;
     options.overlap_s = 600;
     return tokenkeep_session_open(store, service, account, &options, session, error);
 }

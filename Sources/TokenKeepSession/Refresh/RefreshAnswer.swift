@@ -1,7 +1,7 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 /// The meaning of the server's answer to a refresh.
-enum RefreshAnswer {
+package enum RefreshAnswer {
     /// The server gave tokens.
     case tokens(TokenResponse)
     /// The server refuses the refresh token.
@@ -16,7 +16,7 @@ enum RefreshAnswer {
     /// Judges an answer.
     ///
     /// - Parameter serverTime: the server's clock, for a date in Retry-After.
-    static func judge(_ response: SessionResponse, serverTime: Int64) throws(TokenKeepError) -> RefreshAnswer {
+    package static func judge(_ response: SessionResponse, serverTime: Int64) throws(TokenKeepError) -> RefreshAnswer {
         guard response.body.count <= JSONValue.maximumLength else { return .unknown("its answer is too long") }
         switch response.status {
         case 200..<300: return try success(response)

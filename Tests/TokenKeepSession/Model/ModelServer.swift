@@ -45,6 +45,9 @@ final class ModelServer: Sendable {
         state.withLock { $0.families[family].isRevoked || $0.families[family].hasLostAnswer }
     }
 
+    /// From now on nothing on the client's machine knows which of the family's tokens were answered.
+    func forgetAnswers(of family: Int) { state.withLock { $0.families[family].answered = [] } }
+
     /// Begins a family. Returns it and the token response.
     func signIn() -> (family: Int, response: String) {
         state.withLock { state in

@@ -17,8 +17,10 @@ final class SessionPlayer: @unchecked Sendable {
         let family: Int
         var isGuest = false
         var end: Int64 = .max
-        /// Whether a restart of the machine may have lost its tokens.
+        /// Whether a restart of the machine, or damage to the note, may have lost its tokens.
         var mayBeLost = false
+        /// Whether a restart of the machine may have lost them.
+        var mayHaveLostStash = false
     }
 
     private let world = SessionWorld()
@@ -89,10 +91,13 @@ final class SessionPlayer: @unchecked Sendable {
             isLocked = false
         case .restart:
             world.restart()
-            if !world.keys.stashes.withLock({ $0.isEmpty }) { live?.mayBeLost = true }
+            let hasStash = !world.keys.stashes.withLock { $0.isEmpty }
+            if hasStash || isDuringRequest {
+                live?.mayBeLost = true
+                live?.mayHaveLostStash = true
+            }
             world.keys.stashes.withLock { $0 = [:] }
             lock()
-            if isDuringRequest { live?.mayBeLost = true }
         case .foreignRecord: writeForeignRecord()
         case .damageNote: damageNote()
         case .setProfile: try? session.setProfile(SecretBytes(#"{"name":"Ann"}"#))
@@ -166,8 +171,9 @@ final class SessionPlayer: @unchecked Sendable {
         guard live != nil, !isLocked, let name = world.directory.names(in: folder).first(where: { $0.count == 32 })
         else { return }
         world.directory.write([1, 2, 3], to: "\(folder)/\(name)")
-        // The note knew which refresh token's answer was lost.
+        // The note knew which refresh token's answer was lost, and of a lost stash that the answer was seen.
         live?.mayBeLost = true
+        if let live, live.mayHaveLostStash { server.forgetAnswers(of: live.family) }
     }
 
     // MARK: Checks

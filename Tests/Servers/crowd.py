@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""Eight processes with four tasks each ask for a token that has just ended: one request a round reaches the server.
+
+Usage: crowd.py PREFIX CROWD [ROUNDS]
+
+Three processes are Swift's (CROWD, the built Tests/Servers/Crowd), three are C's on the library in PREFIX, and two shells
+start four programs each.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from rotating_server import RotatingServer
+
+SERVICE = "api.crowd.test"
+
+
+class Crowd:
+    def __init__(self, prefix, swift, directory, server):
+        self.program, self.directory, self.server = prefix + "/bin/tokenkeep", directory, server
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": directory, "TOKENKEEP_VAULT": directory + "/vault",
+            "XDG_CONFIG_HOME": directory + "/config"}
+        ask, body = server.write_scripts(directory)
+        self.cli = [
+            "sh", "-c", 'for _ in 1 2 3 4; do "$@" & done; wait', "-", self.program, "session", "token", SERVICE, "ann",
+            "--exec", ask, "--stack", "any required vault"]
+        self.sign_in()
+        c = self.build(prefix)
+        commands = [[swift, body]] * 3 + [[c, body, f"{directory}/answer-{number}"] for number in range(3)]
+        self.processes = [
+            subprocess.Popen(command, env=self.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for command in commands]
+        for process in self.processes:
+            assert process.stdout.readline() == "ready\n"
+
+    def build(self, prefix):
+        here = os.path.dirname(os.path.abspath(__file__))
+        library = subprocess.run(
+            ["find", prefix, "-name", "tokenkeep.pc"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "tokenkeep"], env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(library)},
+            check=True, capture_output=True, text=True).stdout.split()
+        self.environment["LD_LIBRARY_PATH"] = os.path.dirname(os.path.dirname(library))
+        path = self.directory + "/crowd"
+        subprocess.run(
+            ["cc", "-Wall", "-Wextra", "-Werror", here + "/crowd.c", *flags, "-pthread", "-o", path], check=True)
+        return path
+
+    def sign_in(self):
+        """A session whose token is over."""
+        _, response = self.server.sign_in()
+        response["expires_in"] = 0
+        subprocess.run(
+            [self.program, "session", "begin", SERVICE, "ann", "--stack", "any required vault"], env=self.environment,
+            input=json.dumps(response), text=True, check=True)
+
+    def round(self):
+        self.sign_in()
+        before = self.server.refreshes
+        shells = [
+            subprocess.Popen(self.cli, env=self.environment, text=True, stdout=subprocess.PIPE) for _ in range(2)]
+        for process in self.processes:
+            process.stdin.write("now\n")
+            process.stdin.flush()
+        answers = [process.stdout.readline().split() for process in self.processes]
+        answers += [shell.communicate(timeout=60)[0].split() for shell in shells]
+        assert all(len(answer) == 4 for answer in answers), answers
+        tokens = {token for answer in answers for token in answer}
+        assert len(tokens) == 1, answers
+        assert self.server.left(tokens.pop()) > 0, "the token is not the server's"
+        assert self.server.refreshes == before + 1, f"{self.server.refreshes - before} requests"
+
+    def end(self):
+        for process in self.processes:
+            process.stdin.close()
+            assert process.wait(60) == 0
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    rounds = int(sys.argv[3]) if len(sys.argv) == 4 else 200
+    with tempfile.TemporaryDirectory() as directory, RotatingServer(3600) as server:
+        crowd = Crowd(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), directory, server)
+        for _ in range(rounds):
+            crowd.round()
+        crowd.end()
+    print(f"ok   {rounds} rounds of 32 askers in 8 processes: one request a round")
+
+
+if __name__ == "__main__":
+    main()
