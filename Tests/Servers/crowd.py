@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Eight processes with four tasks each ask for a token that has just ended: one request a round reaches the server.
+"""Eight processes with four tasks each, and four programs, ask for a token that has just ended: one request a round.
 
 Usage: crowd.py PREFIX CROWD [ROUNDS]
 
-Three processes are Swift's (CROWD, the built Tests/Servers/Crowd), three are C's on the library in PREFIX, and two shells
-start four programs each.
+Four processes are Swift's (CROWD, the built Tests/Servers/Crowd), four are C's on the library in PREFIX.
 """
 import json
 import os
@@ -25,11 +24,10 @@ class Crowd:
             "XDG_CONFIG_HOME": directory + "/config"}
         ask, body = server.write_scripts(directory)
         self.cli = [
-            "sh", "-c", 'for _ in 1 2 3 4; do "$@" & done; wait', "-", self.program, "session", "token", SERVICE, "ann",
-            "--exec", ask, "--stack", "any required vault"]
+            self.program, "session", "token", SERVICE, "ann", "--exec", ask, "--stack", "any required vault"]
         self.sign_in()
         c = self.build(prefix)
-        commands = [[swift, body]] * 3 + [[c, body, f"{directory}/answer-{number}"] for number in range(3)]
+        commands = [[swift, body]] * 4 + [[c, body, f"{directory}/answer-{number}"] for number in range(4)]
         self.processes = [
             subprocess.Popen(command, env=self.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             for command in commands]
@@ -60,16 +58,16 @@ class Crowd:
     def round(self):
         self.sign_in()
         before = self.server.refreshes
-        shells = [
-            subprocess.Popen(self.cli, env=self.environment, text=True, stdout=subprocess.PIPE) for _ in range(2)]
+        programs = [
+            subprocess.Popen(self.cli, env=self.environment, text=True, stdout=subprocess.PIPE) for _ in range(4)]
         for process in self.processes:
             process.stdin.write("now\n")
             process.stdin.flush()
         answers = [process.stdout.readline().split() for process in self.processes]
-        answers += [shell.communicate(timeout=60)[0].split() for shell in shells]
         assert all(len(answer) == 4 for answer in answers), answers
+        answers += [program.communicate(timeout=60)[0].split() for program in programs]
         tokens = {token for answer in answers for token in answer}
-        assert len(tokens) == 1, answers
+        assert len(tokens) == 1 and all(answers), answers
         assert self.server.left(tokens.pop()) > 0, "the token is not the server's"
         assert self.server.refreshes == before + 1, f"{self.server.refreshes - before} requests"
 
@@ -88,7 +86,7 @@ def main():
         for _ in range(rounds):
             crowd.round()
         crowd.end()
-    print(f"ok   {rounds} rounds of 32 askers in 8 processes: one request a round")
+    print(f"ok   {rounds} rounds, 8 processes with 4 tasks and 4 programs each: one request a round")
 
 
 if __name__ == "__main__":
