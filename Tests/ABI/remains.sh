@@ -21,7 +21,7 @@ core_of() {
     "$program" "$action" <"$work/input" >"$work/said" &
     process=$!
     exec 3>"$work/input" 4<"$work/said"
-    [ "$action" = save ] && echo "$secret" >&3
+    case $action in save | session) echo "$secret" >&3 ;; esac
     # Returns when the program has let go of the secret, or at its end if it fails.
     read -r said <&4
     [ "$said" = ready ] || { echo "FAIL $action: $said"; result=1; }
@@ -63,6 +63,13 @@ check "a secret that is held is in no core" no "$work/core"
 check "but in the memory" yes "$work/memory"
 core_of copy
 check "a core of a process that kept a copy in ordinary memory does hold it" yes "$work/core"
-cat "$TOKENKEEP_VAULT"/current/records/* "$TOKENKEEP_VAULT"/current/header >"$work/files"
+core_of session
+check "a process that began a session, got its token and closed holds no token in its core" no "$work/core"
+check "nor anywhere in its memory" no "$work/memory"
+check "nor in its arguments and environment" no "$work/visible"
+core_of hold-session
+check "the token of an open session is in no core" no "$work/core"
+check "but in the memory" yes "$work/memory"
+find "$TOKENKEEP_VAULT" -type f -exec cat {} + >"$work/files"
 check "the vault's files do not hold it in the clear" no "$work/files"
 exit $result

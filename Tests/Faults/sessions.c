@@ -39,8 +39,8 @@ static int is_rotation(const char *word) {
     return rotation != NULL && strcmp(rotation, word) == 0;
 }
 
-/* Whether the server takes a refresh token whose present one is `number`: the present one, with FAULT_ROTATION
- * "overlap" the one before it, too, with "none" the first. */
+/* Whether the server takes a refresh token whose present one is `number`: the present one, with
+ * FAULT_ROTATION "overlap" the one before it, too, with "none" the first. */
 static int is_accepted(int sent, int number) {
     if (is_rotation("none"))
         return sent == 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four threads that ask for the token at once, for each line of input. Arguments: the command that asks the server, a
- * file for its answer.
+/* Four threads that ask for the token at once, for each line of input. Arguments: the command that asks the
+ * server, a file for its answer.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@ static tokenkeep_session *session;
 static char answers[THREADS][512];
 static const char *const *arguments;
 
-static tokenkeep_status ask(void *data, const tokenkeep_http_request *request, tokenkeep_http_response *response) {
+static tokenkeep_status ask(void *data, const tokenkeep_http_request *request,
+                            tokenkeep_http_response *response) {
     char text[4096];
     size_t length = 0;
     (void)data;

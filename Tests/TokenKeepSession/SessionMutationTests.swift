@@ -12,7 +12,8 @@ import TokenKeepCore
 struct SessionMutationTests {
     private static let count = environmentNumber("TOKENKEEP_MUTATIONS") ?? 500
     private static let firstSeed = environmentNumber("TOKENKEEP_MODEL_SEED") ?? 1
-    private static let corpus = #filePath.replacingOccurrences(of: "TokenKeepSession/SessionMutationTests.swift", with: "Fuzz/Corpus")
+    private static let corpus = #filePath.replacingOccurrences(
+        of: "TokenKeepSession/SessionMutationTests.swift", with: "Fuzz/Corpus")
 
     @Test(arguments: FuzzTarget.allCases) func mutationsAreTakenOrRefused(target: FuzzTarget) throws {
         let directory = "\(Self.corpus)/\(target.rawValue)"

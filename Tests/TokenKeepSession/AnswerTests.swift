@@ -1,0 +1,140 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepEngine
+
+@testable import TokenKeepSession
+
+/// Answers of servers and of what stands before them, and bad token responses.
+struct AnswerTests {
+    struct Answer: Sendable, CustomTestStringConvertible {
+        let name: String
+        let status: Int
+        let body: String
+        var headers: [String: String] = [:]
+        var testDescription: String { name }
+    }
+
+    private static let tokens = #"{"access_token":"stranger","refresh_token":"stranger","expires_in":3600}"#
+
+    /// Answers after which the server may, or may not, have used the refresh token.
+    static let unknown = [
+        Answer(name: "500", status: 500, body: ""),
+        Answer(name: "500 with tokens", status: 500, body: tokens),
+        Answer(name: "502", status: 502, body: "<html>Bad Gateway</html>"),
+        Answer(name: "504", status: 504, body: ""),
+        Answer(name: "a redirect", status: 302, body: "", headers: ["Location": "https://login.example.org/"]),
+        Answer(name: "a redirect with tokens", status: 307, body: tokens),
+        Answer(name: "a captive portal", status: 200, body: "<html><h1>Welcome to the airport</h1></html>"),
+        Answer(name: "network login required", status: 511, body: "<html></html>"),
+        Answer(name: "nothing", status: 200, body: ""),
+        Answer(name: "no JSON", status: 200, body: "access_token=a&refresh_token=b"),
+        Answer(name: "cut short", status: 200, body: String(tokens.dropLast(9))),
+        Answer(name: "an array", status: 200, body: "[\(tokens)]"),
+        Answer(name: "no tokens", status: 200, body: #"{"expires_in":3600}"#),
+        Answer(name: "tokens that are numbers", status: 200, body: #"{"access_token":1,"refresh_token":2}"#),
+        Answer(name: "a control character", status: 200, body: #"{"access_token":"a\nb"}"#),
+        Answer(name: "a NUL", status: 200, body: "{\"access_token\":\"a\\u0000b\"}"),
+        Answer(name: "a member twice", status: 200, body: #"{"access_token":"a","access_token":"b"}"#),
+        Answer(name: "deep nesting", status: 200, body: nested(100_000)),
+        Answer(name: "256 KiB and a byte", status: 200, body: tokens + spaces(262_145 - tokens.utf8.count)),
+        Answer(name: "10 MiB", status: 200, body: tokens + spaces(10 << 20)),
+        Answer(name: "a refusal of another kind", status: 400, body: #"{"error":"invalid_request"}"#),
+        Answer(name: "a refusal with another status", status: 403, body: #"{"error":"invalid_grant"}"#),
+    ]
+
+    private static func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
+    private static func nested(_ depth: Int) -> String {
+        #"{"access_token":"a","deep":"# + String(repeating: "[", count: depth)
+            + String(repeating: "]", count: depth) + "}"
+    }
+
+    private let world = SessionWorld()
+
+    /// Nobody is signed out, the record stays, and a valid token is used meanwhile.
+    @Test(arguments: unknown, [RotationProfile.strict, .overlap(seconds: 60), .none])
+    func anAnswerThatSaysNothingSignsNobodyOut(answer: Answer, rotation: RotationProfile) throws {
+        let session = try world.signedIn(rotation: rotation)
+        let before = try world.store().load(service: "api.example.com", account: "ann").secret
+        world.move(seconds: 3400)
+        world.server.next(.says(answer.status, answer.headers, answer.body))
+        #expect(try session.token().text == "access-1")
+        #expect(try session.info().state == .user)
+        #expect(try world.store().load(service: "api.example.com", account: "ann").secret == before)
+        // The server had not used the token.
+        world.move(seconds: 201)
+        #expect(try session.token().text == "access-2")
+    }
+
+    /// After the token's end the call says that the server did not answer; it signs nobody out.
+    @Test(arguments: unknown) func anAnswerThatSaysNothingIsUnavailable(answer: Answer) throws {
+        let session = try world.signedIn(rotation: .none, lifetime: 0)
+        world.server.next(.says(answer.status, answer.headers, answer.body))
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.token() }
+        #expect(try session.info().state == .user)
+        world.server.set(lifetime: 3600)
+        #expect(try session.token().text == "access-2")
+    }
+
+    /// Seconds to wait, by status and Retry-After; the wall clock of the world is 2027-01-15 08:00:00 GMT.
+    @Test(
+        arguments: [429, 503],
+        [
+            ("120", 120), ("Fri, 15 Jan 2027 08:02:00 GMT", 120), ("Fri, 15 Jan 2027 07:00:00 GMT", 0), ("soon", 30),
+            ("-5", 30), ("1.5", 30), ("", 30), (nil, 30), ("315360000", 86_400), ("99999999999999999999", 86_400),
+            ("Tue, 24 Nov 2037 03:00:00 GMT", 86_400),
+        ])
+    func aServerThatAsksToWaitIsLeftAlone(status: Int, header: (value: String?, wait: Int64)) throws {
+        let session = try world.signedIn(rotation: .none)
+        world.move(seconds: 3400)
+        let headers = header.value.map { ["Retry-After": $0] } ?? [:]
+        world.server.next(.says(status, headers, ""))
+        #expect(try session.token().text == "access-1")
+        let requests = world.server.requests.count
+        #expect(try session.note()?.coolDownUntil == 1_800_003_400 + header.wait)
+        if header.wait > 5 {
+            #expect(try world.session(rotation: .none).token().text == "access-1")
+            #expect(world.server.requests.count == requests, "it was asked again")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("[]", "a JSON object"), ("{}", "access_token"), (#"{"access_token":""}"#, "access_token"),
+            (#"{"access_token":7}"#, "access_token"), (#"{"access_token":"a\tb"}"#, "access_token"),
+            (#"{"access_token":"a","refresh_token":"a\u007f"}"#, "refresh_token"),
+            (#"{"access_token":"a","id_token":["x"]}"#, "id_token"),
+            (#"{"access_token":"a","token_type":"mac"}"#, "token_type"),
+            (#"{"access_token":"a","token_type":7}"#, "token_type"),
+            (#"{"access_token":"a","access_token":"b"}"#, "a JSON object"),
+            ("{\"access_token\":\"a\\u0000\"}", ""), (nested(5000), "a JSON object"),
+            (#"{"access_token":"a"}"# + spaces(262_145), "256 KiB"),
+        ])
+    func aBadTokenResponseIsNamedAndChangesNothing(response: String, word: String) throws {
+        let session = try world.signedIn()
+        let before = try world.store().load(service: "api.example.com", account: "ann").secret
+        let error = #expect(throws: TokenKeepError.self) {
+            try session.begin(.user, response: SecretBytes(response))
+        }
+        #expect(error?.status == .invalid && error?.message.contains(word) == true, "\(error?.message ?? "")")
+        #expect(try world.store().load(service: "api.example.com", account: "ann").secret == before)
+        #expect(try session.token().text == "access-1")
+    }
+
+    /// A revocation ends with 200 alone (RFC 7009 section 2.2).
+    @Test(arguments: [400, 401, 404, 500, 503, 302])
+    func aRevocationThatFailsIsTriedAgainForDays(status: Int) throws {
+        let session = try world.signedIn()
+        world.server.become(.says(status, [:], #"{"error":"unsupported_token_type"}"#))
+        #expect(try session.end().revocation == .queued)
+        let outbox = Outbox(try world.store(), session.options)
+        for _ in 0..<29 {
+            world.move(seconds: 86_400)
+            #expect(try outbox.flush().left == 1)
+        }
+        world.server.become(.answers)
+        world.move(seconds: 3600)
+        #expect(try outbox.flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1"])
+    }
+}
