@@ -81,7 +81,10 @@ extension Session {
         do throws(TokenKeepError) {
             item = try self.item(call)
         } catch {
-            guard let stashed, [.locked, .unavailable, .timedOut].contains(error.status) else { throw error }
+            // A keyring whose collection was deleted may answer with anything.
+            guard let stashed, [.locked, .unavailable, .timedOut, .corrupt, .io].contains(error.status) else {
+                throw error
+            }
             view.record = stashed
             view.isKeepable = false
             return view

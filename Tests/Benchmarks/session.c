@@ -1,9 +1,11 @@
-/* Calls of tokenkeep/session.h in one process, without a server. TOKENKEEP_VAULT says where the vault is.
+/* Calls of tokenkeep/session.h in one process, without a server. TOKENKEEP_VAULT says where the vault is,
+ * BENCH_STACK what the stack is, if not the vault alone.
  *
  *     session fill ACCOUNTS               signs accounts in
  *     session token CALLS                 a good token, beside a string behind a mutex
  *     session refresh ITEMS ROUNDS        a refresh and a save of the same size, in turns
  *     session list ACCOUNTS SHOWN ROUNDS  lists sessions; SHOWN is the number of sessions with readable names
+ *     session list-sessions SHOWN ROUNDS  lists sessions alone
  *     session read DIRECTORY ROUNDS       reads each file of a directory
  *     session memory HANDLES              the memory of handles, beside strings behind mutexes */
 #define _GNU_SOURCE
@@ -163,6 +165,16 @@ static void measure_list(int accounts, int shown, int rounds) {
     stopwatch_print(&items, "items", accounts);
 }
 
+static void measure_session_list(int shown, int rounds) {
+    static stopwatch sessions;
+    for (int round = 0; round < rounds; round++) {
+        double start = stopwatch_now();
+        list_sessions((size_t)shown);
+        stopwatch_add(&sessions, stopwatch_now() - start);
+    }
+    stopwatch_print(&sessions, "sessions", shown);
+}
+
 static int read_files(const char *path) {
     char bytes[8192];
     int files = 0;
@@ -268,6 +280,8 @@ int main(int argc, char **argv) {
         measure_refresh(first, second);
     else if (strcmp(what, "list") == 0)
         measure_list(first, second, third);
+    else if (strcmp(what, "list-sessions") == 0)
+        measure_session_list(first, second);
     else if (strcmp(what, "memory") == 0)
         measure_memory(first);
     else

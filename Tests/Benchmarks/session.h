@@ -40,7 +40,8 @@ static inline tokenkeep_store *open_vault(void) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
     tokenkeep_store *store = NULL;
     tokenkeep_error *error = NULL;
-    options.stack_text = "any required vault";
+    const char *stack = getenv("BENCH_STACK");
+    options.stack_text = stack != NULL ? stack : "any required vault";
     require(tokenkeep_open(&options, &store, &error), error);
     return store;
 }

@@ -1,8 +1,10 @@
 """Sessions: the good token, its adoption by other processes, a refresh, a list, memory; each beside a peer."""
 import glob
+import subprocess
 
 from harness import WORK, build, build_swift, run, table
 from password_figures import tokenkeep
+from private_keyring import PrivateKeyring, missing
 from vault_figures import measured_in_turns
 
 CALLS = 1_000_000
@@ -12,6 +14,7 @@ WAITERS = 32
 ROUNDS = 20
 REFRESHES = 50
 ACCOUNTS = 1000
+KEYRING_ACCOUNTS = 1000
 HANDLES = 10_000
 PASSWORD = "bench\n"
 KEEPERS = {
@@ -32,6 +35,7 @@ def measure():
         measure_processes()
         measure_refreshes(session, one, many)
         measure_lists(session, many, protected)
+        measure_keyring_lists(session)
     finally:
         tokenkeep(protected, "lock", text="")
     measure_memory(session, one)
@@ -107,6 +111,23 @@ def measure_lists(session, plain, protected):
         rows.append([words, f"{sessions:.0f}", f"{items:.0f}", f"{sessions / items:.2f}", f"{least:.0f}", f"{sessions / least:.2f}"])
     table(f"A list of the sessions of {ACCOUNTS} accounts, medians in microseconds (its floor reads the files of the notes)",
           ["vault", "sessions", "items", "sessions/items", "floor", "sessions/floor"], rows)
+
+
+def measure_keyring_lists(session):
+    """Sessions whose records lie in gnome-keyring alone: their list asks it for nothing."""
+    if missing():
+        return
+    lock = ["gdbus", "call", "--session", "-d", "org.freedesktop.secrets", "-o", "/org/freedesktop/secrets",
+            "-m", "org.freedesktop.Secret.Service.Lock", "['/org/freedesktop/secrets/collection/login']"]
+    with PrivateKeyring(f"{WORK}/keyring-sessions") as keyring:
+        environment = {
+            **keyring.environment, "TOKENKEEP_VAULT": f"{WORK}/session-keyring", "BENCH_STACK": "any required secret-service"}
+        run(session, "fill", KEYRING_ACCOUNTS, **environment)
+        unlocked = run(session, "list-sessions", KEYRING_ACCOUNTS, ROUNDS, **environment)
+        subprocess.run(lock, env=keyring.environment, check=True, capture_output=True)
+        locked = run(session, "list-sessions", KEYRING_ACCOUNTS, ROUNDS, **environment)
+    table(f"A list of {KEYRING_ACCOUNTS} sessions whose records lie in gnome-keyring, medians in microseconds", ["open", "locked"],
+          [[f"{next(iter(figures.values())):.0f}" for figures in (unlocked, locked)]])
 
 
 def measure_memory(session, vault):

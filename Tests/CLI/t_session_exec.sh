@@ -33,3 +33,41 @@ for service in silent slow killed closes-output closes-input huge endless missin
     title "$service"
     cat "$service.told"
 done
+
+title "a signal between request and answer: the answer is saved, then the program ends by the signal"
+for signal in INT TERM HUP; do
+    sign_in "$signal"
+    cat >signals <<SCRIPT
+#!/bin/sh
+cat >/dev/null
+kill -$signal "\$PPID"
+printf '{"access_token":"saved after $signal","expires_in":3600}'
+SCRIPT
+    chmod +x signals
+    # The shell reports the end of its job.
+    { env --default-signal="$signal" "$TOKENKEEP" session token "$signal" --exec 'exec ./signals'; } 2>err
+    echo "[exit $?]"
+    "$TOKENKEEP" session token "$signal"
+done
+
+title "tokens are in no argument, no environment, no message and no step that --explain shows"
+printf '{"access_token":"planted-access","expires_in":0,"refresh_token":"planted-refresh"}' |
+    "$TOKENKEEP" session begin planted ann
+cat >looks <<'SCRIPT'
+#!/bin/sh
+cat >/dev/null
+cat /proc/$PPID/cmdline /proc/$PPID/environ /proc/$$/cmdline /proc/$$/environ >>seen
+printf '{"access_token":"planted-second","expires_in":0,"refresh_token":"planted-third"}'
+SCRIPT
+chmod +x looks
+: >said
+for command in token refresh validate logout; do
+    "$TOKENKEEP" session "$command" planted --exec 'exec ./looks' --explain 2>>said >>out
+done
+for command in 'list --json' 'show planted ann --json' 'show planted ann' list; do "$TOKENKEEP" session $command >>said 2>&1; done
+"$TOKENKEEP" status >>said 2>&1
+grep -c sends said
+grep -c planted-second out
+[ "$(wc -c <seen)" -gt 100 ] && echo "something was seen"
+grep -alE 'planted-(access|refresh|second|third)' seen said
+grep -raqE 'planted-(access|refresh|second|third)' "$TOKENKEEP_VAULT" "$HOME" || echo nowhere

@@ -11,6 +11,9 @@ LOCK = (
     "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets -m org.freedesktop.Secret.Service.Lock "
     '"[\'/org/freedesktop/secrets/collection/login\']" >/dev/null')
 ALONE = "service-alone"
+DELETE = (
+    "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets/collection/login "
+    "-m org.freedesktop.Secret.Collection.Delete >/dev/null")
 # The default stack, and one without the vault.
 STACKS = ("", ALONE)
 
@@ -89,3 +92,39 @@ def a_keyring_that_is_stopped_while_the_server_answers():
         assert meanwhile(vault, f"kill -STOP {keyring.daemon.pid}").run("token", "ann") == ["access-2", "OK"]
         keyring.daemon.send_signal(signal.SIGCONT)
         is_saved(keyring, vault)
+
+
+@case
+def a_collection_that_is_deleted_while_the_server_answers():
+    for stack in STACKS:
+        with Keyring() as keyring:
+            vault = refreshed_while(keyring, stack, DELETE)
+            assert lines(vault, "requests") == ["refresh-1"]
+            Keyring.stop(keyring.daemon)
+            keyring.start_daemon()
+            result = vault.run("token", "ann")
+            assert result == ["access-2", "OK"], result
+
+
+@case
+def keyring_and_vault_lock_while_the_server_answers():
+    """The keyring's token lies in no file that the keyfile, or the keyring's password, opens alone."""
+    with Keyring() as keyring:
+        vault = signed_in(keyring, STACKS[0])
+        program = PREFIX + "/bin/tokenkeep"
+        subprocess.run([program, "password", "set", "--stdin"], input="horse\n", text=True, env=vault.environment, check=True)
+        try:
+            result = meanwhile(vault, f"{LOCK}; {program} lock").run("token", "ann")
+            assert result == ["access-2", "OK"], result
+            assert vault.run("token", "ann") == ["access-2", "OK"]
+            for folder, _, names in os.walk(vault.path):
+                for name in names:
+                    with open(f"{folder}/{name}", "rb") as file:
+                        content = file.read()
+                    assert b"access-2" not in content and b"refresh-2" not in content, name
+            Keyring.stop(keyring.daemon)
+            keyring.start_daemon()
+            subprocess.run([program, "unlock", "--stdin"], input="horse\n", text=True, env=vault.environment, check=True)
+            is_saved(keyring, vault)
+        finally:
+            subprocess.run([program, "lock"], env=vault.environment, check=True)

@@ -107,6 +107,16 @@ struct StashTests {
         #expect(try record(store).contains("refresh-2"))
     }
 
+    @Test func aDamagedRecordLeavesTheTokensOfTheStash() throws {
+        let (session, store) = try stashed()
+        let records = "vault/current/records"
+        for record in world.directory.names(in: records) { world.directory.write([1, 2, 3], to: "\(records)/\(record)") }
+        try store.unlock(SecretBytes("horse"))
+        #expect(throws: TokenKeepError(.corrupt, "")) { try record(store) }
+        #expect(try session.token().text == "access-2")
+        #expect(try world.session().token().text == "access-2")
+    }
+
     @Test func whatIsInTheStashIsCheckedLikeARecord() throws {
         let (session, store) = try stashed()
         for garbage in ["", "{}", "[1", #"{"tokenkeep_session":2,"access_token":"a"}"#] {
