@@ -128,3 +128,21 @@ def keyring_and_vault_lock_while_the_server_answers():
             is_saved(keyring, vault)
         finally:
             subprocess.run([program, "lock"], env=vault.environment, check=True)
+
+
+@case
+def a_logout_while_the_keyring_is_locked():
+    for stack in STACKS:
+        with Keyring() as keyring:
+            vault = signed_in(keyring, stack)
+            assert vault.run("token", "ann") == ["access-2", "OK"]
+            subprocess.run(LOCK, shell=True, env=keyring.environment, check=True)
+            assert vault.run("logout", "ann") == ["OK"]
+            assert vault.run("token", "ann") == ["NOT_FOUND"]
+            Keyring.stop(keyring.daemon)
+            keyring.start_daemon()
+            # The next call queues the token and clears the record; the one after it revokes.
+            assert vault.run("token", "ann") == ["NOT_FOUND"]
+            assert record(keyring) == ""
+            assert vault.run("logout", "ann") == ["OK"]
+            assert lines(vault, "requests") == ["refresh-1", "refresh-2"]
