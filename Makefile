@@ -5,8 +5,9 @@
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
-        # make test-release the Swift tests, built for release fuzz SECONDS=600 fuzzes each reader of a session's \
-        bytes so long soak MINUTES=1440 eight terminals that share session long, while all around them is disturbed
+# make test-release        the Swift tests, built for release
+# make fuzz SECONDS=600    fuzzes each reader of a session's bytes so long
+# make soak MINUTES=1440   eight terminals that share a session so long, while all around them is disturbed
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
