@@ -136,7 +136,7 @@ extension Store {
         _ = try unlockVault(password(), call)
     }
 
-    private func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {
+    func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {
         var attempt: UInt32 = 1
         while true {
             guard let prompt, !call.deadline.hasPassed else {

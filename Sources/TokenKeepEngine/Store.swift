@@ -88,7 +88,10 @@ public final class Store: Sendable {
     ///   ``Status/unsupported`` by its level; ``Status/invalid`` if its namespace is not the store's; any failure of a
     ///   module.
     public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
-        let call = try begin(.save, until: deadline)
+        try save(request, begin(.save, until: deadline))
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
@@ -259,7 +262,7 @@ public final class Store: Sendable {
         try reconciler.list(namespace: namespace, service: service, call)
     }
 
-    private func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
+    func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 

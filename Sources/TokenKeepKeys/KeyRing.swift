@@ -118,6 +118,26 @@ package struct KeyRing: Sendable {
         }
     }
 
+    /// A lease of the keys that seal items of the levels; nil if the vault has no password, or if one of them is not open.
+    package func lease(of levels: Set<AccessLevel>) -> SealingLease? {
+        guard header.hasPassword else { return nil }
+        var keys: [String: SecretBytes] = [:]
+        for purpose in [.metadata] + levels.map(KeyPurpose.level) {
+            guard let key = try? currentKey(for: purpose) else { return nil }
+            keys[ClassKeyStore.place(of: key.id, for: purpose, vaultID)] = key.bytes
+        }
+        return SealingLease(keys)
+    }
+
+    /// The current keys that a lease holds.
+    package func leased(_ lease: SealingLease) -> [OpenKey] {
+        header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
+            lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {
+                OpenKey(purpose: key.purpose, isRetiring: false, id: key.id, bytes: $0)
+            }
+        }
+    }
+
     private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         let key = try FormatFault.needing { () throws(TokenKeepError) in
             try residentKeys.key(id, for: purpose, of: vaultID)

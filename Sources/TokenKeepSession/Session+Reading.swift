@@ -13,6 +13,10 @@ struct SessionView {
     var sealingKey: ResidentKey?
     /// Whether a handle may keep the token: not if each use asks for the password.
     var isKeepable = true
+    /// The level of the session's item; nil if the item was not read.
+    var level: AccessLevel?
+    /// The keys that seal the server's answer even if the vault was locked since; nil for none.
+    var lease: SealingLease?
     /// A record that no note describes, to be taken over.
     var foreign: (record: SessionRecord, details: ItemDetails)?
 
@@ -25,7 +29,7 @@ struct SessionView {
 
     /// Whether the token is over and cannot be renewed. Not noted: a clock that is set right makes it valid again.
     func isOver(at now: SessionTime) -> Bool {
-        guard let record, record.kind == .user, record.refreshToken == nil else { return false }
+        guard let record, record.kind == .user, !record.canRenew else { return false }
         return record.life.left(at: now) == 0
     }
 }
@@ -56,18 +60,19 @@ extension Session {
         guard finishes else { return try readFiles(call) }
         if try stash.read() != nil {
             do throws(TokenKeepError) {
-                try settleStash(call)
+                try withoutPrompts.settleStash(call)
             } catch {
                 options.explain?("the last answer of the server stays in the stash: \(error.message)")
             }
         }
         var view = try readFiles(call)
-        if let taken = try takeOver(view, call) { view = taken }
+        if let taken = try withoutPrompts.takeOver(view, call) { view = taken }
         if view.note.state == .signedOut, view.note.endedEpoch != nil { try? finishEnd() }
+        if view.hasOrphan { try? dropOrphan(call) }
         return view
     }
 
-    private func readFiles(_ call: CallContext) throws(TokenKeepError) -> SessionView {
+    func readFiles(_ call: CallContext) throws(TokenKeepError) -> SessionView {
         var slot = slots.value(of: id)
         if slot == nil {
             slots.change(id)
@@ -103,6 +108,7 @@ extension Session {
         _ view: inout SessionView, _ item: TokenItem, _ stashed: SessionRecord?
     ) throws(TokenKeepError) {
         var record = try SessionRecord(item.secret, now: options.clock())
+        view.level = item.details.accessLevel
         view.isKeepable = item.details.accessLevel != .memoryOnly && !item.details.flags.contains(.userPresence)
         if item.details.module == "vault" || item.details.isSealed, let keys = try store.records.open()?.keys,
             keys.header.hasPassword
@@ -143,11 +149,14 @@ extension Session {
     }
 
     /// The session's item; nil if there is none.
-    func item(_ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+    func item(_ call: CallContext) throws(TokenKeepError) -> TokenItem? { try load(name, call) }
+
+    /// An item of the session; nil if there is none.
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        let limit = call.deadline.within(milliseconds: store.timeoutMilliseconds)
         do throws(TokenKeepError) {
-            return try store.load(
-                service: name.service, account: name.account,
-                until: call.deadline.within(milliseconds: store.timeoutMilliseconds))
+            guard mayPrompt else { return try store.loadWithoutPrompts(name, until: limit) }
+            return try store.load(service: name.service, account: name.account, until: limit)
         } catch {
             guard error.status == .notFound else { throw error }
             return nil
@@ -237,6 +246,7 @@ extension SessionNote {
         self.epoch = epoch
         provider = record.provider ?? ""
         level = details?.accessLevel.rawValue ?? 0
+        refreshLevel = record.refreshLevel
         update(record, now: now)
     }
 
@@ -251,7 +261,7 @@ extension SessionNote {
     /// Takes over the times of a record.
     mutating func update(_ record: SessionRecord, now: SessionTime) {
         generation = record.generation
-        canRenew = record.refreshToken != nil
+        canRenew = record.canRenew
         scope = record.scope ?? ""
         expiresAt = record.life.end(at: now) ?? 0
         refreshAt = expiresAt == 0 ? 0 : expiresAt - record.life.margin
@@ -270,6 +280,7 @@ extension SessionInfo {
         provider = note.provider.isEmpty ? nil : note.provider
         scope = note.scope.isEmpty ? nil : note.scope
         level = AccessLevel(rawValue: note.level)
+        refreshLevel = AccessLevel(rawValue: note.refreshLevel)
         expiresAt = note.expiresAt == 0 ? nil : UnixTime(note.expiresAt)
         refreshAt = note.refreshAt == 0 ? nil : UnixTime(note.refreshAt)
         validatedAt = note.validatedAt == 0 ? nil : UnixTime(note.validatedAt)

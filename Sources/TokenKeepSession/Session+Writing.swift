@@ -50,33 +50,69 @@ extension Session {
         let epoch = SessionEpoch.make()
         let record = try SessionRecord(
             kind, response, epoch: epoch, provider: options.provider, now: options.clock())
-        let lock = try changeLock(call)
-        try write(record, epoch: epoch, level: options.level, isFromServer: isFromServer, call)
-        _ = consume lock
+        try prompting(call) { session throws(TokenKeepError) in
+            let lock = try session.changeLock(call)
+            try session.write(record, epoch: epoch, level: options.level, isFromServer: isFromServer, call)
+            _ = consume lock
+        }
         try Sessions(store).activateIfNoneIs(name, call)
     }
 
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new
-    /// session, never neither.
+    /// session, never neither. A refresh token of its own is written before the record, with the present one beside it.
     func write(
         _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false, _ call: CallContext
     ) throws(TokenKeepError) {
         try record.adopt(epoch: epoch)
+        let before = try note() ?? SessionNote()
+        let refreshLevel = try separateLevel(of: record, level, before)
+        try record.separate(refreshLevel.map { (refreshAccount, $0) })
+        let previous = refreshLevel == nil ? nil : try presentRefreshEntry(before, call)
         try changeNote(call) { note in
             note.nextEpoch = epoch
+            if let refreshLevel { note.refreshLevel = refreshLevel.rawValue }
             return true
         }
-        try save(record, level: level, call)
+        try save(record, level: level, refreshLevel: refreshLevel, previous: previous, call)
         let now = options.clock()
         try changeNote(call) { note in
             let (known, rotation) = (note.level, note.rotation)
             note = SessionNote(record, epoch: epoch, nil, now: now)
+            if refreshLevel == nil { note.refreshLevel = before.refreshLevel }
             note.level = level?.rawValue ?? (known == 0 ? AccessLevel.afterFirstUnlock.rawValue : known)
             note.rotation = self.options.rotation ?? rotation
             note.validatedAt = isFromServer ? now.wall : 0
             return true
         }
         slots.change(id)
+        // What is left if this fails is cleared by a later call, or by the next refresh.
+        if refreshLevel == nil, before.refreshLevel != 0 { try? dropRefreshItem(call) }
+        if previous != nil {
+            try? saveRefreshToken(of: record, level: refreshLevel, previous: nil, call)
+        }
+    }
+
+    /// The level of the refresh token's own item; nil if the record has the token.
+    ///
+    /// - Throws: ``Status/invalid`` if the level that the options name is not stricter than that of the session.
+    private func separateLevel(
+        of record: SessionRecord, _ level: AccessLevel?, _ note: SessionNote
+    ) throws(TokenKeepError) -> AccessLevel? {
+        let level = level ?? AccessLevel(rawValue: note.level) ?? .afterFirstUnlock
+        guard let asked = options.refreshLevel else {
+            let known = AccessLevel(rawValue: note.refreshLevel)
+            return known.flatMap { $0.isStricter(than: level) && record.canRenew ? $0 : nil }
+        }
+        guard asked != .memoryOnly else {
+            throw TokenKeepError(.invalid, "the refresh token of a session cannot be memory-only")
+        }
+        guard asked != level else { return nil }
+        guard asked.isStricter(than: level) else {
+            throw TokenKeepError(
+                .invalid, "the level \(asked.word) of the refresh token is not stricter than \(level.word)",
+                hint: "when-unlocked is stricter than after-first-unlock; this-device-only is stricter than not")
+        }
+        return record.canRenew ? asked : nil
     }
 
     /// The session's profile, which the application keeps beside the tokens: a JSON object; nil if none was set.
@@ -88,13 +124,15 @@ extension Session {
     public func setProfile(_ profile: SecretBytes) throws(TokenKeepError) {
         let call = try begin()
         _ = try live(read(call))
-        let lock = try changeLock(call)
-        let record = try live(read(call, finishes: false))
-        try profile.withUnsafeBytes { bytes throws(TokenKeepError) in try record.setProfile(bytes) }
-        try save(record, level: nil, call)
-        slots.change(id)
-        try stash.drop()
-        _ = consume lock
+        try prompting(call) { session throws(TokenKeepError) in
+            let lock = try session.changeLock(call)
+            let record = try session.live(session.read(call, finishes: false))
+            try profile.withUnsafeBytes { bytes throws(TokenKeepError) in try record.setProfile(bytes) }
+            try session.save(record, level: nil, call)
+            slots.change(id)
+            try stash.drop()
+            _ = consume lock
+        }
     }
 
     /// Locks the session for a short change.
@@ -134,13 +172,28 @@ extension Session {
         return isSame
     }
 
-    /// Saves the record as the session's item.
-    func save(_ record: SessionRecord, level: AccessLevel?, _ call: CallContext) throws(TokenKeepError) {
-        let request = try SaveRequest(
-            name: name, secret: try record.serialized(), accessLevel: level,
-            label: "session of \(name.defaultLabel)",
-            expiresAt: nil)
-        _ = try store.save(request, until: call.deadline.within(milliseconds: store.timeoutMilliseconds))
+    /// Saves the record as the session's item, and before it a refresh token that is an item of its own.
+    ///
+    /// - Parameters:
+    ///   - level: nil for the level that the item has; `refreshLevel` likewise.
+    ///   - previous: the refresh token of the earlier sign-in, until this one is noted.
+    func save(
+        _ record: SessionRecord, level: AccessLevel?, refreshLevel: AccessLevel? = nil,
+        previous: RefreshItem.Entry? = nil, _ call: CallContext
+    ) throws(TokenKeepError) {
+        let secret = try record.serialized()
+        try saveRefreshToken(of: record, level: refreshLevel, previous: previous, call)
+        try save(secret, as: name, level: level, label: "session of \(name.defaultLabel)", call)
+    }
+
+    /// Saves an item of the session. If its place is locked, the vault keeps it under its password.
+    func save(
+        _ secret: SecretBytes, as name: ItemName, level: AccessLevel?, label: String, _ call: CallContext
+    ) throws(TokenKeepError) {
+        var request = try SaveRequest(name: name, secret: secret, accessLevel: level, label: label)
+        request.keepsWhenLocked = true
+        try store.saveWithoutPrompts(
+            request, until: call.deadline.within(milliseconds: store.timeoutMilliseconds), call.lease)
     }
 
     /// Saves the record, without the server's other members if it is too long with them.
@@ -160,7 +213,8 @@ extension Session {
         let isSame = try changeNote(of: view, call) { $0.signOut(.guestExpired) }
         if isSame {
             slots.change(id)
-            try store.clear(service: name.service, account: name.account)
+            try store.clearWithoutPrompts(name)
+            if view.note.refreshLevel != 0 { try dropRefreshItem(call) }
         }
         _ = consume lock
         if isSame { try? Sessions(store).deactivate(name, call) }

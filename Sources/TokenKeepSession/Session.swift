@@ -22,6 +22,8 @@ public final class Session: Sendable {
     let kept: MutexGuarded<KeptTokens>
     /// Cancels the calls on this handle; nil for the cancellation of the store.
     private let cancellation: Cancellation?
+    /// Whether loads may prompt: not while a lock of the session is held.
+    let mayPrompt: Bool
 
     /// Opens the session of an account; nil for the active account of the service.
     ///
@@ -35,6 +37,7 @@ public final class Session: Sendable {
         hooks = MutexGuarded([])
         watched = MutexGuarded(nil)
         cancellation = nil
+        mayPrompt = true
         files = SessionFiles(store.records)
         slots = store.sessionSlots
         let call = try Session.call(store, options)
@@ -45,7 +48,9 @@ public final class Session: Sendable {
         stash = SessionStash(store.records, id: id)
     }
 
-    private init(_ other: Session, _ cancellation: Cancellation, watched: MutexGuarded<Watched?>) {
+    private init(
+        _ other: Session, _ cancellation: Cancellation?, watched: MutexGuarded<Watched?>, mayPrompt: Bool = true
+    ) {
         name = other.name
         store = other.store
         options = other.options
@@ -57,6 +62,25 @@ public final class Session: Sendable {
         kept = other.kept
         stash = other.stash
         self.cancellation = cancellation
+        self.mayPrompt = mayPrompt
+    }
+
+    /// The same handle, for calls under a lock of the session: they never prompt.
+    var withoutPrompts: Session {
+        mayPrompt ? Session(self, cancellation, watched: watched, mayPrompt: false) : self
+    }
+
+    /// Runs `body`, which locks the session, without prompts. If a place is locked, asks the user to open it, and runs
+    /// `body` again.
+    func prompting<Value>(
+        _ call: CallContext, _ body: (Session) throws(TokenKeepError) -> Value
+    ) throws(TokenKeepError) -> Value {
+        do throws(TokenKeepError) {
+            return try body(withoutPrompts)
+        } catch {
+            guard try store.askToOpen(name, after: error, until: call.deadline) else { throw error }
+        }
+        return try body(withoutPrompts)
     }
 
     /// The same handle, for calls that `cancellation` cancels.
@@ -99,7 +123,7 @@ public final class Session: Sendable {
             return try guestToken(view, record, minTTL, call)
         }
         let isValid = present.map { $0.life.left(at: now) != 0 } ?? false
-        guard record.refreshToken != nil else {
+        guard record.canRenew else {
             if isValid { return try keep(view, record, target, minTTL) }
             guard record.life.left(at: now) != 0 else { throw Session.ended(name, .expired) }
             throw cannotRenew("it has no refresh token")
@@ -156,7 +180,7 @@ public final class Session: Sendable {
             _ = try guestToken(view, record, 0, call)
             throw cannotRenew("it is a guest's")
         }
-        guard record.refreshToken != nil else {
+        guard record.canRenew else {
             guard record.life.left(at: options.clock()) != 0 else { throw Session.ended(name, .expired) }
             throw cannotRenew("it has no refresh token")
         }
@@ -195,7 +219,7 @@ public final class Session: Sendable {
             guard try clearGuest(view, call) else { return try presentToken(call) }
             throw Session.guestIsOver(name)
         }
-        guard record.refreshToken != nil else {
+        guard record.canRenew else {
             guard target == nil else { throw cannotRenew("it has no refresh token") }
             throw try expire(view, call)
         }

@@ -16,6 +16,9 @@ public struct SessionOptions: Sendable {
     public var rotation: RotationProfile?
     /// The level of the session's item; nil for the level that it has, else after first unlock.
     public var level: AccessLevel?
+    /// The level of the refresh token, stricter than that of the session: the token is then an item of its own. The
+    /// session's level for none; nil for the level that it has.
+    public var refreshLevel: AccessLevel?
     /// The time limit of a call, in milliseconds.
     public var timeoutMilliseconds: UInt32
     /// Gets a line for each step of a call; nil for none. No line holds a token.

@@ -40,6 +40,8 @@ public struct SessionInfo: Sendable, Equatable {
     public let scope: String?
     /// The level of the session's item; nil if unknown.
     public let level: AccessLevel?
+    /// The level of the refresh token's own item; nil if the token is not kept apart.
+    public let refreshLevel: AccessLevel?
     /// When the access token ends; nil if unknown.
     public let expiresAt: UnixTime?
     /// When the access token is to be renewed; nil if unknown.

@@ -8,12 +8,18 @@ import TokenKeepSession
 final class SessionWorld: Sendable {
     let directory = TemporaryDirectory(inMemory: true)
     let server = TokenServer()
+    /// Stands for the keyring in stacks that name `secret-service`.
+    let shelf = LockableShelf()
     let keys: ClassKeyStore
     private let time: MutexGuarded<SessionTime>
     private let lines = MutexGuarded<[String]>([])
     let pauses = MutexGuarded<[UInt32]>([])
 
-    init() {
+    /// The stack of stores for which a test names none.
+    private let stack: String
+
+    init(stack: String = "any required vault") {
+        self.stack = stack
         let time = MutexGuarded(SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one"))
         keys = ClassKeyStore(simulatingKernelAt: { time.withLock { $0.boottime } })
         self.time = time
@@ -38,9 +44,13 @@ final class SessionWorld: Sendable {
         }
     }
 
-    func store(_ stack: String = "any required vault") throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack)
+    /// - Parameter prompt: answers the vault's prompts; nil for a store that never prompts.
+    func store(_ stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
+        var configuration = StoreConfiguration(stackText: stack ?? self.stack)
         configuration.vaultPath = vault
+        configuration.isInteractive = prompt != nil
+        configuration.prompt = prompt
+        configuration.standIns["secret-service"] = { [shelf] in ShelfModule(shelf: shelf, versionKey: $0) }
         configuration.residentKeys = keys
         configuration.passwordCosts = PasswordCosts(passes: 1, memoryKiB: 8)
         return try Store(configuration)
@@ -49,26 +59,29 @@ final class SessionWorld: Sendable {
     /// A handle as another process would have one: with a store of its own.
     func session(
         _ account: String? = "ann", rotation: RotationProfile = .strict, sends: Bool = true,
-        timeout: UInt32 = 10_000, validates: Bool = false, _ transport: SessionTransport? = nil
+        timeout: UInt32 = 10_000, validates: Bool = false, refreshLevel: AccessLevel? = nil,
+        _ transport: SessionTransport? = nil, prompt: PromptHandler? = nil
     ) throws -> Session {
         var options = SessionOptions(
             transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
         options.validates = validates
+        options.refreshLevel = refreshLevel
         options.clock = { [time] in time.withLock { $0 } }
         options.pause = { [pauses] milliseconds, _ in
             pauses.withLock { $0.append(milliseconds) }
             self.move(seconds: Int64(milliseconds + 999) / 1000)
         }
         options.explain = { [lines] line in lines.withLock { $0.append(line) } }
-        return try Session(try store(), service: "api.example.com", account: account, options)
+        return try Session(try store(prompt: prompt), service: "api.example.com", account: account, options)
     }
 
     /// A handle of a session that has begun.
     func signedIn(
-        _ account: String = "ann", rotation: RotationProfile = .strict, lifetime: Int = 3600
+        _ account: String = "ann", rotation: RotationProfile = .strict, lifetime: Int = 3600,
+        refreshLevel: AccessLevel? = nil
     ) throws -> Session {
         server.set(lifetime: lifetime)
-        let session = try session(account, rotation: rotation)
+        let session = try session(account, rotation: rotation, refreshLevel: refreshLevel)
         try session.begin(.user, response: SecretBytes(server.signIn))
         return session
     }

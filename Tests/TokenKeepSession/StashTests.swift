@@ -6,18 +6,17 @@ import TokenKeepEngine
 @testable import TokenKeepKeys
 @testable import TokenKeepSession
 
-/// Answers that come while their place is locked.
+/// Answers that come while their place is locked, and no key with a password can seal them.
 struct StashTests {
-    private let world = SessionWorld()
+    private let world = SessionWorld(stack: "any required secret-service")
     private let service = "api.example.com"
 
-    /// A session whose vault was locked while the server answered, and which has the new token.
+    /// A session whose keyring was locked while the server answered, and which has the new token.
     private func stashed(rotation: RotationProfile = .strict) throws -> (session: Session, store: Store) {
         let session = try world.signedIn(rotation: rotation)
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
         world.move(seconds: 3400)
-        world.server.whileAnswering { _ = try? store.lock() }
+        world.server.whileAnswering { world.shelf.lock() }
         #expect(try session.token().text == "access-2")
         return (session, store)
     }
@@ -36,7 +35,7 @@ struct StashTests {
 
     @Test func theNextCallAfterTheUnlockSavesIt() throws {
         let (session, store) = try stashed()
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(try world.session().token().text == "access-2")
         let saved = try record(store)
         #expect(saved.contains("refresh-2"))
@@ -52,15 +51,15 @@ struct StashTests {
         let (session, store) = try stashed()
         world.move(seconds: 3400)
         #expect(try world.session().token().text == "access-3")
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(try session.token().text == "access-3")
         #expect(try record(store).contains("refresh-3"))
     }
 
     @Test func aRestartOfTheMachineLosesItAndTheOldTokenIsNotSentAgain() throws {
-        let (session, store) = try stashed()
+        let (session, _) = try stashed()
         world.keys.stashes.withLock { $0 = [:] }
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(try session.token().text == "access-1", "it lasts 200 s more")
         world.move(seconds: 201)
         #expect(throws: TokenKeepError(.needsLogin, "")) { try session.token() }
@@ -69,9 +68,9 @@ struct StashTests {
     }
 
     @Test func aServerThatKeepsItsTokensIsAskedAgainAfterARestart() throws {
-        let (session, store) = try stashed(rotation: .none)
+        let (session, _) = try stashed(rotation: .none)
         world.keys.stashes.withLock { $0 = [:] }
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         world.server.next(.says(200, [:], #"{"access_token":"again","expires_in":60}"#))
         #expect(try session.token().text == "again")
     }
@@ -80,7 +79,7 @@ struct StashTests {
         let (session, store) = try stashed()
         #expect(try session.end().revocation == .waitingForUnlock)
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
         _ = try Outbox(store, session.options).flush()
         #expect(world.server.revoked == ["refresh-2"])
@@ -89,7 +88,7 @@ struct StashTests {
 
     @Test func aSignInTakesThePlaceOfTheStash() throws {
         let (session, store) = try stashed()
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         try session.begin(.user, response: SecretBytes(#"{"access_token":"fresh","expires_in":60}"#))
         #expect(try world.session().token().text == "fresh")
         _ = try Outbox(store, session.options).flush()
@@ -101,7 +100,7 @@ struct StashTests {
         let folder = "vault/current/sessions"
         let note = try #require(world.directory.names(in: folder).first { $0.count == 32 })
         world.directory.write([1, 2, 3], to: "\(folder)/\(note)")
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(try session.token().text == "access-2")
         #expect(try session.token().text == "access-2")
         #expect(try record(store).contains("refresh-2"))
@@ -120,14 +119,14 @@ struct StashTests {
     }
 
     @Test func whatIsInTheStashIsCheckedLikeARecord() throws {
-        let (session, store) = try stashed()
+        let (session, _) = try stashed()
         for garbage in ["", "{}", "[1", #"{"tokenkeep_session":2,"access_token":"a"}"#] {
             world.keys.stashes.withLock { stashes in
                 for place in stashes.keys { stashes[place] = try? SecretBytes(garbage) }
             }
             #expect(throws: TokenKeepError(.locked, "")) { try session.token() }
         }
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.unlock()
         #expect(try session.token().text == "access-1")
     }
 }

@@ -36,6 +36,10 @@ public struct SaveRequest: Sendable {
     /// acknowledged elsewhere: it must be written.
     public var mayLowerRequirements = false
 
+    /// Whether a locked module leaves the value as a pending write, sealed under an open key of a vault with a password.
+    /// Without such a key the save is ``Status/locked`` as usual.
+    public var keepsWhenLocked = false
+
     /// Checks and joins the parts of a request.
     ///
     /// - Parameter label: nil for `SERVICE (ACCOUNT)`.

@@ -8,6 +8,8 @@ public struct CallContext: Sendable {
     package private(set) var presence: PresenceGrant?
     /// The sealer of the call. It opens sealed secrets, and seals the secret of the item whose lock the call holds.
     package private(set) var sealer: (any SecretSealer)?
+    /// Keys with which the call seals even if the vault was locked since; nil for none.
+    package private(set) var lease: SealingLease?
 
     /// A context without sealer and presence keys.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
@@ -19,6 +21,7 @@ public struct CallContext: Sendable {
         self.init(deadline: deadline, promptsAllowed: promptsAllowed)
         presence = other.presence
         sealer = other.sealer
+        lease = other.lease
     }
 
     /// A copy without prompts.
@@ -43,6 +46,13 @@ public struct CallContext: Sendable {
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
+        return call
+    }
+
+    /// A copy that seals with the keys of a lease; nil for none.
+    package func leasing(_ lease: SealingLease?) -> CallContext {
+        var call = self
+        call.lease = lease
         return call
     }
 

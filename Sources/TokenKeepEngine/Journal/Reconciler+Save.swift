@@ -203,7 +203,10 @@ extension Reconciler {
             let isOutage = error.status == .unavailable || error.status == .timedOut
             // The sent value may arrive later. Without a record, it would then replace another process's newer save.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
-            guard isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error) else {
+            guard
+                isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error)
+                    || isKeptLocked(request, top, error, item)
+            else {
                 if error.changedNothing {
                     item.noteHolder(before, top.name)
                 }
@@ -214,6 +217,16 @@ extension Reconciler {
             let (change, step) = try recording(request, over: record, nil, first: top, item, call, wasSent: true)
             return (change, isCut ? .cut(error) : step)
         }
+    }
+
+    /// Whether a value that the first module does not take because it is locked waits in the record.
+    private func isKeptLocked(
+        _ request: SaveRequest, _ top: any Module, _ error: TokenKeepError, _ item: borrowing ItemTransaction
+    ) -> Bool {
+        guard request.keepsWhenLocked, error.status == .locked, error.module == top.name, top.supportsPendingWrites
+        else { return false }
+        let request = (try? inheriting(request, from: top)) ?? request
+        return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
     }
 
     /// Whether a module was never used on this machine, and the vault takes the stack's items.

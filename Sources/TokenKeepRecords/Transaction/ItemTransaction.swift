@@ -29,6 +29,7 @@ package struct ItemTransaction: ~Copyable {
         do throws(TokenKeepError) {
             // The keys may have been replaced during the wait for the lock.
             var vault = try records.reopen(before, call)
+            if let lease = call.lease { vault = vault.adding(vault.keys.leased(lease)) }
             let fileName = vault.keys.fileName(of: name)
             let present = try Present(
                 of: name, RecordReader(records: records, fileName: fileName), &vault, call.presence)
@@ -203,6 +204,11 @@ extension JournalChange {
 }
 
 extension ItemTransaction {
+    /// Whether a value of a level can be sealed so that the keyfile alone does not open it.
+    package func sealsWithPassword(_ level: AccessLevel) -> Bool {
+        vault.keys.header.hasPassword && vault.keys.isOpen(.level(level)) && vault.keys.isOpen(.metadata)
+    }
+
     /// The hash of this machine, as stored in pending writes.
     package var machineHash: [UInt8] { keys.machine(records.machine.bytes) }
 }

@@ -61,10 +61,11 @@ public struct Outbox: Sendable {
     }
 
     private func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
-        _ = try store.save(
-            SaveRequest(
-                name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
-                label: "token to be revoked"))
+        var request = try SaveRequest(
+            name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
+            label: "token to be revoked")
+        request.keepsWhenLocked = true
+        try store.saveWithoutPrompts(request)
     }
 
     /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. The tokens

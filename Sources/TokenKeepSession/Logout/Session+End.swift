@@ -57,7 +57,7 @@ extension Session {
     /// Clears the record now, or leaves it to the next call of the session.
     private func clearRecord(orLaterIn call: CallContext) -> EndReport.Revocation {
         do throws(TokenKeepError) {
-            return try clearRecord(call)
+            return try prompting(call) { session throws(TokenKeepError) in try session.clearRecord(call) }
         } catch {
             options.explain?("the record cannot be cleared yet: \(error.message)")
             return .waitingForUnlock
@@ -92,8 +92,11 @@ extension Session {
         // A secret without a session before or in it is another program's.
         let isForeign = ended.isEmpty && record == nil
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
-        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note)
-        if isEnded { try store.clear(service: name.service, account: name.account) }
+        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note, call)
+        if isEnded { try store.clearWithoutPrompts(name) }
+        if let account = record?.refreshItem ?? (note.refreshLevel == 0 ? nil : refreshAccount) {
+            try dropRefreshItem(account: account, call)
+        }
         try stash.drop()
         try changeNote(call) { note in
             note.endedEpoch = nil
@@ -116,12 +119,38 @@ extension Session {
     }
 
     /// Queues the newest token of an ended session: the stash's, else the record's. Returns whether there is one.
-    private func queueTokens(of record: SessionRecord?, _ note: SessionNote) throws(TokenKeepError) -> Bool {
+    private func queueTokens(
+        of record: SessionRecord?, _ note: SessionNote, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
         let stashed = try stashedRecord()
-        guard let newest = stashed ?? record else { return false }
+        let record = try record.map { record throws(TokenKeepError) in try joinedOrCleared(record, call) }
+        guard let newest = stashed ?? record else { return try queueRefreshToken(note, call) }
         // The stash of an earlier sign-in is not the newest of this one.
         if let stashed, let record, stashed.epoch != record.epoch { try queue(record, note) }
         try queue(newest, note)
+        return true
+    }
+
+    /// The record of an ended session with its refresh token. If the refresh token is locked, the record is cleared now: the
+    /// token alone waits.
+    private func joinedOrCleared(
+        _ record: SessionRecord, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionRecord {
+        do throws(TokenKeepError) {
+            return try joined(record, call)
+        } catch {
+            if record.refreshItem == refreshAccount { try store.clearWithoutPrompts(name) }
+            throw error
+        }
+    }
+
+    /// Queues the refresh token of an ended session whose record is cleared. Returns whether there is one.
+    private func queueRefreshToken(_ note: SessionNote, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        guard note.refreshLevel != 0, let ended = note.endedEpoch,
+            let entry = try refreshItem(refreshAccount, call)?.entry(of: ended)
+        else { return false }
+        try Outbox(store, options).add(
+            entry.token, isRefresh: true, of: name, level: AccessLevel(rawValue: note.refreshLevel))
         return true
     }
 
@@ -131,8 +160,9 @@ extension Session {
         _ record: SessionRecord, _ note: SessionNote, unlessOf present: SessionRecord? = nil
     ) throws(TokenKeepError) {
         if note.state == .signedOut, note.endsLocally { return }
-        if let present, present.refreshToken ?? present.accessToken == record.refreshToken ?? record.accessToken {
-            return
+        if let present {
+            let live = (try? joined(present, Renewal.saving)) ?? present
+            guard live.refreshToken ?? live.accessToken != record.refreshToken ?? record.accessToken else { return }
         }
         try Outbox(store, options).add(
             record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
@@ -142,6 +172,6 @@ extension Session {
     /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.
     func finishEnd() throws(TokenKeepError) {
         guard let note = try note(), note.state == .signedOut, note.endedEpoch != nil else { return }
-        _ = try clearRecord(isLater: true, begin())
+        _ = try withoutPrompts.clearRecord(isLater: true, begin())
     }
 }

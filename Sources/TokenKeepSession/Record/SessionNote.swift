@@ -34,6 +34,7 @@ package struct SessionNote: Sendable, Equatable {
         static let isStashed: UInt16 = 19
         static let endsLocally: UInt16 = 20
         static let validatedAt: UInt16 = 21
+        static let refreshLevel: UInt16 = 22
     }
 
     package var kind = SessionKind.user
@@ -63,6 +64,8 @@ package struct SessionNote: Sendable, Equatable {
     package var provider = ""
     package var scope = ""
     package var level: UInt32 = 0
+    /// The level of the item that has the refresh token, set before the item is written; 0 if there is no such item.
+    package var refreshLevel: UInt32 = 0
     package var refreshing: Refreshing?
     /// The server's treatment of used refresh tokens, as the sign-in said.
     package var rotation = RotationProfile.strict
@@ -100,6 +103,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.provider: note.provider = try reader.text(value.count, "provider")
             case Tag.scope: note.scope = try reader.text(value.count, "scope")
             case Tag.level: note.level = try reader.integer(UInt32.self, "level")
+            case Tag.refreshLevel: note.refreshLevel = try reader.integer(UInt32.self, "level of the refresh token")
             case Tag.refreshing: note.refreshing = try parseRefreshing(&reader)
             case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
@@ -164,6 +168,7 @@ package struct SessionNote: Sendable, Equatable {
         if isStashed { writer.append(field: Tag.isStashed, integer: UInt8(1)) }
         if endsLocally { writer.append(field: Tag.endsLocally, integer: UInt8(1)) }
         if validatedAt != 0 { writer.append(field: Tag.validatedAt, integer: validatedAt) }
+        if refreshLevel != 0 { writer.append(field: Tag.refreshLevel, integer: refreshLevel) }
         return writer.bytes
     }
 }

@@ -6,16 +6,32 @@ package struct SessionRecord {
     private static let version: Int64 = 1
     private static let versionMember = "tokenkeep_session"
 
+    private static let refreshItemMember = "refresh_item"
+    private static let refreshLevelMember = "refresh_accessibility"
+
     let json: JSONValue
 
     package private(set) var accessToken: SecretBytes
+    /// The refresh token; nil if there is none, or if it is an item of its own that was not read.
     package private(set) var refreshToken: SecretBytes?
+    /// The generation of a refresh token that was read from its own item; 0 for none.
+    private(set) var refreshGeneration: UInt64 = 0
     package private(set) var life: TokenLife
 
     package var kind: SessionKind { json["kind"]?.text == SessionKind.guest.word ? .guest : .user }
     package var tokenType: String { json["token_type"]?.text ?? "Bearer" }
     package var scope: String? { json["scope"]?.text }
     package var provider: String? { json["provider"]?.text }
+    /// The account of the item that has the refresh token; nil if the record has it, or if there is none.
+    var refreshItem: String? {
+        json[SessionRecord.refreshItemMember]?.text.flatMap { 1...Limits.account ~= $0.utf8.count ? $0 : nil }
+    }
+    /// The level of that item; 0 if there is none.
+    var refreshLevel: UInt32 {
+        refreshItem == nil ? 0 : UInt32(clamping: json[SessionRecord.refreshLevelMember]?.integer ?? 0)
+    }
+    /// Whether there is a refresh token.
+    package var canRenew: Bool { refreshToken != nil || refreshItem != nil }
     package var generation: UInt64 { UInt64(clamping: json["generation"]?.integer ?? 0) }
     /// Distinguishes the sign-in from earlier and later ones: 32 hexadecimal digits; nil if another program wrote it.
     package var epoch: String? {
@@ -100,6 +116,29 @@ package struct SessionRecord {
         try json.set("offset", offset)
     }
 
+    /// Takes over the refresh token from its own item.
+    mutating func join(_ entry: RefreshItem.Entry) {
+        refreshToken = entry.token
+        refreshGeneration = entry.generation
+    }
+
+    /// Lets the refresh token be an item of its own; nil lets the record have it.
+    func separate(_ item: (account: String, level: AccessLevel)?) throws(TokenKeepError) {
+        guard let item else {
+            json.remove(SessionRecord.refreshItemMember)
+            json.remove(SessionRecord.refreshLevelMember)
+            return
+        }
+        try json.set(SessionRecord.refreshItemMember, item.account)
+        try json.set(SessionRecord.refreshLevelMember, Int64(item.level.rawValue))
+    }
+
+    /// The refresh token in the record, if it belongs into an item of its own; nil if it does not, or is there already.
+    func ownRefreshEntry() throws(TokenKeepError) -> RefreshItem.Entry? {
+        guard refreshItem != nil, let epoch, let token = try json["refresh_token"]?.secret() else { return nil }
+        return RefreshItem.Entry(epoch: epoch, generation: generation, token: token)
+    }
+
     private func keep(_ others: [(name: String, value: JSONValue)]) throws(TokenKeepError) {
         guard !others.isEmpty else { return }
         let present = json["response"]
@@ -125,9 +164,15 @@ package struct SessionRecord {
         try json.set("profile", profile)
     }
 
-    /// The record as the secret of an item.
+    /// The record as the secret of an item, without a refresh token that is an item of its own.
     package func serialized() throws(TokenKeepError) -> SecretBytes {
-        let bytes = try json.serialized()
+        var bytes = try json.serialized()
+        if refreshItem != nil, json["refresh_token"] != nil,
+            let copy = bytes.withUnsafeBytes({ JSONValue(parsing: $0) })
+        {
+            copy.remove("refresh_token")
+            bytes = try copy.serialized()
+        }
         guard bytes.count <= JSONValue.maximumLength else {
             throw TokenKeepError(.invalid, "the session's record would be longer than 256 KiB")
         }

@@ -21,7 +21,7 @@ extension Renewal {
         switch try RefreshAnswer.judge(response, serverTime: serverTime) {
         case .tokens(let tokens):
             var renewed = record
-            let generation = record.generation &+ 1
+            let generation = max(record.generation, record.refreshGeneration) &+ 1
             if let target {
                 try renewed.apply(tokens, for: target, generation: generation, now: sent, offset: offset)
             } else {
@@ -69,10 +69,10 @@ extension Renewal {
     ///
     /// - Returns: the session; nil if it ended meanwhile, or another one began.
     private func saveInPlace(_ renewed: SessionRecord, _ view: SessionView) throws(TokenKeepError) -> SessionView? {
-        let call = Renewal.saving
+        let call = Renewal.saving.leasing(view.lease)
         let lock = try session.changeLock(call)
         let note = try session.note() ?? view.note
-        let present = try self.present(note, call)
+        let present = try self.present(note, view, call)
         guard note.epoch == view.note.epoch, present == nil || present?.epoch == note.epoch else {
             options.explain?("the session ended meanwhile: the new tokens are not used")
             try session.queue(renewed, note, unlessOf: present)
@@ -109,13 +109,17 @@ extension Renewal {
     }
 
     /// The record in its place; nil if there is none, or if it cannot be read.
-    private func present(_ note: SessionNote, _ call: CallContext) throws(TokenKeepError) -> SessionRecord? {
+    private func present(
+        _ note: SessionNote, _ view: SessionView, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionRecord? {
         let item: TokenItem?
         do throws(TokenKeepError) {
             item = try session.item(call)
         } catch {
-            // A sign-in that was cut short may have replaced the record.
-            guard note.nextEpoch.isEmpty else { throw error }
+            // A sign-in that was cut short may have replaced the record, and a change of the profile may have.
+            guard note.nextEpoch.isEmpty, let slot = view.slot, session.slots.value(of: session.id) == slot else {
+                throw error
+            }
             return nil
         }
         return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
@@ -145,7 +149,10 @@ extension Renewal {
         _ view: SessionView, _ before: SessionRecord, _ sending: SessionNote.Refreshing
     ) throws(TokenKeepError) -> Result? {
         let present = try session.read(Renewal.saving)
-        if let record = present.record, record.refreshToken != before.refreshToken {
+        let known = try present.record.map { record throws(TokenKeepError) in
+            try session.joined(record, Renewal.saving)
+        }
+        if let record = known, record.refreshToken != before.refreshToken {
             options.explain?("the server refused the token, and another process has saved a newer one")
             return Result(view: present, record: record)
         }

@@ -16,6 +16,7 @@ extension Renewal {
 
     /// Sends the refresh token, under the refresh lock.
     func send(_ view: SessionView, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
+        let view = withLease(view)
         let (sending, space) = try orFault { () throws(TokenKeepError) in
             let sending = try prepare(view, record, isRejected: isRejected)
             let space = try reserve(for: record)
@@ -47,6 +48,16 @@ extension Renewal {
         return result
     }
 
+    /// The view with the keys that seal the server's answer if the vault is locked meanwhile.
+    func withLease(_ view: SessionView) -> SessionView {
+        var view = view
+        let levels = [
+            view.level, AccessLevel(rawValue: view.note.level), AccessLevel(rawValue: view.note.refreshLevel),
+        ]
+        view.lease = session.store.sealingLease(of: Set(levels.compactMap { $0 }))
+        return view
+    }
+
     /// Disk space for the server's answer, found before anything is sent.
     func reserve(for record: SessionRecord) throws(TokenKeepError) -> ReservedSpace {
         try ReservedSpace(3 * record.serialized().count + 65_536, session.store.records, call)
@@ -68,7 +79,12 @@ extension Renewal {
     ) throws(TokenKeepError) -> Sending {
         let transport = try options.requiredTransport(
             orThrow: "the token of \(session.name) is to be renewed, and nothing was given that asks the server")
-        guard let token = record.refreshToken else { throw Session.ended(session.name, .expired) }
+        guard let token = record.refreshToken else {
+            guard record.refreshItem != nil else { throw Session.ended(session.name, .expired) }
+            throw TokenKeepError(
+                .expired, "the refresh token of \(session.name), an item of its own, is gone",
+                hint: "sign in again: tokenkeep session begin SERVICE ACCOUNT")
+        }
         let fingerprint = try session.files.fingerprint(of: token, call)
         let earlier = unanswered(fingerprint, view, record)
         let isRepeated = try earlier.map { earlier throws(TokenKeepError) in
@@ -88,7 +104,7 @@ extension Renewal {
     private func unanswered(
         _ fingerprint: [UInt8], _ view: SessionView, _ record: SessionRecord
     ) -> SessionNote.Refreshing? {
-        if record.generation < view.note.generation {
+        if max(record.generation, record.refreshGeneration) < view.note.generation {
             // The stash had later tokens, and is gone: this one was used.
             let since = view.note.refreshing?.since ?? options.clock()
             return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isRepeated: true)

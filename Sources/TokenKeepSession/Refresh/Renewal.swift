@@ -18,6 +18,8 @@ struct Renewal {
     enum Fault: Error {
         case failed(TokenKeepError)
         case notSent(TokenKeepError)
+        /// A place is locked, and nothing was sent.
+        case locked(TokenKeepError)
         /// Seconds that are worth waiting for.
         case coolingDown(Int64)
         /// The session ended, or another one began. It is to be read again.
@@ -44,7 +46,7 @@ struct Renewal {
     var options: SessionOptions { session.options }
 
     init(_ session: Session, for target: TokenTarget? = nil, isExtension: Bool = false, _ call: CallContext) {
-        self.session = session
+        self.session = session.withoutPrompts
         self.target = target
         self.isExtension = isExtension
         self.call = call
@@ -64,6 +66,7 @@ struct Renewal {
     ) throws(TokenKeepError) -> Result {
         var attempt = 1
         var slot = slot
+        var hasAsked = false
         while true {
             do throws(Fault) {
                 return try locked(since: slot, stale: stale, isRejected: isRejected)
@@ -76,6 +79,11 @@ struct Renewal {
                     options.explain?("attempt \(attempt) was not sent: \(error.message)")
                     pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
                     attempt += 1
+                case .locked(let error):
+                    // Without the lock: other processes do not wait for this user's answer.
+                    guard !hasAsked, try session.store.askToOpen(session.name, after: error, until: call.deadline)
+                    else { throw error }
+                    hasAsked = true
                 case .coolingDown(let seconds):
                     options.explain?("the server asks to wait \(seconds) s")
                     pause(milliseconds: UInt32(clamping: max(1, seconds)) * 1000)
@@ -119,21 +127,24 @@ struct Renewal {
         }
         if let slot, session.slots.value(of: session.id) != slot { throw .renewedMeanwhile }
         let view: SessionView
-        let record: SessionRecord
-        let present: Result?
+        var record: SessionRecord
         do throws(TokenKeepError) {
             view = try session.read(call)
             record = try session.live(view)
-            present = try adopted(view, record, stale)
+            if let present = try adopted(view, record, stale) { return present }
         } catch {
-            throw .failed(error)
+            throw error.status == .locked ? .locked(error) : .failed(error)
         }
-        if let present { return present }
         if let wait = view.note.coolDown(at: options.clock()) {
             guard wait <= Renewal.shortCoolDown, UInt32(wait) * 1000 < call.deadline.remainingMilliseconds else {
                 throw .failed(SessionNote.coolingDown(wait))
             }
             throw .coolingDown(wait)
+        }
+        do throws(TokenKeepError) {
+            record = try session.joined(record, call)
+        } catch {
+            throw error.status == .locked ? .locked(error) : .failed(error)
         }
         let result = try send(view, record, isRejected: isRejected)
         _ = consume lock

@@ -7,7 +7,7 @@ extension Renewal {
     func extend(by seconds: UInt32) throws(TokenKeepError) -> SecretBytes? {
         let transport = try session.requiredTransport()
         let lock = try refreshLock()
-        let view = try session.read(call)
+        let view = withLease(try session.read(call))
         let record = try session.live(view)
         let space = try reserve(for: record)
         let request = try SessionRequest(

@@ -1,0 +1,80 @@
+import TokenKeepCore
+
+/// A keyring in memory that tests lock. All stores of a test reach the same one.
+final class LockableShelf: Sendable {
+    private struct State {
+        var items: [ItemName: TokenItem] = [:]
+        var isLocked = false
+        var whenAsked: (@Sendable () -> Void)?
+    }
+
+    private let state = MutexGuarded(State())
+
+    var items: [ItemName: TokenItem] { state.withLock { $0.items } }
+
+    func lock() { state.withLock { $0.isLocked = true } }
+    func unlock() { state.withLock { $0.isLocked = false } }
+    /// Runs `body` while the user is asked to unlock the keyring, and unlocks it.
+    func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
+
+    fileprivate func ask() {
+        guard let body = state.withLock({ $0.isLocked ? $0.whenAsked : nil }) else { return }
+        body()
+        unlock()
+    }
+
+    fileprivate func withItems<Answer>(
+        _ body: (inout [ItemName: TokenItem]) throws(TokenKeepError) -> Answer
+    ) throws(TokenKeepError) -> Answer {
+        try state.withLock { state throws(TokenKeepError) in
+            guard !state.isLocked else {
+                throw TokenKeepError(.locked, "the shelf is locked", module: "secret-service")
+            }
+            return try body(&state.items)
+        }
+    }
+}
+
+/// A store's way to the shelf, in the place of the module `secret-service`.
+struct ShelfModule: Module {
+    let name = "secret-service"
+    let supportsPendingWrites = true
+    let shelf: LockableShelf
+    let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
+
+    func prepare(_ call: CallContext) throws(TokenKeepError) {
+        if call.promptsAllowed { shelf.ask() }
+    }
+
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        if call.promptsAllowed { shelf.ask() }
+        guard let item = try shelf.withItems({ $0[name] }) else {
+            throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
+        }
+        return item
+    }
+
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
+        if call.promptsAllowed { shelf.ask() }
+        let key = try versionKey()
+        return try shelf.withItems { items throws(TokenKeepError) in
+            let present = items[request.name]?.details
+            try request.check(present: present)
+            var details = request.details(replacing: present, module: name)
+            details.version = key.version(of: details, secret: request.secret)
+            items[request.name] = TokenItem(details: details, secret: request.secret)
+            return details.version
+        }
+    }
+
+    func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        try shelf.withItems { $0.removeValue(forKey: name) != nil }
+    }
+
+    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
+        let items = try shelf.withItems { Array($0.values) }
+        return ItemListing(items: items.map(\.details).filter { $0.name.isIn(namespace: namespace, service: service) })
+    }
+
+    func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
+}
