@@ -64,6 +64,9 @@ extension TokenStore {
         public var expiresAt: Date?
         /// The condition that the existing item must meet; otherwise the save fails.
         public var precondition: Precondition
+        /// Whether the vault keeps the value as a pending write if the place of the item is locked, under an open key that
+        /// the vault's password protects. Without such a key the save fails with ``TokenKeepError/Status/locked``.
+        public var keepsWhenLocked = false
 
         /// Makes options for a save; an option that is left out has its default.
         public init(

@@ -64,11 +64,12 @@ public final class TokenStore: Sendable {
         _ secret: Secret, service: String, account: String, options: SaveOptions = SaveOptions()
     ) async throws -> UInt64 {
         try await run { engine, deadline throws(CoreError) in
-            let request = try SaveRequest(
+            var request = try SaveRequest(
                 name: ItemName(namespace: engine.namespace, service: service, account: account), secret: secret.core,
                 accessLevel: options.accessibility?.core, flags: options.flags.core, label: options.label,
                 attributes: ItemAttributes(options.attributes.map { ($0.key, $0.value) }),
                 expiresAt: options.expirySecond(), precondition: options.precondition.core)
+            request.keepsWhenLocked = options.keepsWhenLocked
             return try engine.save(request, until: deadline).version
         }
     }

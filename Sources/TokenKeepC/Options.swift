@@ -68,6 +68,7 @@ struct SaveOptions {
     var label: String?
     var attributes: ItemAttributes = .none
     var expiresAt: UnixTime?
+    var keepsWhenLocked = false
     var precondition: SaveRequest.Precondition = .none
     var savedVersion: UnsafeMutablePointer<UInt64>?
 
@@ -76,9 +77,12 @@ struct SaveOptions {
         guard let pointer else { return }
         let options = try copy(pointer, over: tokenkeep_save_options(), "save options")
         let ifAbsent = UInt32(TOKENKEEP_IF_ABSENT)
-        try checkFlags(options.flags, known: ItemFlags.known.rawValue | ifAbsent, "save options")
+        let keepWhenLocked = UInt32(TOKENKEEP_KEEP_WHEN_LOCKED)
+        let ofCall = ifAbsent | keepWhenLocked
+        try checkFlags(options.flags, known: ItemFlags.known.rawValue | ofCall, "save options")
         accessLevel = try SaveOptions.level(options.accessibility)
-        flags = ItemFlags(rawValue: options.flags & ~ifAbsent)
+        flags = ItemFlags(rawValue: options.flags & ~ofCall)
+        keepsWhenLocked = options.flags & keepWhenLocked != 0
         label = try Boundary.optionalText(options.label, "label", atMost: Limits.label)
         attributes = try SaveOptions.attributes(options.attributes, count: options.attribute_count)
         if options.expires_at != 0 { expiresAt = UnixTime(options.expires_at) }

@@ -15,12 +15,12 @@ public func tokenkeep_save(
         let store = try store(handle)
         let name = try itemName(in: store, service, account)
         let options = try SaveOptions(options)
-        let outcome = try store.save(
-            SaveRequest(
-                name: name, secret: try Boundary.secret(secret, length: length, for: store),
-                accessLevel: options.accessLevel,
-                flags: options.flags, label: options.label, attributes: options.attributes,
-                expiresAt: options.expiresAt, precondition: options.precondition))
+        var request = try SaveRequest(
+            name: name, secret: try Boundary.secret(secret, length: length, for: store),
+            accessLevel: options.accessLevel, flags: options.flags, label: options.label,
+            attributes: options.attributes, expiresAt: options.expiresAt, precondition: options.precondition)
+        request.keepsWhenLocked = options.keepsWhenLocked
+        let outcome = try store.save(request)
         options.savedVersion?.pointee = outcome.version
     }
 }

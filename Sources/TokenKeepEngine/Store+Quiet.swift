@@ -13,10 +13,11 @@ extension Store {
     /// ``save(_:until:)`` without prompts.
     ///
     /// - Parameter lease: the keys that seal the item even if the vault was locked since; nil for none.
+    @discardableResult
     package func saveWithoutPrompts(
         _ request: SaveRequest, until deadline: Deadline? = nil, _ lease: SealingLease? = nil
-    ) throws(TokenKeepError) {
-        _ = try save(request, begin(.save, until: deadline).withoutPrompts.leasing(lease))
+    ) throws(TokenKeepError) -> SaveOutcome {
+        try save(request, begin(.save, until: deadline).withoutPrompts.leasing(lease))
     }
 
     /// ``clear(service:account:until:)`` without prompts.

@@ -16,6 +16,8 @@ public final class Store: Sendable {
     package let records: Records
     /// Tells every session of the store that it was changed.
     package let sessionSlots: SessionSlots
+    /// The sessions that are open on the store and can ask a server.
+    package let openSessions = OpenObjects()
     /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.

@@ -44,7 +44,7 @@ extension Session {
             let reason = view.note.reason.word.map { " (\($0))" } ?? ""
             throw TokenKeepError(
                 .notFound, "nobody is signed in as \(name)\(reason)",
-                hint: (try? Sessions(store).hint(of: name.service)) ?? Sessions.signIn)
+                hint: (try? Sessions(store).hint(of: name.service, insteadOf: name.account)) ?? Sessions.signIn)
         }
         try TokenResponse.check(type: record.tokenType)
         return record
@@ -225,7 +225,7 @@ extension Session {
             try record.take(stashed)
             try saveShortened(record, level: nil, call)
             slots.change(id)
-            options.explain?("saved generation \(record.generation) from the stash")
+            options.explain?("the tokens of the stash are saved")
         }
         try changeNote(call) { note in
             guard note.isStashed else { return false }

@@ -1,4 +1,5 @@
 public import TokenKeepCore
+import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
@@ -85,11 +86,16 @@ extension Session {
             return true
         }
         slots.change(id)
-        // What is left if this fails is cleared by a later call, or by the next refresh.
-        if refreshLevel == nil, before.refreshLevel != 0 { try? dropRefreshItem(call) }
-        if previous != nil {
-            try? saveRefreshToken(of: record, level: refreshLevel, previous: nil, call)
-        }
+        dropPreviousRefreshToken(record, refreshLevel, hadItem: before.refreshLevel != 0, previous, call)
+    }
+
+    /// Drops the refresh token of the earlier sign-in. After a failure a later call drops it, or the next refresh.
+    private func dropPreviousRefreshToken(
+        _ record: SessionRecord, _ level: AccessLevel?, hadItem: Bool, _ previous: RefreshItem.Entry?,
+        _ call: CallContext
+    ) {
+        if level == nil, hadItem { try? dropRefreshItem(call) }
+        if previous != nil { try? saveRefreshToken(of: record, level: level, previous: nil, call) }
     }
 
     /// The level of the refresh token's own item; nil if the record has the token.
@@ -183,16 +189,18 @@ extension Session {
     ) throws(TokenKeepError) {
         let secret = try record.serialized()
         try saveRefreshToken(of: record, level: refreshLevel, previous: previous, call)
-        try save(secret, as: name, level: level, label: "session of \(name.defaultLabel)", call)
+        let outcome = try save(secret, as: name, level: level, label: "session of \(name.defaultLabel)", call)
+        let waiting = outcome.pendingModules.map { "; it is pending for \($0)" }.joined()
+        options.explain?("saved generation \(record.generation) in \(outcome.module)\(waiting)")
     }
 
     /// Saves an item of the session. If its place is locked, the vault keeps it under its password.
     func save(
         _ secret: SecretBytes, as name: ItemName, level: AccessLevel?, label: String, _ call: CallContext
-    ) throws(TokenKeepError) {
+    ) throws(TokenKeepError) -> SaveOutcome {
         var request = try SaveRequest(name: name, secret: secret, accessLevel: level, label: label)
         request.keepsWhenLocked = true
-        try store.saveWithoutPrompts(
+        return try store.saveWithoutPrompts(
             request, until: call.deadline.within(milliseconds: store.timeoutMilliseconds), call.lease)
     }
 

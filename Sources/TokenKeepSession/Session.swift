@@ -46,6 +46,7 @@ public final class Session: Sendable {
         name = try ItemName(namespace: store.namespace, service: service, account: account)
         id = try files.id(of: name, call)
         stash = SessionStash(store.records, id: id)
+        if options.transport != nil { store.openSessions.add(self) }
     }
 
     private init(

@@ -234,6 +234,69 @@ static void a_logout_runs_hooks_and_revokes(void) {
     tokenkeep_session_close(session);
 }
 
+static size_t refresh_items(void) {
+    tokenkeep_items *items = NULL;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_list(store, "org.tokenkeep.session.refresh", &items, &error));
+    size_t count = tokenkeep_items_count(items);
+    if (count > 0)
+        CHECK_NUMBER(TOKENKEEP_WHEN_UNLOCKED, tokenkeep_item_accessibility(tokenkeep_items_at(items, 0)));
+    tokenkeep_items_free(items);
+    return count;
+}
+
+static void a_refresh_token_may_be_an_item_of_its_own(void) {
+    tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
+    tokenkeep_session *session = NULL;
+    tokenkeep_token *token = NULL;
+    tokenkeep_item *record = NULL;
+    options.refresh_url = "https://example.com/token";
+    options.client_id = "me";
+    options.http = ask_server;
+    options.http_data = &server;
+    options.refresh_accessibility = TOKENKEEP_WHEN_UNLOCKED;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_open(store, "apart", "ann", &options, &session, &error));
+    begin(session, 0);
+    CHECK_NUMBER(1, refresh_items());
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_load(store, "apart", "ann", &record, &error));
+    CHECK(strstr((const char *)tokenkeep_item_secret(record, NULL), "r 1") == NULL);
+    tokenkeep_item_free(record);
+    CHECK(token_is(session, "a2"));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_refresh(session, &token, &error));
+    CHECK_TEXT("a3", tokenkeep_token_value(token, NULL));
+    tokenkeep_token_free(token);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_end(session, 0, NULL, &error));
+    CHECK_NUMBER(1, server.revocations);
+    CHECK_NUMBER(0, refresh_items());
+    tokenkeep_session_close(session);
+    options.refresh_accessibility = TOKENKEEP_MEMORY_ONLY;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_open(store, "apart", "ann", &options, &session, &error));
+    CHECK_REFUSED(
+        TOKENKEEP_INVALID, "memory-only",
+        tokenkeep_session_begin(session, 1, "{\"access_token\":\"a\",\"refresh_token\":\"r\"}", 42, &error));
+    tokenkeep_session_close(session);
+}
+
+static void tokens_that_wait_are_sent_by_an_open_session(void) {
+    tokenkeep_session_options silent = TOKENKEEP_SESSION_OPTIONS_INIT;
+    tokenkeep_session *session = NULL;
+    size_t sent = 9, left = 9;
+    begin(session = open_session("ann"), 3600);
+    tokenkeep_session_close(session);
+    CHECK_STATUS(TOKENKEEP_OK,
+                 tokenkeep_session_open(store, "api.example.com", "ann", &silent, &session, &error));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_end(session, 0, NULL, &error));
+    CHECK_STATUS(TOKENKEEP_UNSUPPORTED, tokenkeep_session_flush(store, &sent, &left, &error));
+    CHECK(sent == 9 && left == 9);
+    tokenkeep_session_close(session);
+    session = open_session("bob");
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_flush(store, &sent, &left, &error));
+    CHECK_NUMBER(1, sent);
+    CHECK_NUMBER(0, left);
+    CHECK_NUMBER(1, server.revocations);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_flush(store, NULL, NULL, &error));
+    tokenkeep_session_close(session);
+}
+
 static void a_server_that_fails_signs_nobody_out(void) {
     tokenkeep_session *session = open_session("ann");
     tokenkeep_session_info *info = NULL;
@@ -273,9 +336,10 @@ static void wrong_arguments_are_refused(void) {
     options.flags = 2;
     CHECK_STATUS(TOKENKEEP_UNSUPPORTED, tokenkeep_session_open(store, "s", "ann", &options, &other, &error));
     options.flags = 0;
-    options.refresh_accessibility = 1;
-    CHECK_STATUS(TOKENKEEP_UNSUPPORTED, tokenkeep_session_open(store, "s", "ann", &options, &other, &error));
+    options.refresh_accessibility = 7;
+    CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_open(store, "s", "ann", &options, &other, &error));
     CHECK(other == NULL);
+    CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_session_flush(NULL, &length, &length, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "kind", tokenkeep_session_begin(session, 3, "{}", 2, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "access_token", tokenkeep_session_begin(session, 1, "{}", 2, &error));
     CHECK_STATUS(TOKENKEEP_INVALID, tokenkeep_session_begin(session, 1, NULL, 5, &error));
@@ -461,6 +525,8 @@ int main(void) {
     RUN(threads_make_one_request);
     RUN(states_and_accounts_are_listed);
     RUN(a_logout_runs_hooks_and_revokes);
+    RUN(a_refresh_token_may_be_an_item_of_its_own);
+    RUN(tokens_that_wait_are_sent_by_an_open_session);
     RUN(a_server_that_fails_signs_nobody_out);
     RUN(wrong_arguments_are_refused);
     RUN(null_objects_answer_nothing);

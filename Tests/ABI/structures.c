@@ -16,6 +16,10 @@ struct newer_save_options {
     tokenkeep_save_options known;
     uint64_t unknown[4];
 };
+struct newer_session_options {
+    tokenkeep_session_options known;
+    uint64_t unknown[4];
+};
 
 static tokenkeep_status try_open(const void *options, tokenkeep_error **error) {
     tokenkeep_store *opened = NULL;
@@ -29,7 +33,19 @@ static tokenkeep_status try_save(const void *options, tokenkeep_error **error) {
     return tokenkeep_save(store, "structures", "a", "x", 1, (const tokenkeep_save_options *)options, error);
 }
 
+static tokenkeep_status try_session(const void *options, tokenkeep_error **error) {
+    tokenkeep_session *session = NULL;
+    tokenkeep_status status = tokenkeep_session_open(
+        store, "structures", "a", (const tokenkeep_session_options *)options, &session, error);
+    CHECK((session != NULL) == (status == TOKENKEEP_OK));
+    tokenkeep_session_close(session);
+    return status;
+}
+
 static void a_zero_tail_is_accepted(void) {
+    struct newer_session_options session_options = {TOKENKEEP_SESSION_OPTIONS_INIT, {0}};
+    session_options.known.struct_size = sizeof session_options;
+    CHECK_STATUS(TOKENKEEP_OK, try_session(&session_options, &error));
     struct newer_open_options open_options = {TOKENKEEP_OPEN_OPTIONS_INIT, {0}};
     struct newer_save_options save_options = {TOKENKEEP_SAVE_OPTIONS_INIT, {0}};
     open_options.known.struct_size = sizeof open_options;
@@ -48,6 +64,10 @@ static void a_tail_that_is_set_is_unsupported(void) {
         ((unsigned char *)save_options.unknown)[byte] = 1;
         CHECK_STATUS(TOKENKEEP_UNSUPPORTED, try_open(&open_options, &error));
         CHECK_STATUS(TOKENKEEP_UNSUPPORTED, try_save(&save_options, &error));
+        struct newer_session_options session_options = {TOKENKEEP_SESSION_OPTIONS_INIT, {0}};
+        session_options.known.struct_size = sizeof session_options;
+        ((unsigned char *)session_options.unknown)[byte] = 1;
+        CHECK_STATUS(TOKENKEEP_UNSUPPORTED, try_session(&session_options, &error));
     }
 }
 
@@ -71,6 +91,11 @@ static void smaller_structures_are_read_no_further(void) {
         tokenkeep_save_options options = TOKENKEEP_SAVE_OPTIONS_INIT;
         options.struct_size = size;
         CHECK_STATUS(TOKENKEEP_OK, try_save(at_the_end_of_a_page(&options, size), &error));
+    }
+    for (size_t size = sizeof(size_t); size <= sizeof(tokenkeep_session_options); size += 8) {
+        tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
+        options.struct_size = size;
+        CHECK_STATUS(TOKENKEEP_OK, try_session(at_the_end_of_a_page(&options, size), &error));
     }
 }
 
@@ -100,6 +125,7 @@ static void sizes_that_no_structure_has(void) {
         void *bytes = at_the_end_of_a_page(&sizes[index], sizeof(size_t));
         CHECK_REFUSED(TOKENKEEP_INVALID, "struct_size", try_open(bytes, &error));
         CHECK_REFUSED(TOKENKEEP_INVALID, "struct_size", try_save(bytes, &error));
+        CHECK_REFUSED(TOKENKEEP_INVALID, "struct_size", try_session(bytes, &error));
     }
 }
 
@@ -111,7 +137,7 @@ static void unknown_flags_are_unsupported(void) {
         if (open_options.flags != TOKENKEEP_INTERACTIVE) {
             CHECK_STATUS(TOKENKEEP_UNSUPPORTED, try_open(&open_options, &error));
         }
-        if (bit >= 4) {
+        if (bit >= 5) {
             CHECK_STATUS(TOKENKEEP_UNSUPPORTED, try_save(&save_options, &error));
         }
     }

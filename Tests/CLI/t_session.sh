@@ -72,6 +72,9 @@ run session token api.example.com bob
 printf x | run session begin api.example.com bob --rotation never
 printf x | run session begin api.example.com bob --level memory-only
 printf x | run session begin api.example.com bob --raw --guest
+printf x | run session begin api.example.com bob --refresh-level always
+printf '{"access_token":"a","refresh_token":"b"}' |
+    run session begin api.example.com bob --level when-unlocked --refresh-level after-first-unlock
 
 title "the server's answers: what is none never signs out"
 sign_in web ann 0
@@ -169,7 +172,7 @@ echo "[exit $?]"
 cat out err
 run session token signals
 
-title "a vault that is locked while the server answers: the token is used, and saved after the unlock"
+title "a vault that is locked while the server answers: the answer is kept under its password"
 sign_in locked ann 0
 run password set --stdin <<<horse
 cat >locking <<'SCRIPT'
@@ -205,9 +208,11 @@ cat requests hooks
 run session token api.example.com bob
 run session token api.example.com
 run session logout api.example.com ann
+run session show api.example.com ann --json | grep '"outbox"'
 run session flush
 run session flush --exec ./server
 run session flush --exec ./server
+run session show api.example.com ann --json | grep '"outbox"'
 run session logout api.example.com ann
 chmod 775 "$XDG_CONFIG_HOME/tokenkeep/logout.d/10-caches"
 chmod o+w "$XDG_CONFIG_HOME/tokenkeep/logout.d/10-caches"
@@ -217,6 +222,27 @@ sign_in many ann 3600
 sign_in many bob 3600
 run session logout many --all --local
 run session list many
+
+title "a refresh token at a stricter level"
+printf '{"access_token":"access-1","token_type":"Bearer","expires_in":0,"refresh_token":"refresh-1"}' |
+    run session begin apart ann --refresh-level when-unlocked
+echo 1 >number
+run list org.tokenkeep.session.refresh | sed 's/[0-9a-f]\{32\}/ID/; s/20[0-9-]*T[0-9:]*Z/TIME/g; s/20[0-9-]* [0-9:]*/TIME/g'
+"$TOKENKEEP" load apart ann | grep -c refresh-1
+run session token apart --exec ./server
+run session show apart | grep level
+run password set --stdin <<<horse
+run lock --screen
+run session token apart
+run session refresh apart --exec ./server
+run session logout apart --exec ./server
+run load apart ann
+run unlock --stdin <<<horse
+: >requests
+run session flush --exec ./server
+cat requests
+run list org.tokenkeep.session.refresh
+run password remove --stdin <<<horse
 
 title "claims: of a JSON Web Token alone"
 printf %s eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm4ifQ. | run session begin jwt ann --raw

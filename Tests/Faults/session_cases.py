@@ -96,6 +96,33 @@ def killed_at_every_system_call_of_a_sign_in_over_a_session():
 
 
 @case
+def killed_at_every_system_call_while_the_refresh_token_is_an_item_of_its_own():
+    base = signed_in(FAULT_APART="yes")
+    # A sign-in over the session: the server has not asked for a token, so that each refresh token in it is good.
+    for call in system_calls(copy(base), "begin", "ann"):
+        vault = copy(base)
+        vault.run("begin", "ann", wrapper=inject(call, "signal=KILL"))
+        result = vault.run("token", "ann")
+        assert result == ["access-2", "OK"], f"a kill of a sign-in at {call}: {result}"
+    for call in system_calls(copy(base), "token", "ann"):
+        vault = copy(base)
+        vault.run("token", "ann", wrapper=inject(call, "signal=KILL"))
+        has_rotated = lines(vault, "number") == ["2"]
+        result = vault.run("token", "ann")
+        # If the new refresh token was saved and the new record was not, the next call renews once more.
+        assert result in (["access-2", "OK"], ["access-3", "OK"]) or (has_rotated and result == ["NEEDS_LOGIN"]), (
+            f"a kill of a refresh at {call}: {result}")
+        assert lines(vault, "requests").count("refresh-2") <= 1
+    for call in system_calls(with_server(Vault(), FAULT_APART="yes"), "begin", "ann"):
+        vault = with_server(Vault(), FAULT_APART="yes")
+        vault.run("begin", "ann", wrapper=inject(call, "signal=KILL"))
+        result = vault.run("token", "ann")
+        assert result in (["access-2", "OK"], ["NOT_FOUND"]), f"a kill of the first sign-in at {call}: {result}"
+        if result == ["NOT_FOUND"]:
+            assert vault.run("count") == ["0", "OK"], f"a kill at {call} leaves an item: {vault.run('count')}"
+
+
+@case
 def killed_at_every_system_call_of_a_logout():
     base = signed_in()
     assert base.run("token", "ann") == ["access-2", "OK"]

@@ -1,9 +1,12 @@
 """A gnome-keyring that is locked, killed or stopped while the server answers a refresh."""
+import base64
+import json
 import os
 import signal
 import subprocess
+import sys
 
-from faults import PREFIX, WORK, Vault, case
+from faults import HERE, PREFIX, WORK, Vault, case
 from keyring_cases import Keyring
 from session_cases import lines, with_server
 
@@ -107,30 +110,6 @@ def a_collection_that_is_deleted_while_the_server_answers():
 
 
 @case
-def keyring_and_vault_lock_while_the_server_answers():
-    """The keyring's token lies in no file that the keyfile, or the keyring's password, opens alone."""
-    with Keyring() as keyring:
-        vault = signed_in(keyring, STACKS[0])
-        program = PREFIX + "/bin/tokenkeep"
-        subprocess.run([program, "password", "set", "--stdin"], input="horse\n", text=True, env=vault.environment, check=True)
-        try:
-            result = meanwhile(vault, f"{LOCK}; {program} lock").run("token", "ann")
-            assert result == ["access-2", "OK"], result
-            assert vault.run("token", "ann") == ["access-2", "OK"]
-            for folder, _, names in os.walk(vault.path):
-                for name in names:
-                    with open(f"{folder}/{name}", "rb") as file:
-                        content = file.read()
-                    assert b"access-2" not in content and b"refresh-2" not in content, name
-            Keyring.stop(keyring.daemon)
-            keyring.start_daemon()
-            subprocess.run([program, "unlock", "--stdin"], input="horse\n", text=True, env=vault.environment, check=True)
-            is_saved(keyring, vault)
-        finally:
-            subprocess.run([program, "lock"], env=vault.environment, check=True)
-
-
-@case
 def a_logout_while_the_keyring_is_locked():
     for stack in STACKS:
         with Keyring() as keyring:
@@ -146,3 +125,70 @@ def a_logout_while_the_keyring_is_locked():
             assert record(keyring) == ""
             assert vault.run("logout", "ann") == ["OK"]
             assert lines(vault, "requests") == ["refresh-1", "refresh-2"]
+
+
+PROGRAM = PREFIX + "/bin/tokenkeep"
+READER = os.path.join(HERE, "..", "Vectors", "read_vault.py")
+
+
+def program(vault, *arguments, stdin=""):
+    return subprocess.run(
+        [PROGRAM, *arguments], env=vault.environment, input=stdin, capture_output=True, text=True, check=False)
+
+
+def check_no_token_opens_with_the_keyfile(vault):
+    """Opens every file of the vault with the keyfile alone, and looks for a token that is in use."""
+    tokens = (b"access-2", b"refresh-2")
+    for folder, _, names in os.walk(vault.path):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                data = open(path, "rb").read()
+                assert not any(token in data for token in tokens), f"{path} has a token"
+    read = subprocess.run([sys.executable, READER, "--json", vault.path], capture_output=True, text=True, check=False)
+    for item in json.loads(read.stdout)["items"]:
+        secret = base64.b64decode(item.get("secret") or "")
+        assert not any(token in secret for token in tokens), f"the keyfile opens {item['name']}"
+
+
+def with_password(keyring):
+    """A session in the keyring, beside a vault with a password, whose keys the kernel has."""
+    vault = signed_in(keyring, "")
+    result = program(vault, "password", "set", "--stdin", stdin="horse\n")
+    assert result.returncode == 0, result
+    return vault
+
+
+@case
+def a_keyring_that_is_locked_beside_a_vault_with_a_password():
+    with Keyring() as keyring:
+        vault = with_password(keyring)
+        assert meanwhile(vault, LOCK).run("token", "ann") == ["access-2", "OK"]
+        check_no_token_opens_with_the_keyfile(vault)
+        shown = program(vault, "session", "show", "api.fault.test", "ann")
+        assert "stashed" not in shown.stdout, shown
+        assert "1 pending" in program(vault, "status").stdout, program(vault, "status").stdout
+        assert vault.run("token", "ann") == ["access-2", "OK"]
+        assert program(vault, "lock").returncode == 0
+        assert vault.run("token", "ann") == ["LOCKED"], "the class key is gone"
+        assert program(vault, "unlock", "--stdin", stdin="horse\n").returncode == 0
+        Keyring.stop(keyring.daemon)
+        keyring.start_daemon()
+        is_saved(keyring, vault)
+
+
+@case
+def a_class_key_that_is_purged_while_the_server_answers():
+    with Keyring() as keyring:
+        vault = with_password(keyring)
+        both = f"{LOCK} && {PROGRAM} lock"
+        assert meanwhile(vault, both).run("token", "ann") == ["access-2", "OK"]
+        check_no_token_opens_with_the_keyfile(vault)
+        assert vault.run("token", "ann") == ["LOCKED"]
+        assert lines(vault, "requests") == ["refresh-1"]
+        assert program(vault, "unlock", "--stdin", stdin="horse\n").returncode == 0
+        assert vault.run("token", "ann") == ["access-2", "OK"]
+        Keyring.stop(keyring.daemon)
+        keyring.start_daemon()
+        is_saved(keyring, vault)
+        program(vault, "lock")

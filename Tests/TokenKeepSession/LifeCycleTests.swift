@@ -11,6 +11,31 @@ struct LifeCycleTests {
     private let world = SessionWorld()
     private let service = "api.example.com"
 
+    @Test func aOneTimeCodeIsInTheMemoryOfItsStoreAlone() throws {
+        let store = try world.store()
+        let name = try ItemName(service: "api.example.com", account: "code")
+        _ = try store.save(SaveRequest(name: name, secret: SecretBytes("123456"), accessLevel: .memoryOnly))
+        #expect(try store.load(service: name.service, account: name.account).secret.utf8String == "123456")
+        #expect(throws: TokenKeepError(.notFound, "")) {
+            try world.store().load(service: name.service, account: name.account)
+        }
+    }
+
+    @Test func aMistypedAccountIsAnsweredWithTheOneThatWasMeant() throws {
+        _ = try world.signedIn("annika")
+        _ = try world.signedIn("bob")
+        for (typed, hint) in [
+            ("anika", "the nearest account is annika; its accounts: annika, bob"), ("eve", "its accounts: annika, bob"),
+        ] {
+            do {
+                _ = try world.session(typed).token()
+                Issue.record("\(typed) has no session")
+            } catch let error as TokenKeepError {
+                #expect(error.hint == hint)
+            }
+        }
+    }
+
     @Test func nobodyIsSignedInAtFirst() throws {
         let session = try world.session()
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }

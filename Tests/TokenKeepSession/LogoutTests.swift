@@ -72,6 +72,39 @@ struct LogoutTests {
         #expect(try world.store().list(service: Outbox.service).items.isEmpty)
     }
 
+    @Test func aFlushUsesTheTransportsOfTheOpenSessions() throws {
+        let store = try world.store()
+        #expect(throws: TokenKeepError(.unsupported, "")) { try Outbox(openSessionsOf: store) }
+        world.server.become(.isAway)
+        _ = try world.signedIn().end()
+        var options = SessionOptions(transport: world.server.transport)
+        let other = try Session(store, service: "other.example.com", account: "ann", options)
+        #expect(try Outbox(openSessionsOf: store).flush().left == 1, "no session of the token's service is open")
+        withExtendedLifetime(other) {}
+        world.server.become(.answers)
+        options.clientID = "app"
+        let bob = try Session(store, service: service, account: "bob", options)
+        let flushed = try Outbox(openSessionsOf: store).flush()
+        #expect(flushed.sent == 1)
+        #expect(flushed.left == 0)
+        withExtendedLifetime(bob) {}
+        #expect(world.server.revoked == ["refresh-1"])
+    }
+
+    @Test func theTokensOfASessionThatWaitAreCounted() throws {
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        #expect(try WaitingTokens(session.outbox).count(service: service, account: "ann") == 0)
+        _ = try session.end()
+        _ = try world.signedIn("bob").end()
+        let waiting = try WaitingTokens(session.outbox)
+        #expect(try waiting.count(service: service, account: "ann") == 1)
+        #expect(try waiting.count(service: service, account: "eve") == 0)
+        world.server.become(.answers)
+        #expect(try Outbox(world.store(), session.options).flush().sent == 2)
+        #expect(try WaitingTokens(session.outbox).count(service: service, account: "ann") == 0)
+    }
+
     @Test func aLocalLogoutSendsNothing() throws {
         let session = try world.signedIn()
         #expect(try session.end(isLocalOnly: true).revocation == .none)

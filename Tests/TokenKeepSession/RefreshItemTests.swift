@@ -206,6 +206,22 @@ struct RefreshItemTests {
         #expect(world.server.requests.isEmpty)
     }
 
+    @Test func mutatedItemsAreReadOrRefused() throws {
+        let entry = RefreshItem.Entry(epoch: "ab", generation: 7, token: try SecretBytes("refresh"))
+        let sample = try RefreshItem(entry, previous: entry).serialized().withUnsafeBytes { Array($0) }
+        var taken = 0
+        for seed in 1...2000 {
+            var mutation = Mutation(seed: UInt64(seed))
+            let bytes = mutation.mutated(sample)
+            let secret = try bytes.withUnsafeBytes { try SecretBytes(copying: $0) }
+            guard let item = try? RefreshItem(secret) else { continue }
+            taken += 1
+            let again = try RefreshItem(item.serialized())
+            #expect(again.entry.token == item.entry.token)
+        }
+        #expect((1..<2000).contains(taken))
+    }
+
     @Test func aScreenThatLocksMeanwhileLosesNothing() throws {
         let session = try separated()
         world.move(seconds: 3400)

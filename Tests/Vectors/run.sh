@@ -43,7 +43,8 @@ assert secret(items["", "empty", "x"]) == b""
 print("The second reader reads what tokenkeep wrote.")
 CHECK
 
-# Sessions: a user's, one whose refresh has no answer, a guest's, and one that ended.
+# Sessions: a user's, one whose refresh has no answer, one whose refresh token is an item of its own, a guest's, and one
+# that ended.
 cat >"$work/server" <<'SCRIPT'
 #!/bin/sh
 cat >/dev/null
@@ -58,6 +59,9 @@ done
 printf '{"access_token":"guest","expires_in":900}' | "$tokenkeep" session begin --guest shop.example.com ""
 "$tokenkeep" session refresh api.example.com ann --exec "$work/server" >/dev/null
 "$tokenkeep" session token api.example.com ann --resource https://files --exec "$work/server" >/dev/null
+printf '{"access_token":"first","token_type":"Bearer","expires_in":3600,"refresh_token":"one"}' |
+    "$tokenkeep" session begin api.example.com dan --refresh-level when-unlocked
+"$tokenkeep" session refresh api.example.com dan --exec "$work/server" >/dev/null
 ! "$tokenkeep" session refresh api.example.com bob --exec "$work/server" 2>/dev/null
 "$tokenkeep" session logout api.example.com eve 2>/dev/null
 "$tokenkeep" session device >/dev/null
@@ -70,7 +74,7 @@ read, listed = (json.load(open(path)) for path in sys.argv[1:])
 assert read["problems"] == [], read["problems"]
 moment = lambda seconds: seconds and datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 present = {(session["service"], session["account"]): session for session in listed["sessions"]}
-assert len(read["sessions"]) == len(present) == 4, present
+assert len(read["sessions"]) == len(present) == 5, present
 for note in read["sessions"]:
     session = present[note["names"][1], note["names"][2]]
     for member in ("state", "kind", "generation"):
@@ -81,10 +85,11 @@ for note in read["sessions"]:
         assert (note[member] or None) == session[member], (member, note, session)
     for member in ("expires_at", "validated_at"):
         assert moment(note.get(member)) or None == session[member], (member, note, session)
+    assert note.get("refresh_level", 0) == (session["refresh_level"] == "when-unlocked"), (note, session)
     process = note["refreshing"] and note["refreshing"]["process"]
     assert process == session["refreshing"], (note, session)
 states = {note["names"][2]: note["state"] for note in read["sessions"]}
-assert states == {"ann": "user", "bob": "user", "eve": "signed-out", "": "guest"}, states
+assert states == {"ann": "user", "bob": "user", "dan": "user", "eve": "signed-out", "": "guest"}, states
 assert next(note for note in read["sessions"] if note["names"][2] == "bob")["refreshing"], "bob's refresh is not noted"
 ann = next(item for item in read["items"] if item["service"] == "api.example.com" and item["account"] == "ann")
 import base64
@@ -92,9 +97,13 @@ import base64
 record = json.loads(base64.b64decode(ann["secret"]))
 assert record["access_token"] == "renewed" and record["refresh_token"] == "next", record
 assert list(record["resources"]) == ["https://files "], record
+dan = [item for item in read["items"] if item["account"] == "dan" or item["service"] == "org.tokenkeep.session.refresh"]
+record, refresh = (json.loads(base64.b64decode(item["secret"])) for item in sorted(dan, key=lambda item: item["service"]))
+assert "refresh_token" not in record and refresh["refresh_token"] == "next", (record, refresh)
+assert {item["level"] for item in dan} == {1, 2}, dan
 print("It reads the sessions that tokenkeep wrote.")
 CHECK
-for item in "api.example.com ann" "api.example.com bob" "api.example.com eve"; do "$tokenkeep" session logout --local ${item} 2>/dev/null; done
+for item in "api.example.com ann" "api.example.com bob" "api.example.com dan" "api.example.com eve"; do "$tokenkeep" session logout --local ${item} 2>/dev/null; done
 "$tokenkeep" clear shop.example.com ""
 "$tokenkeep" clear org.tokenkeep.session.outbox --all
 

@@ -10,6 +10,7 @@ from vault_keys import CURRENT, PURPOSE_METADATA
 from vault_primitives import BOX_OVERHEAD, Corrupt, Cursor, NotFound, VaultError, open_box, parse_fields, subkey
 
 FOLDER = "sessions"
+REFRESH_SERVICE = "org.tokenkeep.session.refresh"
 FILES = re.compile(r"([0-9a-f]{32})(\.active)?")
 # Of the era's directory, and of the vault's.
 NAMES = re.compile(r"[0-9a-f]{32}(\.active)?(\.tmp|\.corrupt-[0-9]+)?")
@@ -27,6 +28,7 @@ NOTE_FIELDS = {
     7: ("expires_at", 8), 8: ("refresh_at", 8), 9: ("cool_down_until", 8), 10: ("cool_downs", 1), 11: ("can_renew", 1),
     12: ("ended_epoch", None), 13: ("provider", None), 14: ("scope", None), 15: ("level", 4), 17: ("rotation", 1),
     18: ("overlap", 4), 19: ("is_stashed", 1), 20: ("ends_locally", 1), 21: ("validated_at", 8),
+    22: ("refresh_level", 4),
 }  # fmt: skip
 NEEDED = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15}
 
@@ -135,9 +137,31 @@ def check_record(reader, note):
         yield f"{where}: the record is of another kind"
     if (record["epoch"], record["generation"]) != (note["epoch"], note["generation"]):
         yield f"{where}: the record has another epoch or generation"
+    token = record.get("refresh_token")
+    if record.get("refresh_item"):
+        if token is not None or record["refresh_accessibility"] != note.get("refresh_level", 0):
+            yield f"{where}: the refresh token is in the record, or at another level"
+        try:
+            token = refresh_token(reader, note, record)
+        except NotFound:
+            return  # In another module.
+        if token is None:
+            yield f"{where}: the item of the refresh token is another sign-in's"
     sent = note["refreshing"]
-    if sent and sent["fingerprint"] != fingerprint(reader.header.journal_key, record["refresh_token"].encode()):
+    if sent and token and sent["fingerprint"] != fingerprint(reader.header.journal_key, token.encode()):
         yield f"{where}: the note is about another refresh token"
+
+
+def refresh_token(reader, note, record):
+    """The refresh token that is an item of its own; None if it is another sign-in's."""
+    secret = reader.load(note["names"][0], REFRESH_SERVICE, record["refresh_item"]).secret
+    item = json.loads(secret)
+    if item["tokenkeep_refresh"] != 1:
+        raise Corrupt(REFRESH_SERVICE, "another version")
+    for entry in (item, item.get("previous", {})):
+        if entry.get("epoch") == record["epoch"]:
+            return entry["refresh_token"]
+    return None
 
 
 def check_shared_files(directory):

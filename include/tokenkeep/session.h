@@ -78,7 +78,8 @@ extern "C" {
 typedef tokenkeep_status (*tokenkeep_http_fn)(void *data, const tokenkeep_http_request *request,
                                               tokenkeep_http_response *response);
 
-/* Runs when a session ends. Any status but TOKENKEEP_OK is noted as failed and stops no other hook. */
+/* Runs when a session ends, on a thread of its own. Any status but TOKENKEEP_OK is noted as failed and stops
+ * no other hook. After 10 seconds it counts as failed: the logout goes on beside it. */
 typedef tokenkeep_status (*tokenkeep_end_fn)(void *data, const char *service, const char *account,
                                              uint32_t reason);
 
@@ -91,10 +92,13 @@ typedef struct tokenkeep_session_options {
     uint32_t rotation;       /* TOKENKEEP_ROTATION_... */
     uint32_t overlap_s;      /* with TOKENKEEP_ROTATION_OVERLAP */
     uint32_t accessibility;  /* the level of the session's item, for tokenkeep_session_begin; 0: its own */
-    uint32_t refresh_accessibility; /* 0 */
-    uint32_t timeout_ms;            /* limit of each call as a whole; 0: 35000 */
-    uint32_t flags;                 /* TOKENKEEP_SESSION_HEARTBEAT */
-    tokenkeep_http_fn http;         /* NULL: a token that must be renewed is TOKENKEEP_UNSUPPORTED */
+    /* The level of the refresh token, stricter than that of the session: the token is then an item of its
+     * own, and nothing is renewed while that level is locked. 0: the level that it has. The session's own
+     * level: no such item. */
+    uint32_t refresh_accessibility;
+    uint32_t timeout_ms;    /* limit of each call as a whole; 0: 35000 */
+    uint32_t flags;         /* TOKENKEEP_SESSION_HEARTBEAT */
+    tokenkeep_http_fn http; /* NULL: a token that must be renewed is TOKENKEEP_UNSUPPORTED */
     void *http_data;
 } tokenkeep_session_options;
 
@@ -202,8 +206,16 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_switc
  */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_end(
     tokenkeep_session *session, uint32_t flags, tokenkeep_session_report **report, tokenkeep_error **error);
-/* Adds a hook that runs when this handle ends the session: lower orders first. data must outlive the handle.
- */
+/* Revokes the tokens of earlier logouts that still wait, with the http functions of the store's open
+ * sessions: that of the token's account, else one of its service. These sessions must stay open during the
+ * call. sent and left, which may be NULL: the tokens that were revoked, and those that still wait.
+ * TOKENKEEP_UNSUPPORTED: no open session has such a function. A token that cannot be read: its status, after
+ * the others were sent. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_flush(tokenkeep_store *store,
+                                                                                 size_t *sent, size_t *left,
+                                                                                 tokenkeep_error **error);
+/* Adds a hook that runs when this handle ends the session: lower orders first. data must outlive the handle
+ * and a hook that runs beyond its 10 seconds. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_session_on_end(tokenkeep_session *session, const char *name, uint32_t order, tokenkeep_end_fn hook,
                          void *data, tokenkeep_error **error);

@@ -89,6 +89,10 @@ typedef int32_t tokenkeep_status;
 #define TOKENKEEP_SYNCHRONIZABLE 4
 /* Save only a new item; TOKENKEEP_DUPLICATE if the item exists. The flag is not kept with the item. */
 #define TOKENKEEP_IF_ABSENT 8
+/* If the place of the item is locked, keep the value in the vault as a pending write, under a key that the
+ * vault's password protects. TOKENKEEP_LOCKED without such an open key. The flag is not kept with the item.
+ */
+#define TOKENKEEP_KEEP_WHEN_LOCKED 16
 
 /* Flags of tokenkeep_open_options. */
 /* Prompts are allowed; without this flag nothing ever prompts. */

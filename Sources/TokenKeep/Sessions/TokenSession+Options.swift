@@ -89,6 +89,9 @@ extension TokenSession {
         public var rotation: Rotation?
         /// The level of the session's item; nil for its present level, else after first unlock.
         public var accessibility: TokenItem.Accessibility?
+        /// The level of the refresh token, stricter than ``accessibility``: the token is then an item of its own, and is
+        /// not renewed while that level is locked. nil for the level that it has.
+        public var refreshAccessibility: TokenItem.Accessibility?
         /// The time limit of a call.
         public var timeout: Duration = .seconds(35)
 
@@ -97,6 +100,7 @@ extension TokenSession {
 
         var core: SessionOptions {
             var options = SessionOptions(transport: transport.map(Options.synchronous), level: accessibility?.core)
+            options.refreshLevel = refreshAccessibility?.core
             options.provider = provider
             options.validates = validates
             options.refreshURL = refreshURL

@@ -136,14 +136,22 @@ public final class TokenSession: Sendable {
     }
 
     /// Runs `body` when this object ends the session: lower orders first. A failure stops no other hook.
+    ///
+    /// `body` runs on a thread of its own. After 10 seconds it counts as failed, and the logout goes on beside it.
     public func onEnd(
         _ name: String, order: UInt32, _ body: @escaping @Sendable (_ account: String, _ reason: Reason) throws -> Void
     ) {
         engine.onEnd(name, order: order) { _, account, reason throws(CoreError) in
-            do {
-                try body(account, Reason(reason))
-            } catch {
-                throw CoreError(.io, "the hook failed")
+            let isDone = LimitedWork.run(milliseconds: EndHookLimit.milliseconds) {
+                do {
+                    try body(account, Reason(reason))
+                    return true
+                } catch {
+                    return false
+                }
+            }
+            guard isDone == true else {
+                throw CoreError(.io, isDone == nil ? "the hook did not end in time" : "the hook failed")
             }
         }
     }

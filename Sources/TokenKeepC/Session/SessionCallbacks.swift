@@ -42,9 +42,13 @@ struct CEndHook: @unchecked Sendable {
     var body: EndHookBody {
         { service, account, reason throws(TokenKeepError) in
             let texts = CStrings([service, account])
+            // fork() does not wait for the hook.
             tokenkeep_call_leave()
-            let status = withExtendedLifetime(texts) { function(data, texts[0], texts[1], reason.rawValue) }
+            let status = LimitedWork.run(milliseconds: EndHookLimit.milliseconds) {
+                withExtendedLifetime(texts) { function(data, texts[0], texts[1], reason.rawValue) }
+            }
             tokenkeep_call_resume()
+            guard let status else { throw TokenKeepError(.io, "the hook did not end in time") }
             guard status == Status.ok.rawValue else {
                 throw TokenKeepError(.io, "the hook returned status \(status)")
             }
@@ -62,17 +66,18 @@ extension SessionOptions {
         let options = try copy(pointer, over: tokenkeep_session_options(), "session options")
         try checkFlags(options.flags, known: UInt32(TOKENKEEP_SESSION_HEARTBEAT), "session options")
         validates = options.flags & UInt32(TOKENKEEP_SESSION_HEARTBEAT) != 0
-        guard options.refresh_accessibility == 0 else {
-            throw TokenKeepError(.unsupported, "this version keeps a session's tokens at one level")
-        }
         provider = try Boundary.optionalText(options.provider, "provider", atMost: 255)
         refreshURL = try Boundary.optionalText(options.refresh_url, "refresh_url", atMost: 4096)
         clientID = try Boundary.optionalText(options.client_id, "client_id", atMost: 4096)
         level = try SaveOptions.level(options.accessibility)
+        refreshLevel = try SaveOptions.level(options.refresh_accessibility)
         if options.timeout_ms != 0 { timeoutMilliseconds = options.timeout_ms }
         rotation = try SessionOptions.rotation(options.rotation, options.overlap_s)
         transport = options.http.map { CTransport(function: $0, data: options.http_data).transport }
     }
+
+    /// Asks the servers of tokens that wait to be revoked, if no session is open for them; nil if nothing does.
+    static var flushTransport: SessionTransport? { nil }
 
     private static func rotation(_ number: UInt32, _ overlap: UInt32) throws(TokenKeepError) -> RotationProfile? {
         switch Int32(bitPattern: number) {

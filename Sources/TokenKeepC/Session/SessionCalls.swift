@@ -278,6 +278,21 @@ public func tokenkeep_session_end(
 }
 
 /// See session.h.
+@implementation @_cdecl("tokenkeep_session_flush")
+public func tokenkeep_session_flush(
+    _ handle: OpaquePointer?, _ sent: UnsafeMutablePointer<Int>?, _ left: UnsafeMutablePointer<Int>?,
+    _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in
+        let outbox = try Outbox(openSessionsOf: store(handle), fallback: SessionOptions.flushTransport)
+        let flushed = try outbox.flush()
+        if let problem = flushed.problem { throw problem }
+        sent?.pointee = flushed.sent
+        left?.pointee = flushed.left
+    }
+}
+
+/// See session.h.
 @implementation @_cdecl("tokenkeep_session_on_end")
 public func tokenkeep_session_on_end(
     _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ order: UInt32, _ hook: tokenkeep_end_fn?,

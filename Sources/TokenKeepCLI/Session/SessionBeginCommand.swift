@@ -12,6 +12,9 @@ struct SessionBeginCommand: ParsableCommand {
             and expires_in (RFC 6749 section 5.1). A present session of the account is replaced. The first session of \
             a service becomes its active one.
 
+            --refresh-level keeps the refresh token as an item of its own, at a stricter level: while that level is \
+            locked, the access token is used to its end and nothing is renewed.
+
             --rotation says what the server does with a refresh token that was used: strict, it is dead (the default, \
             and safe everywhere); overlap=SECONDS, it is valid for so long; none, it stays the same.
 
@@ -40,6 +43,11 @@ struct SessionBeginCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The level of the session: see tokenkeep protection.", valueName: "level"))
     var level: String?
 
+    @Option(
+        name: .customLong("refresh-level"),
+        help: ArgumentHelp("A stricter level for the refresh token.", valueName: "level"))
+    var refreshLevel: String?
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
@@ -47,6 +55,7 @@ struct SessionBeginCommand: ParsableCommand {
         var options = SessionOptions(rotation: try profile())
         options.provider = provider
         options.level = try accessLevel()
+        options.refreshLevel = try refreshLevel.map { word throws(TokenKeepError) in try AccessLevel(word: word) }
         let session = try Session(storeOptions.open(), service: service, account: account, options)
         let input = try SecretInput.withoutNewline(SecretInput.read(for: session.name))
         if raw {

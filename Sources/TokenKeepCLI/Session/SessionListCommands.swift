@@ -26,9 +26,10 @@ struct SessionListCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let listing = try Sessions(storeOptions.open()).list(service: service)
+        let store = try storeOptions.open()
+        let listing = try Sessions(store).list(service: service)
         if json {
-            try Terminal.write(JSONOutput.text(SessionJSON.Listing(listing)))
+            try Terminal.write(JSONOutput.text(SessionJSON.Listing(listing, SessionJSON.waiting(store))))
         } else if !listing.sessions.isEmpty || listing.problem == nil {
             try Terminal.write(table(listing.sessions))
         }
@@ -70,18 +71,23 @@ struct SessionShowCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let info = try session.open().info()
-        if json { return try Terminal.write(JSONOutput.text(SessionJSON.Session(info))) }
+        let opened = try session.open()
+        let info = try opened.info()
+        let waiting = SessionJSON.waiting(opened)
+        if json { return try Terminal.write(JSONOutput.text(SessionJSON.Session(info, waiting))) }
+        let queued = (try? waiting?.count(service: info.service, account: info.account)) ?? 0
         let rows: [(String, String)] = [
             ("service", info.service), ("account", info.account + (info.isActive ? " (active)" : "")),
             ("state", [info.state.word, info.reason.word].compactMap { $0 }.joined(separator: ", ")),
             ("provider", info.provider ?? ""), ("scope", info.scope ?? ""), ("level", info.level?.word ?? ""),
+            ("level of the refresh token", info.refreshLevel?.word ?? ""),
             ("token ends", info.expiresAt?.iso8601 ?? ""), ("renewed from", info.refreshAt?.iso8601 ?? ""),
             ("validated", info.validatedAt?.iso8601 ?? ""),
             ("can be renewed", info.canRenew ? "yes" : "no"), ("tokens so far", "\(info.generation)"),
             ("server asks to wait until", info.coolDownUntil?.iso8601 ?? ""),
             ("rotation", info.rotation.word),
             ("stashed", info.isStashed ? "yes; a restart of the machine would lose the session" : ""),
+            ("to be revoked", queued == 0 ? "" : "\(queued)"),
             ("being renewed by", info.refreshingProcess.map { "process \($0)" } ?? ""),
         ]
         let text = rows.filter { !$0.1.isEmpty }.map { "\($0.0): \(Terminal.printable($0.1))\n" }.joined()
@@ -129,10 +135,19 @@ struct SessionDeviceCommand: ParsableCommand {
 
 /// The JSON of sessions. Every member is always present; an unknown value is null.
 enum SessionJSON {
+    /// The tokens that wait to be revoked; nil if they cannot be listed.
+    static func waiting(_ store: Store) -> WaitingTokens? { try? WaitingTokens(Outbox(store, SessionOptions())) }
+
+    /// The tokens that wait to be revoked; nil if they cannot be listed.
+    static func waiting(_ session: TokenKeepSession.Session) -> WaitingTokens? {
+        try? WaitingTokens(session.outbox)
+    }
+
     struct Session: Encodable {
         private enum CodingKeys: String, CodingKey {
             case service, account, active, state, reason, kind, provider, level, scope, rotation, generation
-            case refreshing, stashed
+            case refreshing, stashed, outbox
+            case refreshLevel = "refresh_level"
             case expiresAt = "expires_at"
             case refreshAt = "refresh_at"
             case validatedAt = "validated_at"
@@ -143,11 +158,13 @@ enum SessionJSON {
         private let service, account, state, kind, rotation: String
         private let active, canRenew, stashed: Bool
         private let generation: UInt64
-        private let reason, provider, level, scope: JSONOutput.Nullable<String>
+        private let reason, provider, level, refreshLevel, scope: JSONOutput.Nullable<String>
+        private let outbox: JSONOutput.Nullable<Int>
         private let expiresAt, refreshAt, validatedAt, coolDownUntil: JSONOutput.Nullable<String>
         private let refreshing: JSONOutput.Nullable<UInt32>
 
-        init(_ info: SessionInfo) {
+        /// - Parameter waiting: nil if the outbox cannot be listed.
+        init(_ info: SessionInfo, _ waiting: WaitingTokens?) {
             service = info.service
             account = info.account
             active = info.isActive
@@ -156,6 +173,8 @@ enum SessionJSON {
             kind = info.kind.word
             provider = .init(info.provider)
             level = .init(info.level?.word)
+            refreshLevel = .init(info.refreshLevel?.word)
+            outbox = .init(try? waiting?.count(service: info.service, account: info.account))
             scope = .init(info.scope)
             rotation = info.rotation.word
             generation = info.generation
@@ -173,8 +192,8 @@ enum SessionJSON {
         private let sessions: [Session]
         private let problem: JSONOutput.Nullable<JSONOutput.Problem>
 
-        init(_ listing: Sessions.Listing) {
-            sessions = listing.sessions.map(Session.init)
+        init(_ listing: Sessions.Listing, _ waiting: WaitingTokens?) {
+            sessions = listing.sessions.map { Session($0, waiting) }
             problem = .init(listing.problem.map(JSONOutput.Problem.init))
         }
     }

@@ -93,8 +93,6 @@ struct SessionFlushCommand: ParsableCommand {
 
 /// The programs that run at a logout.
 struct LogoutHooks {
-    private static let milliseconds: UInt32 = 10_000
-
     private let name: String
     private let path: String
 
@@ -128,7 +126,7 @@ struct LogoutHooks {
         session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
             let program = SessionProgram(
                 arguments: [path], variables: ["TOKENKEEP_SERVICE=\(service)", "TOKENKEEP_ACCOUNT=\(account)"])
-            let outcome = try program.run(input: nil, until: Deadline(milliseconds: LogoutHooks.milliseconds))
+            let outcome = try program.run(input: nil, until: Deadline(milliseconds: EndHookLimit.milliseconds))
             guard outcome.exitCode == 0 else {
                 throw TokenKeepError(.io, "it ended with exit code \(outcome.exitCode)")
             }

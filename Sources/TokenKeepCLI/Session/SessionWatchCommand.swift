@@ -27,15 +27,18 @@ struct SessionWatchCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let watch = try SessionsWatch(storeOptions.open(), service: service)
+        let store = try storeOptions.open()
+        let watch = try SessionsWatch(store, service: service)
         while true {
-            while let info = try watch.next() { try show(info) }
+            while let info = try watch.next() { try show(info, of: store) }
             try SessionWatchCommand.wait(for: watch)
         }
     }
 
-    private func show(_ info: SessionInfo) throws {
-        if json { return try Terminal.write(JSONOutput.line(SessionJSON.Session(info))) }
+    private func show(_ info: SessionInfo, of store: Store) throws {
+        if json {
+            return try Terminal.write(JSONOutput.line(SessionJSON.Session(info, SessionJSON.waiting(store))))
+        }
         let words = [info.state.word, info.service, info.account, info.reason.word].compactMap { $0 }
         try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
     }

@@ -143,15 +143,21 @@ public struct Sessions: Sendable {
 
     static let signIn = "sign in: tokenkeep session begin SERVICE ACCOUNT"
 
-    /// Names the accounts of a service that are not signed out; advises to sign in if there are none.
-    func hint(of service: String) throws(TokenKeepError) -> String {
+    /// Names the accounts of a service that are not signed out, and one that may have been meant; advises to sign in if
+    /// there are none.
+    ///
+    /// - Parameter account: the account that was named; nil if none was.
+    func hint(of service: String, insteadOf account: String? = nil) throws(TokenKeepError) -> String {
         let accounts = try files.notes().files.compactMap { file -> String? in
             guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
                 let note = try? SessionNote(file.state), note.state != .signedOut
             else { return nil }
             return name.account
         }
-        return accounts.isEmpty ? Sessions.signIn : "its accounts: \(accounts.sorted().joined(separator: ", "))"
+        guard !accounts.isEmpty else { return Sessions.signIn }
+        let all = "its accounts: \(accounts.sorted().joined(separator: ", "))"
+        let nearest = account.flatMap { NearestName.of($0, among: accounts) }
+        return nearest.map { "the nearest account is \($0); \(all)" } ?? all
     }
 
     /// The ID of the active account; nil if no account is active, or if the pointer is damaged.
@@ -174,7 +180,8 @@ public struct Sessions: Sendable {
         guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state),
             note.state != .signedOut
         else {
-            throw TokenKeepError(.notFound, "nobody is signed in as \(name)", hint: try hint(of: service))
+            throw TokenKeepError(
+                .notFound, "nobody is signed in as \(name)", hint: try hint(of: service, insteadOf: account))
         }
         try point(to: name, call)
     }

@@ -5,6 +5,12 @@ public import TokenKeepCore
 /// - Throws: the reason of a failure. It stops no other hook.
 public typealias EndHookBody = @Sendable (String, String, SessionReason) throws(TokenKeepError) -> Void
 
+/// The time limit of a hook.
+public enum EndHookLimit {
+    /// In milliseconds. A hook that runs longer counts as failed.
+    public static let milliseconds: UInt32 = 10_000
+}
+
 /// A named hook, with its place in the order.
 struct EndHook: Sendable {
     let name: String

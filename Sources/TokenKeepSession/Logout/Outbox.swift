@@ -29,16 +29,42 @@ public struct Outbox: Sendable {
     private struct Entry {
         let name: ItemName
         let json: JSONValue
+        /// The ID of the session, so that its tokens are counted without being read.
+        let attributes: ItemAttributes
     }
 
-    private let store: Store
-    private let options: SessionOptions
-    private var mark: OutboxMark { OutboxMark(store.records) }
+    static let sessionAttribute = "session"
+
+    let store: Store
+    let options: SessionOptions
+    /// The options of the sessions that ask the servers; empty if ``options`` have the transport for all tokens.
+    private let sessions: [(name: ItemName, options: SessionOptions)]
+    var mark: OutboxMark { OutboxMark(store.records) }
 
     /// The outbox of a store's namespace.
     public init(_ store: Store, _ options: SessionOptions) {
         self.store = store
         self.options = options
+        sessions = []
+    }
+
+    /// The outbox of a store's namespace. Its tokens are sent by the open sessions of the store: by that of the token's
+    /// account, else by one of its service.
+    ///
+    /// - Parameter fallback: asks the servers for which no session is open; nil if nothing does.
+    /// - Throws: ``Status/unsupported`` if nothing asks any server.
+    public init(openSessionsOf store: Store, fallback: SessionTransport? = nil) throws(TokenKeepError) {
+        self.store = store
+        options = SessionOptions(transport: fallback)
+        sessions = store.openSessions.all.compactMap { $0 as? Session }.map { ($0.name, $0.options) }
+        guard sessions.isEmpty else { return }
+        _ = try options.requiredTransport(orThrow: "no session is open that asks a server")
+    }
+
+    /// The options for the tokens of a session; without a transport if nothing asks its server.
+    private func options(for session: ItemName) -> SessionOptions {
+        let ofService = sessions.filter { $0.name.service == session.service }
+        return (ofService.first { $0.name == session } ?? ofService.first)?.options ?? options
     }
 
     func add(
@@ -55,7 +81,9 @@ public struct Outbox: Sendable {
         try json.set("since", options.clock().wall)
         try json.set("not_before", 0)
         try mark.set()
-        try save(Entry(name: name, json: json), level: level)
+        let id = try SessionFiles(store.records).id(of: session, Session.call(store, options))
+        let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
+        try save(Entry(name: name, json: json, attributes: attributes), level: level)
         // A flush that found the outbox empty may have removed the mark meanwhile.
         try mark.set()
     }
@@ -75,7 +103,7 @@ public struct Outbox: Sendable {
     ///
     /// - Throws: the reason why the outbox cannot be listed, ``Status/unsupported`` without a transport.
     public func flush(service: String? = nil) throws(TokenKeepError) -> Flushed {
-        _ = try options.requiredTransport()
+        if sessions.isEmpty { _ = try options.requiredTransport() }
         try Sessions(store).finishEnds(service: service, options)
         return try flush { service == nil || $0["service"]?.text == service }
     }
@@ -103,7 +131,6 @@ public struct Outbox: Sendable {
     private func flush(
         until end: Deadline? = nil, _ isMeant: (JSONValue) -> Bool
     ) throws(TokenKeepError) -> Flushed {
-        let transport = try options.requiredTransport()
         let end = end ?? Deadline(milliseconds: options.timeoutMilliseconds)
         var result = Flushed()
         let listing = try store.list(service: Outbox.service, until: end)
@@ -119,7 +146,7 @@ public struct Outbox: Sendable {
                 }
                 guard let entry = try read(item.name, until: end), isMeant(entry.json) else { continue }
                 let limit = end.within(milliseconds: Outbox.requestLimit)
-                try settle(entry, transport, until: limit, &silent, &result)
+                try settle(entry, until: limit, &silent, &result)
             } catch {
                 result.left += 1
                 result.problem = error
@@ -129,8 +156,7 @@ public struct Outbox: Sendable {
     }
 
     private func settle(
-        _ entry: Entry, _ transport: SessionTransport, until end: Deadline, _ silent: inout Set<String>,
-        _ result: inout Flushed
+        _ entry: Entry, until end: Deadline, _ silent: inout Set<String>, _ result: inout Flushed
     ) throws(TokenKeepError) {
         let service = entry.json["service"]?.text ?? ""
         let now = options.clock().wall
@@ -144,7 +170,7 @@ public struct Outbox: Sendable {
             result.left += 1
             return
         }
-        guard let response = try ask(entry, transport, until: end) else {
+        guard let response = try ask(entry, until: end) else {
             silent.insert(service)
             result.left += 1
             return
@@ -153,15 +179,15 @@ public struct Outbox: Sendable {
     }
 
     /// Sends one token of the outbox. Returns nil if the server did not answer.
-    private func ask(
-        _ entry: Entry, _ transport: SessionTransport, until end: Deadline
-    ) throws(TokenKeepError) -> SessionResponse? {
+    private func ask(_ entry: Entry, until end: Deadline) throws(TokenKeepError) -> SessionResponse? {
         let json = entry.json
         guard let token = try json["token"]?.secret() else {
             throw TokenKeepError(.corrupt, "an entry of the outbox has no token")
         }
         let session = try ItemName(
             namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
+        let options = options(for: session)
+        guard let transport = options.transport else { return nil }
         let request = try SessionRequest(
             .revoke, session, token, isRefreshToken: json["token_type_hint"]?.text == "refresh_token",
             options: options, deadline: end)
@@ -196,6 +222,8 @@ public struct Outbox: Sendable {
             guard error.status == .notFound else { throw error }
             return nil
         }
-        return item.secret.withUnsafeBytes { JSONValue(parsing: $0) }.map { Entry(name: name, json: $0) }
+        return item.secret.withUnsafeBytes { JSONValue(parsing: $0) }.map {
+            Entry(name: name, json: $0, attributes: item.details.attributes)
+        }
     }
 }

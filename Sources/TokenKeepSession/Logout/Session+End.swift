@@ -64,6 +64,9 @@ extension Session {
         }
     }
 
+    /// The tokens of earlier logouts, with the options of this session.
+    package var outbox: Outbox { Outbox(store, options) }
+
     private func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
         for hook in hooks.withLock({ $0 }) {
             do throws(TokenKeepError) {
@@ -94,7 +97,8 @@ extension Session {
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
         let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note, call)
         if isEnded { try store.clearWithoutPrompts(name) }
-        if let account = record?.refreshItem ?? (note.refreshLevel == 0 ? nil : refreshAccount) {
+        let ownAccount = note.refreshLevel == 0 ? nil : refreshAccount
+        if let account = (isEnded ? record?.refreshItem : nil) ?? ownAccount {
             try dropRefreshItem(account: account, call)
         }
         try stash.drop()
@@ -123,7 +127,11 @@ extension Session {
         of record: SessionRecord?, _ note: SessionNote, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let stashed = try stashedRecord()
-        let record = try record.map { record throws(TokenKeepError) in try joinedOrCleared(record, call) }
+        let record = try record.map { record throws(TokenKeepError) in
+            // The stash has the newest refresh token.
+            let isAnswered = stashed?.refreshToken != nil && stashed?.epoch == record.epoch
+            return try isAnswered ? record : joinedOrCleared(record, call)
+        }
         guard let newest = stashed ?? record else { return try queueRefreshToken(note, call) }
         // The stash of an earlier sign-in is not the newest of this one.
         if let stashed, let record, stashed.epoch != record.epoch { try queue(record, note) }

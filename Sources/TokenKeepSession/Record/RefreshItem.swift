@@ -130,9 +130,10 @@ extension Session {
         of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?, _ call: CallContext
     ) throws(TokenKeepError) {
         guard let account = record.refreshItem, let entry = try record.ownRefreshEntry() else { return }
-        try save(
+        let outcome = try save(
             RefreshItem(entry, previous: previous).serialized(), as: refreshName(account), level: level,
             label: "refresh token of \(name.defaultLabel)", call)
+        options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
     }
 
     /// Clears the item with the refresh token, and notes that there is none.

@@ -83,7 +83,6 @@ extension Renewal {
         if present != nil { try record.take(renewed) }
         try session.saveShortened(record, level: present == nil ? AccessLevel(rawValue: note.level) : nil, call)
         session.slots.change(session.id)
-        options.explain?("saved generation \(record.generation)")
         let now = options.clock()
         // An extension answers no refresh: the token of a refresh without an answer is still not to be sent.
         let answersRefresh = !isExtension || renewed.refreshToken != view.record?.refreshToken

@@ -105,17 +105,24 @@ struct Renewal {
     ///
     /// - Throws: ``Status/busy``, naming the process.
     func refreshLock() throws(TokenKeepError) -> SessionLock {
+        if options.explain != nil, let lock = try acquireLock(within: 0) { return took(lock) }
+        options.explain?("waits for \(holder()), which is renewing the token")
         if let whileWaiting = options.whileWaiting {
-            let brief = CallContext(deadline: call.deadline.within(milliseconds: Renewal.quietLimit))
-            if let lock = try acquireLock(brief) { return lock }
+            if let lock = try acquireLock(within: Renewal.quietLimit) { return took(lock) }
             whileWaiting(try session.note()?.refreshing?.process)
         }
-        guard let lock = try acquireLock(call) else { throw busy() }
+        guard let lock = try acquireLock(within: UInt32.max) else { throw busy() }
+        return took(lock)
+    }
+
+    private func took(_ lock: consuming SessionLock) -> SessionLock {
+        options.explain?("took the session's refresh lock")
         return lock
     }
 
-    private func acquireLock(_ call: CallContext) throws(TokenKeepError) -> SessionLock? {
-        try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
+    private func acquireLock(within milliseconds: UInt32) throws(TokenKeepError) -> SessionLock? {
+        let call = call.until(Deadline(milliseconds: milliseconds))
+        return try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
     }
 
     private func locked(since slot: UInt64?, stale: SecretBytes?, isRejected: Bool) throws(Fault) -> Result {
@@ -165,8 +172,12 @@ struct Renewal {
     func rotation(of view: SessionView) -> RotationProfile { options.rotation ?? view.note.rotation }
 
     private func busy() -> TokenKeepError {
-        let process = (try? session.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
-        return TokenKeepError(.busy, "\(process) is renewing the token of \(session.name)", hint: "try again")
+        TokenKeepError(.busy, "\(holder()) is renewing the token of \(session.name)", hint: "try again")
+    }
+
+    /// The process that renews the token now, as far as the note says.
+    private func holder() -> String {
+        (try? session.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
     }
 
     private func pause(milliseconds: UInt32) { options.pause(milliseconds, call.deadline) }

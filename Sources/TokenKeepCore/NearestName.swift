@@ -1,12 +1,10 @@
-import TokenKeepCore
-
 /// Finds the name that a mistyped name was meant to be.
-enum NearestName {
+package enum NearestName {
     /// The candidate with the fewest changed characters; nil if none is near enough.
     ///
     /// Near are one changed character, up to two in a name of six characters and up to three in a name of nine. Of
     /// equally near candidates the first in alphabetical order is returned.
-    static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
+    package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))
         var nearest: String?

@@ -1,0 +1,20 @@
+import TokenKeepCore
+
+/// The objects of higher floors that are open on a store. Keeps none of them alive.
+package final class OpenObjects: Sendable {
+    private struct Entry: @unchecked Sendable {
+        weak var object: (any AnyObject & Sendable)?
+    }
+
+    private let entries = MutexGuarded<[Entry]>([])
+
+    package func add(_ object: any AnyObject & Sendable) {
+        entries.withLock { entries in
+            entries.removeAll { $0.object == nil }
+            entries.append(Entry(object: object))
+        }
+    }
+
+    /// The objects that are still open, in the order in which they were opened.
+    package var all: [any AnyObject & Sendable] { entries.withLock { $0.compactMap(\.object) } }
+}

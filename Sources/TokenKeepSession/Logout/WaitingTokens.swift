@@ -1,0 +1,35 @@
+public import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The numbers of tokens that wait in the outbox for their revocation.
+public struct WaitingTokens: Sendable {
+    private let counts: [String: Int]
+    private let outbox: Outbox
+
+    /// Counts the tokens, without reading them.
+    ///
+    /// - Throws: the reason why the outbox cannot be listed.
+    public init(_ outbox: Outbox) throws(TokenKeepError) {
+        self.outbox = outbox
+        guard outbox.mark.isSet else {
+            counts = [:]
+            return
+        }
+        let listing = try outbox.store.list(service: Outbox.service)
+        if let problem = listing.problem { throw problem }
+        counts = listing.items.reduce(into: [:]) { counts, item in
+            if let id = item.attributes[Outbox.sessionAttribute] { counts[id, default: 0] += 1 }
+        }
+    }
+
+    /// The number of tokens of one session.
+    public func count(service: String, account: String) throws(TokenKeepError) -> Int {
+        guard !counts.isEmpty else { return 0 }
+        let store = outbox.store
+        let name = try ItemName(namespace: store.namespace, service: service, account: account)
+        let id = try SessionFiles(store.records).id(of: name, Session.call(store, outbox.options))
+        return counts[Hexadecimal.text(id)] ?? 0
+    }
+}
