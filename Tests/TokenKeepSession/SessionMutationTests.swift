@@ -10,7 +10,7 @@ import TokenKeepCore
 ///
 /// `TOKENKEEP_MUTATIONS` is the number of mutations of each input, `TOKENKEEP_MODEL_SEED` the first seed.
 struct SessionMutationTests {
-    private static let count = environmentNumber("TOKENKEEP_MUTATIONS") ?? 500
+    private static let count = environmentNumber("TOKENKEEP_MUTATIONS") ?? 200
     private static let firstSeed = environmentNumber("TOKENKEEP_MODEL_SEED") ?? 1
     private static let corpus = #filePath.replacingOccurrences(
         of: "TokenKeepSession/SessionMutationTests.swift", with: "Fuzz/Corpus")
