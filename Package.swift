@@ -43,6 +43,7 @@ let package = Package(
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
+        .target(name: "CCurl", cSettings: strictC),
         .target(name: "CJansson", cSettings: strictC, linkerSettings: [.linkedLibrary("jansson")]),
 
         // The floors: a target imports lower ones only.
@@ -72,6 +73,10 @@ let package = Package(
             dependencies: [
                 "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson", "CSodium",
             ],
+            swiftSettings: strict),
+        .target(
+            name: "TokenKeepOAuth",
+            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CCurl"],
             swiftSettings: strict),
         .target(
             name: "TokenKeep",
@@ -132,6 +137,13 @@ let package = Package(
                 "FuzzTargets", "TestSupport",
             ],
             path: "Tests/TokenKeepSession", swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepOAuthTests",
+            dependencies: [
+                "TokenKeepOAuth", "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords",
+                "TokenKeepCore", "TestSupport",
+            ],
+            path: "Tests/TokenKeepOAuth", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeep",

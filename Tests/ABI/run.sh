@@ -60,6 +60,7 @@ if [ -z "$sanitize" ]; then
     group "exports" "$here/check-exports.sh" "$library" "$headers"
     group "library" "$here/check-library.sh" "$library"
     group "libsecret" "$here/check-libsecret.sh"
+    group "libcurl" "$here/check-libcurl.sh"
 fi
 
 for program in null_pointers structures limits items versions_and_lists damage processes_and_threads watch cancel \

@@ -16,6 +16,7 @@ FLOORS = [
     ["TokenKeepRecords"],
     ["TokenKeepEngine"],
     ["TokenKeepSession"],
+    ["TokenKeepOAuth"],
     ["TokenKeep", "TokenKeepConformance"],
     ["TokenKeepC", "TokenKeepCLI"],
 ]
@@ -24,6 +25,7 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 # C modules, and the only targets that import them.
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
+    "CCurl": {"TokenKeepOAuth"},
     "CJansson": {"TokenKeepSession"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI"},

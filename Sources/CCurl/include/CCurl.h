@@ -1,0 +1,86 @@
+/* One HTTP request at a time by libcurl, which is loaded at run time and never linked. */
+#ifndef TOKENKEEP_CCURL_H
+#define TOKENKEEP_CCURL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+/* Loads libcurl, once per process. It is never unloaded.
+ *
+ * NULL, or a static text: the library is not installed, too old, or does not start. */
+const char *_Nullable tokenkeep_curl_load(void);
+
+/* A request and its answer. */
+typedef struct tokenkeep_transfer tokenkeep_transfer;
+
+/* The results of tokenkeep_transfer_run. */
+enum {
+    TOKENKEEP_TRANSFER_ANSWERED = 0,
+    TOKENKEEP_TRANSFER_FAILED = 1, /* tokenkeep_transfer_problem says why */
+    TOKENKEEP_TRANSFER_TIMED_OUT = 2,
+    TOKENKEEP_TRANSFER_CANCELLED = 3,
+    TOKENKEEP_TRANSFER_REFUSED = 4, /* by when_sending */
+    TOKENKEEP_TRANSFER_TOO_LONG = 5,
+};
+
+/* The memory that it names must stay valid during tokenkeep_transfer_run. */
+typedef struct tokenkeep_transfer_request {
+    const char *_Nullable url; /* needed, as are when_sending and answer */
+    /* NULL: GET, else POST. */
+    const void *_Nullable body;
+    size_t body_length;
+    /* "Name: value" each. */
+    const char *_Nullable const *_Nullable headers;
+    size_t header_count;
+    /* The authorities of TLS, a PEM file; NULL: the system's. */
+    const char *_Nullable ca_file;
+    /* Whether http is allowed; else https alone. */
+    int allows_http;
+    int ignores_proxies;
+    /* The time for connecting, until the request is sent, for the answer, and in all, in milliseconds. */
+    uint32_t connect_ms, send_ms, answer_ms, all_ms;
+    /* Whether a request that was sent is waited for in spite of a cancellation. */
+    int keeps_answer;
+    int (*_Nullable is_cancelled)(const void *_Nullable cancellation);
+    const void *_Nullable cancellation;
+    /* Called when the connection stands, before the first byte of the request. Not 0: nothing is sent. */
+    int (*_Nullable when_sending)(void *_Nullable data);
+    void *_Nullable data;
+    /* The place of the answer's body. A longer one is refused. */
+    void *_Nullable answer;
+    size_t answer_capacity;
+} tokenkeep_transfer_request;
+
+/* Call it after tokenkeep_curl_load returned NULL. NULL if there is no memory, or no descriptor. */
+tokenkeep_transfer *_Nullable tokenkeep_transfer_new(void);
+
+/* Sends the request and waits for the answer, on the calling thread. Run a transfer once. */
+int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfer_request *request);
+
+/* Wakes a transfer that runs, so that it asks is_cancelled. Safe from any thread. */
+void tokenkeep_transfer_wake(tokenkeep_transfer *transfer);
+
+/* Whether when_sending allowed the request: the server may have got it. */
+int tokenkeep_transfer_was_sent(const tokenkeep_transfer *transfer);
+
+/* The HTTP status. */
+uint32_t tokenkeep_transfer_status(const tokenkeep_transfer *transfer);
+
+/* The length of the answer's body. */
+size_t tokenkeep_transfer_length(const tokenkeep_transfer *transfer);
+
+/* The headers Content-Type, Date and Retry-After of the answer; "" for none. Owned by the transfer. */
+const char *tokenkeep_transfer_content_type(const tokenkeep_transfer *transfer);
+const char *tokenkeep_transfer_date(const tokenkeep_transfer *transfer);
+const char *tokenkeep_transfer_retry_after(const tokenkeep_transfer *transfer);
+
+/* The failure, in printable ASCII. Owned by the transfer. */
+const char *tokenkeep_transfer_problem(const tokenkeep_transfer *transfer);
+
+void tokenkeep_transfer_free(tokenkeep_transfer *_Nullable transfer);
+
+#pragma clang assume_nonnull end
+
+#endif

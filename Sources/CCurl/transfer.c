@@ -1,0 +1,288 @@
+#include "CCurl.h"
+#include "curl_table.h"
+#include "sigpipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { most_headers = 8 };
+
+struct tokenkeep_transfer {
+    CURLM *multi;
+    const tokenkeep_transfer_request *request;
+    struct curl_slist headers[most_headers + 1];
+    int64_t started, sent;
+    int was_sent, was_refused, is_too_long;
+    uint32_t status;
+    size_t length;
+    char content_type[128], date[64], retry_after[64];
+    char problem[CURL_ERROR_SIZE];
+};
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+tokenkeep_transfer *tokenkeep_transfer_new(void) {
+    tokenkeep_transfer *transfer = calloc(1, sizeof *transfer);
+    if (!transfer)
+        return NULL;
+    transfer->multi = tokenkeep_curl.curl_multi_init();
+    if (transfer->multi)
+        return transfer;
+    free(transfer);
+    return NULL;
+}
+
+void tokenkeep_transfer_free(tokenkeep_transfer *transfer) {
+    if (!transfer)
+        return;
+    held_sigpipe held = hold_sigpipe();
+    tokenkeep_curl.curl_multi_cleanup(transfer->multi);
+    release_sigpipe(&held);
+    explicit_bzero(transfer, sizeof *transfer);
+    free(transfer);
+}
+
+void tokenkeep_transfer_wake(tokenkeep_transfer *transfer) {
+    tokenkeep_curl.curl_multi_wakeup(transfer->multi);
+}
+
+static int take_connection(void *data, char *address, char *own_address, int port, int own_port) {
+    (void)address, (void)own_address, (void)port, (void)own_port;
+    tokenkeep_transfer *transfer = data;
+    if (transfer->was_sent || transfer->request->when_sending(transfer->request->data) != 0) {
+        transfer->was_refused = 1;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    transfer->sent = now();
+    transfer->was_sent = 1;
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *data) {
+    tokenkeep_transfer *transfer = data;
+    size_t length = size * count; /* size is 1 */
+    if (length > transfer->request->answer_capacity - transfer->length) {
+        transfer->is_too_long = 1;
+        return 0;
+    }
+    memcpy((char *)transfer->request->answer + transfer->length, bytes, length);
+    transfer->length += length;
+    return length;
+}
+
+static void copy_printable(char *copy, size_t capacity, const char *bytes, size_t length) {
+    size_t end = length < capacity - 1 ? length : capacity - 1;
+    for (size_t index = 0; index < end; index++)
+        copy[index] = bytes[index] >= ' ' && bytes[index] <= '~' ? bytes[index] : '?';
+    copy[end] = 0;
+}
+
+static void keep_header(char *copy, size_t capacity, const char *name, const char *line, size_t length) {
+    size_t start = strlen(name);
+    if (length < start || strncasecmp(line, name, start) != 0)
+        return;
+    while (start < length && (line[start] == ' ' || line[start] == '\t'))
+        start++;
+    while (length > start && (unsigned char)line[length - 1] <= ' ')
+        length--;
+    copy_printable(copy, capacity, line + start, length - start);
+}
+
+static size_t take_header(char *line, size_t size, size_t count, void *data) {
+    tokenkeep_transfer *transfer = data;
+    size_t length = size * count;
+    keep_header(transfer->content_type, sizeof transfer->content_type, "Content-Type:", line, length);
+    keep_header(transfer->date, sizeof transfer->date, "Date:", line, length);
+    keep_header(transfer->retry_after, sizeof transfer->retry_after, "Retry-After:", line, length);
+    return length;
+}
+
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)data, (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static void set_long(CURL *easy, CURLoption option, long value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static void set_pointer(CURL *easy, CURLoption option, const void *value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static void set_function(CURL *easy, CURLoption option, void (*function)(void), CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, function);
+}
+
+static void set_callbacks(CURL *easy, tokenkeep_transfer *transfer, CURLcode *code) {
+    set_function(easy, CURLOPT_PREREQFUNCTION, (void (*)(void))take_connection, code);
+    set_pointer(easy, CURLOPT_PREREQDATA, transfer, code);
+    set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))take_body, code);
+    set_pointer(easy, CURLOPT_WRITEDATA, transfer, code);
+    set_function(easy, CURLOPT_HEADERFUNCTION, (void (*)(void))take_header, code);
+    set_pointer(easy, CURLOPT_HEADERDATA, transfer, code);
+    set_function(easy, CURLOPT_OPENSOCKETFUNCTION, (void (*)(void))open_socket, code);
+    set_pointer(easy, CURLOPT_ERRORBUFFER, transfer->problem, code);
+}
+
+/* The list is this file's own: libcurl would copy a token of a header into memory that it does not wipe. */
+static void set_headers(CURL *easy, tokenkeep_transfer *transfer, CURLcode *code) {
+    const tokenkeep_transfer_request *request = transfer->request;
+    static char no_expectation[] = "Expect:";
+    transfer->headers[0].data = no_expectation;
+    for (size_t index = 0; index < request->header_count && index < most_headers; index++) {
+        transfer->headers[index + 1].data = (char *)request->headers[index];
+        transfer->headers[index].next = &transfer->headers[index + 1];
+    }
+    set_pointer(easy, CURLOPT_HTTPHEADER, transfer->headers, code);
+}
+
+static void set_request(CURL *easy, const tokenkeep_transfer_request *request, CURLcode *code) {
+    set_pointer(easy, CURLOPT_URL, request->url, code);
+    set_pointer(easy, CURLOPT_PROTOCOLS_STR, request->allows_http ? "http,https" : "https", code);
+    set_pointer(easy, CURLOPT_USERAGENT, "TokenKeep", code);
+    if (request->ignores_proxies)
+        set_pointer(easy, CURLOPT_PROXY, "", code);
+    if (request->ca_file)
+        set_pointer(easy, CURLOPT_CAINFO, request->ca_file, code);
+    if (!request->body)
+        return;
+    set_long(easy, CURLOPT_POST, 1, code);
+    set_pointer(easy, CURLOPT_POSTFIELDS, request->body, code); /* not copied */
+    if (*code == CURLE_OK)
+        *code =
+            tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)request->body_length);
+}
+
+static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
+    CURLcode code = CURLE_OK;
+    set_callbacks(easy, transfer, &code);
+    set_headers(easy, transfer, &code);
+    set_request(easy, transfer->request, &code);
+    set_long(easy, CURLOPT_NOSIGNAL, 1, &code);
+    set_long(easy, CURLOPT_QUICK_EXIT, 1, &code);
+    /* libcurl repeats a POST by itself if a reused connection died. */
+    set_long(easy, CURLOPT_FRESH_CONNECT, 1, &code);
+    set_long(easy, CURLOPT_FORBID_REUSE, 1, &code);
+    set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1, &code);
+    set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2, &code);
+    set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1, &code);
+    set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)transfer->request->connect_ms, &code);
+    return code;
+}
+
+/* The milliseconds that the transfer may still take. */
+static int64_t time_left(const tokenkeep_transfer *transfer) {
+    const tokenkeep_transfer_request *request = transfer->request;
+    int64_t time = now(), left = transfer->started + request->all_ms - time;
+    int64_t step = transfer->was_sent ? transfer->sent + request->answer_ms - time
+                                      : transfer->started + request->send_ms - time;
+    return step < left ? step : left;
+}
+
+static int is_cancelled(const tokenkeep_transfer *transfer) {
+    const tokenkeep_transfer_request *request = transfer->request;
+    if (transfer->was_sent && request->keeps_answer)
+        return 0;
+    return request->is_cancelled && request->is_cancelled(request->cancellation);
+}
+
+static int judge(tokenkeep_transfer *transfer, CURL *easy, CURLcode code) {
+    if (transfer->was_refused)
+        return TOKENKEEP_TRANSFER_REFUSED;
+    if (transfer->is_too_long)
+        return TOKENKEEP_TRANSFER_TOO_LONG;
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return TOKENKEEP_TRANSFER_TIMED_OUT;
+    if (code != CURLE_OK) {
+        const char *text = *transfer->problem ? transfer->problem : tokenkeep_curl.curl_easy_strerror(code);
+        copy_printable(transfer->problem, sizeof transfer->problem, text, strlen(text));
+        return TOKENKEEP_TRANSFER_FAILED;
+    }
+    long status = 0;
+    tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    transfer->status = (uint32_t)status;
+    return TOKENKEEP_TRANSFER_ANSWERED;
+}
+
+static int drive(tokenkeep_transfer *transfer, CURL *easy) {
+    while (1) {
+        int running = 0, others = 0;
+        if (tokenkeep_curl.curl_multi_perform(transfer->multi, &running) != 0)
+            return TOKENKEEP_TRANSFER_FAILED;
+        const CURLMsg *message = tokenkeep_curl.curl_multi_info_read(transfer->multi, &others);
+        if (message && message->msg == CURLMSG_DONE)
+            return judge(transfer, easy, message->data.result);
+        if (is_cancelled(transfer))
+            return TOKENKEEP_TRANSFER_CANCELLED;
+        int64_t left = time_left(transfer);
+        if (left <= 0)
+            return TOKENKEEP_TRANSFER_TIMED_OUT;
+        if (tokenkeep_curl.curl_multi_poll(transfer->multi, NULL, 0, (int)left, NULL) != 0)
+            return TOKENKEEP_TRANSFER_FAILED;
+    }
+}
+
+static int perform(tokenkeep_transfer *transfer) {
+    CURL *easy = tokenkeep_curl.curl_easy_init();
+    if (!easy)
+        return TOKENKEEP_TRANSFER_FAILED;
+    int result = TOKENKEEP_TRANSFER_FAILED;
+    CURLcode code = set_up(easy, transfer);
+    if (code != CURLE_OK)
+        result = judge(transfer, easy, code);
+    else if (tokenkeep_curl.curl_multi_add_handle(transfer->multi, easy) == 0) {
+        result = drive(transfer, easy);
+        tokenkeep_curl.curl_multi_remove_handle(transfer->multi, easy);
+    }
+    tokenkeep_curl.curl_easy_cleanup(easy);
+    return result;
+}
+
+int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfer_request *request) {
+    transfer->request = request;
+    transfer->started = now();
+    held_sigpipe held = hold_sigpipe();
+    int result = perform(transfer);
+    release_sigpipe(&held);
+    transfer->request = NULL;
+    if (result == TOKENKEEP_TRANSFER_FAILED && !*transfer->problem)
+        strcpy(transfer->problem, "libcurl has no memory or no descriptor");
+    return result;
+}
+
+int tokenkeep_transfer_was_sent(const tokenkeep_transfer *transfer) {
+    return transfer->was_sent;
+}
+
+uint32_t tokenkeep_transfer_status(const tokenkeep_transfer *transfer) {
+    return transfer->status;
+}
+
+size_t tokenkeep_transfer_length(const tokenkeep_transfer *transfer) {
+    return transfer->length;
+}
+
+const char *tokenkeep_transfer_content_type(const tokenkeep_transfer *transfer) {
+    return transfer->content_type;
+}
+
+const char *tokenkeep_transfer_date(const tokenkeep_transfer *transfer) {
+    return transfer->date;
+}
+
+const char *tokenkeep_transfer_retry_after(const tokenkeep_transfer *transfer) {
+    return transfer->retry_after;
+}
+
+const char *tokenkeep_transfer_problem(const tokenkeep_transfer *transfer) {
+    return transfer->problem;
+}

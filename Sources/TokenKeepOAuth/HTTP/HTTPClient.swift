@@ -1,0 +1,82 @@
+import CCurl
+import Glibc
+import TokenKeepCore
+
+/// Sends requests by libcurl, which is loaded with the first one.
+///
+/// Every request has a connection of its own, HTTP/1.1, and at least TLS 1.2. Redirects are not followed, and there are
+/// neither cookies nor .netrc. Proxies are those of the environment, unless the process has more rights than its caller.
+package enum HTTPClient {
+    /// The longest body of an answer, in bytes.
+    package static let longestAnswer = 262_144
+    /// The limits for connecting, for the answer, and for both, in milliseconds.
+    private static let connectLimit: UInt32 = 10_000
+    private static let answerLimit: UInt32 = 30_000
+    private static let wholeLimit: UInt32 = 35_000
+    private static let mostHeaders = 8
+
+    /// Sends a request and waits for the answer, on the calling thread.
+    ///
+    /// - Throws: ``Status/unsupported`` if libcurl is missing or too old; ``Status/unavailable`` and
+    ///   ``Status/timedOut`` for the network's faults; ``Status/cancelled``; the errors of `whenSending`.
+    package static func send(_ request: HTTPRequest) throws(HTTPFailure) -> HTTPResponse {
+        let transfer: HTTPTransfer
+        do throws(TokenKeepError) {
+            try request.deadline.checkCancellation()
+            transfer = try HTTPTransfer()
+        } catch {
+            throw HTTPFailure(error: error, wasSent: false)
+        }
+        do throws(TokenKeepError) {
+            return try run(transfer, request)
+        } catch {
+            throw HTTPFailure(error: error, wasSent: transfer.wasSent)
+        }
+    }
+
+    private static func run(_ transfer: HTTPTransfer, _ request: HTTPRequest) throws(TokenKeepError) -> HTTPResponse {
+        var headers = request.headers
+        if request.body != nil {
+            headers.append(try SecretBytes("Content-Type: application/x-www-form-urlencoded"))
+        }
+        guard headers.count <= mostHeaders else { throw TokenKeepError(.internal, "a request has too many headers") }
+        let hook = SendingHook(request.whenSending)
+        let answer = try SecretBytes(count: longestAnswer) { bytes throws(TokenKeepError) in
+            try transfer.run(request, headers, hook, limits(request), answer: bytes)
+        }
+        return try transfer.response(answer.prefix(transfer.length))
+    }
+
+    private static func limits(_ request: HTTPRequest) -> tokenkeep_transfer_request {
+        let left = request.deadline.remainingMilliseconds
+        var limits = tokenkeep_transfer_request()
+        limits.connect_ms = connectLimit
+        limits.send_ms = min(left, wholeLimit)
+        limits.answer_ms = answerLimit
+        limits.all_ms = request.keepsAnswer ? wholeLimit : min(left, wholeLimit)
+        limits.keeps_answer = request.keepsAnswer ? 1 : 0
+        limits.allows_http = request.address.isPlain ? 1 : 0
+        // A request to this machine needs no proxy. A caller's environment must not lead a privileged process elsewhere.
+        limits.ignores_proxies = request.address.isPlain || Privileges.areRaised ? 1 : 0
+        return limits
+    }
+}
+
+/// Remembers why a request must not be sent.
+final class SendingHook {
+    private let body: (() throws(TokenKeepError) -> Void)?
+    private(set) var error: TokenKeepError?
+
+    init(_ body: (() throws(TokenKeepError) -> Void)?) { self.body = body }
+
+    /// Returns whether the request may be sent.
+    func run() -> Bool {
+        do throws(TokenKeepError) {
+            try body?()
+            return true
+        } catch {
+            self.error = error
+            return false
+        }
+    }
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""A server for tests of requests: it answers by the path, and lies where a path says so.
+
+Usage: lying_server.py DIRECTORY
+
+Makes an authority and certificates in DIRECTORY (ca.pem), prints one line "NAME=PORT ..." and serves until it is
+killed. Each request becomes a line "NAME METHOD PATH BODY" in DIRECTORY/requests.
+"""
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import urllib.parse
+
+DIRECTORY = sys.argv[1]
+LOCK = threading.Lock()
+TOKENS = {"number": 1, "status": 200, "ports": {}}
+
+
+def openssl(*arguments, at=None):
+    before = ["faketime", at] if at else []
+    subprocess.run([*before, "openssl", *arguments], check=True, cwd=DIRECTORY, capture_output=True)
+
+
+def certificate(name, subject, at=None, authority="ca"):
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
+            "-out", f"{name}.csr", "-subj", f"/CN={name}")
+    with open(os.path.join(DIRECTORY, f"{name}.ext"), "w", encoding="utf-8") as file:
+        file.write(f"subjectAltName={subject}\n")
+    signer = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"] if authority else ["-signkey", f"{name}.key"]
+    openssl("x509", "-req", "-in", f"{name}.csr", *signer, "-days", "2", "-extfile", f"{name}.ext", "-out",
+            f"{name}.pem", at=at)
+
+
+def make_certificates():
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key",
+            "-out", "ca.pem", "-days", "2", "-subj", "/CN=tests")
+    certificate("https", "IP:127.0.0.1")
+    certificate("expired", "IP:127.0.0.1", at="2020-01-01 00:00:00")
+    certificate("selfsigned", "IP:127.0.0.1", authority=None)
+    certificate("otherhost", "DNS:other.example")
+
+
+def read_request(connection):
+    """Method, path, headers and body; None if the connection ends before."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(65536)
+        if not part:
+            return None
+        data += part
+    head, body = data.split(b"\r\n\r\n", 1)
+    lines = head.decode("latin-1").split("\r\n")
+    method, path, _ = lines[0].split(" ")
+    headers = dict((line.split(": ", 1) + [""])[:2] for line in lines[1:])
+    headers = {name.lower(): value for name, value in headers.items()}
+    while len(body) < int(headers.get("content-length", "0")):
+        part = connection.recv(65536)
+        if not part:
+            return None
+        body += part
+    return method, path, headers, body.decode("latin-1")
+
+
+def respond(connection, status, body=b"", headers=()):
+    if isinstance(body, dict):
+        body = json.dumps(body).encode()
+        headers = [*headers, "Content-Type: application/json"]
+    lines = [f"HTTP/1.1 {status} Said", *headers, f"Content-Length: {len(body)}", "", ""]
+    connection.sendall("\r\n".join(lines).encode() + body)
+
+
+def tokens(form):
+    number = TOKENS["number"]
+    answer = {"access_token": f"access-{number}", "token_type": "Bearer", "expires_in": 3600,
+              "refresh_token": f"refresh-{number}"}
+    if "resource" in form:
+        answer["access_token"] += "-" + form["resource"]
+    return answer
+
+
+def token(connection, form):
+    with LOCK:
+        if form.get("refresh_token") != f"refresh-{TOKENS['number']}":
+            return respond(connection, 400, {"error": "invalid_grant"})
+        TOKENS["number"] += 1
+        return respond(connection, 200, tokens(form))
+
+
+def bearer(connection, headers, answer):
+    is_right = headers.get("authorization") == f"Bearer access-{TOKENS['number']}"
+    respond(connection, 200 if is_right else 401, answer if is_right else {})
+
+
+def metadata(name, path):
+    """Metadata of this server, by its issuer's path; some are lies."""
+    scheme = "http" if name == "http" else "https"
+    base = f"{scheme}://127.0.0.1:{TOKENS['ports'][name]}"
+    for place, is_inserted in (("/.well-known/oauth-authorization-server", True),
+                               ("/.well-known/openid-configuration", False)):
+        if is_inserted and path.startswith(place):
+            issuer = path[len(place):]
+        elif not is_inserted and path.endswith(place):
+            issuer = path[:-len(place)]
+        else:
+            continue
+        if issuer == "/oidc" and is_inserted or issuer == "/none":
+            return None
+        answer = {"issuer": base + issuer, "authorization_endpoint": base + "/authorize",
+                  "token_endpoint": base + "/token", "revocation_endpoint": base + "/revoke",
+                  "device_authorization_endpoint": base + "/device"}
+        if issuer == "/otherissuer":
+            answer["issuer"] = base + "/other"
+        if issuer == "/plain":
+            answer["token_endpoint"] = "http://example.com/token"
+        if issuer == "/notext":
+            answer["token_endpoint"] = 7
+        return answer
+    return None
+
+
+def answer(connection, name, method, path, headers, body):
+    form = dict(urllib.parse.parse_qsl(body))
+    place = path.split("?")[0]
+    if place == "/token":
+        return token(connection, form)
+    if place == "/revoke":
+        return respond(connection, 200)
+    if place == "/me":
+        return bearer(connection, headers, {})
+    if place == "/extend":
+        return bearer(connection, headers, {"expires_in": int(form.get("seconds", form.get("minutes", "0")))})
+    if "/.well-known/" in place:
+        found = metadata(name, place)
+        return respond(connection, 200 if found else 404, found or {})
+    if place == "/echo":
+        return respond(connection, 200, {"method": method, "headers": headers, "body": body})
+    if place == "/redirect":
+        return respond(connection, 302, headers=["Location: /echo"])
+    if place == "/huge":
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(160):
+            connection.sendall(b"x" * 65536)
+        return None
+    if place == "/limit":
+        return respond(connection, 200, b"x" * 262144)
+    if place == "/headers":
+        return respond(connection, 503, headers=["Retry-After:  7 ", "date: Thu, 01 Jan 2026 00:00:00 GMT"])
+    if place == "/hangs":
+        connection.recv(1)
+        return None
+    if place == "/cuts":
+        return None
+    if place == "/half":
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        return None
+    if place == "/keeps":
+        # The connection stays, as for another request; the next one on it would find it dead.
+        respond(connection, 200, {})
+        request = read_request(connection)
+        if request:
+            log(name, *request)
+        return None
+    return respond(connection, 404)
+
+
+def log(name, method, path, _, body):
+    with LOCK, open(os.path.join(DIRECTORY, "requests"), "a", encoding="utf-8") as file:
+        file.write(f"{name} {method} {path} {body}\n")
+
+
+def serve(connection, name, context):
+    try:
+        if context:
+            connection = context.wrap_socket(connection, server_side=True)
+        request = read_request(connection)
+        if request:
+            log(name, *request)
+            answer(connection, name, *request)
+    except (OSError, ValueError):
+        pass
+    finally:
+        connection.close()
+
+
+def listen(name, is_tls):
+    context = None
+    if is_tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(DIRECTORY, f"{name}.pem"), os.path.join(DIRECTORY, f"{name}.key"))
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+
+    def accept():
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=serve, args=(connection, name, context), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def main():
+    make_certificates()
+    open(os.path.join(DIRECTORY, "requests"), "w", encoding="utf-8").close()
+    names = {"http": False, "https": True, "expired": True, "selfsigned": True, "otherhost": True}
+    for name, is_tls in names.items():
+        TOKENS["ports"][name] = listen(name, is_tls)
+    print(" ".join(f"{name}={port}" for name, port in TOKENS["ports"].items()), flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepOAuth
+
+@Suite struct HTTPClientTests {
+    private let server: LyingServer
+
+    init() throws { server = try LyingServer() }
+
+    private func fault(of request: HTTPRequest) -> HTTPFailure? {
+        do throws(HTTPFailure) {
+            let response = try HTTPClient.send(request)
+            Issue.record("the server answered \(response.status)")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: ["http", "https"])
+    func aFormArrivesOnceWithItsHeadersAndTheAnswerIsRead(name: String) throws {
+        var request = try server.request("/echo", on: name, body: "token=secret%20")
+        request.headers = [try HTTPRequest.header("Authorization", SecretBytes("Bearer x"))]
+        let response = try HTTPClient.send(request)
+        let text = response.body.utf8String ?? ""
+        #expect(response.status == 200)
+        #expect(response.contentType == "application/json")
+        #expect(text.contains(#""authorization": "Bearer x""#))
+        #expect(text.contains(#""content-type": "application/x-www-form-urlencoded""#))
+        #expect(text.contains(#""body": "token=secret%20""#))
+        #expect(!text.contains("expect"))
+        #expect(try server.requests == ["\(name) POST /echo token=secret%20"])
+    }
+
+    @Test func aRequestWithoutABodyIsAGet() throws {
+        _ = try HTTPClient.send(server.request("/echo", body: nil))
+        #expect(try server.requests == ["http GET /echo "])
+    }
+
+    @Test func aRedirectIsAnAnswerAndIsNotFollowed() throws {
+        #expect(try HTTPClient.send(server.request("/redirect")).status == 302)
+        #expect(try server.requests.count == 1)
+    }
+
+    @Test func headersOfTheAnswerAreRead() throws {
+        let response = try HTTPClient.send(server.request("/headers"))
+        #expect(response.status == 503)
+        #expect(response.retryAfter == "7")
+        #expect(response.date == "Thu, 01 Jan 2026 00:00:00 GMT")
+    }
+
+    @Test func anAnswerOf256KiBIsReadAndALongerOneIsRefused() throws {
+        #expect(try HTTPClient.send(server.request("/limit")).body.count == HTTPClient.longestAnswer)
+        let failure = try #require(fault(of: server.request("/huge")))
+        #expect(failure.error.status == .unavailable)
+        #expect(failure.error.message.contains("256 KiB"))
+        #expect(failure.wasSent)
+    }
+
+    @Test(arguments: ["/cuts", "/half"])
+    func aConnectionThatIsCutAfterTheRequestMeansThatItWasSent(path: String) throws {
+        let failure = try #require(fault(of: server.request(path)))
+        #expect(failure.error.status == .unavailable)
+        #expect(failure.wasSent)
+        #expect(try server.requests.count == 1)
+    }
+
+    @Test func aServerThatDropsAConnectionAfterTheAnswerGetsEachRequestOnce() throws {
+        for _ in 0..<3 { #expect(try HTTPClient.send(server.request("/keeps")).status == 200) }
+        #expect(try server.requests == Array(repeating: "http POST /keeps a=1", count: 3))
+    }
+
+    @Test(arguments: ["expired", "selfsigned", "otherhost"])
+    func aServerWithAWrongCertificateGetsNothing(name: String) throws {
+        var request = try server.request("/echo", on: name)
+        request.whenSending = { () throws(TokenKeepError) in Issue.record("it was about to be sent") }
+        let failure = try #require(fault(of: request))
+        #expect(failure.error.status == .unavailable)
+        #expect(!failure.wasSent)
+        #expect(try server.requests.isEmpty)
+    }
+
+    @Test func aServerOfAnUnknownAuthorityGetsNothing() throws {
+        var request = try server.request("/echo", on: "https")
+        request.caFile = nil
+        #expect(try #require(fault(of: request)).wasSent == false)
+        #expect(try server.requests.isEmpty)
+    }
+
+    @Test func aClosedPortMeansThatNothingWasSent() throws {
+        let request = HTTPRequest(try WebAddress("http://127.0.0.1:1/"), deadline: Deadline(milliseconds: 10_000))
+        let failure = try #require(fault(of: request))
+        #expect(failure.error.status == .unavailable)
+        #expect(!failure.wasSent)
+    }
+
+    @Test func nothingIsSentIfTheLastStepBeforeItFails() throws {
+        var request = try server.request("/echo")
+        request.whenSending = { () throws(TokenKeepError) in throw TokenKeepError(.io, "no space") }
+        let failure = try #require(fault(of: request))
+        #expect(failure.error.status == .io)
+        #expect(!failure.wasSent)
+        #expect(try server.requests.isEmpty)
+    }
+
+    @Test func aRequestWithoutAnAnswerEndsAtItsDeadline() throws {
+        let failure = try #require(fault(of: server.request("/hangs", milliseconds: 300)))
+        #expect(failure.error.status == .timedOut)
+        #expect(failure.wasSent)
+    }
+
+    @Test func aCancellationWakesARequestThatWaitsForItsAnswer() throws {
+        let cancellation = Cancellation()
+        var request = try server.request("/hangs", cancellation: cancellation)
+        request.whenSending = { () throws(TokenKeepError) in cancellation.cancel() }
+        #expect(try #require(fault(of: request)).error.status == .cancelled)
+    }
+
+    @Test func anAnswerThatMustBeKeptIsWaitedForInSpiteOfCancellationAndDeadline() throws {
+        let cancellation = Cancellation()
+        var request = try server.request("/echo", cancellation: cancellation)
+        request.keepsAnswer = true
+        request.whenSending = { () throws(TokenKeepError) in cancellation.cancel() }
+        #expect(try HTTPClient.send(request).status == 200)
+    }
+
+    @Test func aCancelledRequestIsNotSent() throws {
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        let failure = try #require(fault(of: server.request("/echo", cancellation: cancellation)))
+        #expect(failure.error.status == .cancelled)
+        #expect(!failure.wasSent)
+    }
+}
