@@ -17,6 +17,8 @@ let moduleDirectory =
     Context.environment["TOKENKEEP_MODULE_DIRECTORY"] ?? "/usr/local/lib/tokenkeep/modules"
 let modulesFromProgram =
     Context.environment["TOKENKEEP_MODULES_FROM_PROGRAM"] ?? "../lib/tokenkeep/modules"
+let providersFromModules =
+    Context.environment["TOKENKEEP_PROVIDERS_FROM_MODULES"] ?? "../../../share/tokenkeep/providers.d"
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -40,6 +42,7 @@ let package = Package(
             cSettings: strictC + [
                 .define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\""),
                 .define("TOKENKEEP_MODULES_FROM_PROGRAM", to: "\"\(modulesFromProgram)\""),
+                .define("TOKENKEEP_PROVIDERS_FROM_MODULES", to: "\"\(providersFromModules)\""),
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
@@ -76,7 +79,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeepOAuth",
-            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CCurl"],
+            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CCurl", "CSodium", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeep",
@@ -84,7 +87,10 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeepC",
-            dependencies: ["TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
+            dependencies: [
+                "TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth",
+                "CSystemShims",
+            ],
             swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
@@ -183,7 +189,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "TokenKeepCLI",
             dependencies: [
                 "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
-                "TokenKeepSession", "TokenKeepConformance",
+                "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -125,6 +125,10 @@ void tokenkeep_call_leave(void) {
     pthread_mutex_unlock(&mutex);
 }
 
+int tokenkeep_call_is_inside(void) {
+    return own > 0;
+}
+
 void tokenkeep_call_set_refusal(void *error) {
     refusal = error;
 }

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,6 +19,11 @@
 /* The same, as seen from the program's directory. */
 #ifndef TOKENKEEP_MODULES_FROM_PROGRAM
 #define TOKENKEEP_MODULES_FROM_PROGRAM "../lib/tokenkeep/modules"
+#endif
+
+/* The directory of installed providers, as seen from that of modules. */
+#ifndef TOKENKEEP_PROVIDERS_FROM_MODULES
+#define TOKENKEEP_PROVIDERS_FROM_MODULES "../../../share/tokenkeep/providers.d"
 #endif
 
 /* The shared object that contains this code, or the program if the program does; empty if unknown. Asked at
@@ -77,4 +83,13 @@ void tokenkeep_module_directory(char *path) {
     if (!is_beside(path, library, sizeof library - 1, "tokenkeep/modules") &&
         !is_beside(path, program, sizeof program, TOKENKEEP_MODULES_FROM_PROGRAM))
         strcpy(path, TOKENKEEP_MODULE_DIRECTORY);
+}
+
+void tokenkeep_provider_directory(char *path) {
+    tokenkeep_module_directory(path);
+    size_t length = strlen(path);
+    snprintf(path + length, PATH_MAX - length, "/%s", TOKENKEEP_PROVIDERS_FROM_MODULES);
+    char directory[PATH_MAX];
+    if (realpath(path, directory) != NULL)
+        strcpy(path, directory);
 }

@@ -23,7 +23,7 @@ struct TokenKeepCommand: ParsableCommand {
             StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
             PasswordCommand.self, RecoveryCommand.self, ExportCommand.self, ImportCommand.self, SyncCommand.self,
             MigrateCommand.self,
-            ForgetCommand.self, SessionCommand.self, StackCommand.self, ModuleCommand.self,
+            ForgetCommand.self, SessionCommand.self, ProviderCommand.self, StackCommand.self, ModuleCommand.self,
         ])
 
     func run() throws {

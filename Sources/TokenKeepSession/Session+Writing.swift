@@ -169,9 +169,16 @@ extension Session {
     func changeNote(
         of view: SessionView, _ call: CallContext, _ body: (inout SessionNote) -> Void
     ) throws(TokenKeepError) -> Bool {
+        try changeNote(of: view.note, call, body)
+    }
+
+    /// Changes the note of the session that `known` describes. See ``changeNote(of:_:_:)``.
+    func changeNote(
+        of known: SessionNote, _ call: CallContext, _ body: (inout SessionNote) -> Void
+    ) throws(TokenKeepError) -> Bool {
         var isSame = false
-        try changeNote(call, else: view.note) { note in
-            isSame = note.epoch == view.note.epoch
+        try changeNote(call, else: known) { note in
+            isSame = note.epoch == known.epoch
             if isSame { body(&note) }
             return isSame
         }

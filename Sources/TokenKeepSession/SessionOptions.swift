@@ -4,6 +4,9 @@ public import TokenKeepCore
 public struct SessionOptions: Sendable {
     /// Sends requests to the server; nil if the session is not renewed by this program.
     public var transport: SessionTransport?
+    /// Whether the transport calls ``SessionRequest/willSend()`` before the first byte of a request. Else the engine notes
+    /// a refresh before it calls the transport.
+    package var transportNotesSending = false
     /// Whether ``Session/step()`` asks the server every 3 minutes whether it still accepts the token.
     public var validates = false
     /// The name of the provider, for outputs.

@@ -37,7 +37,7 @@ import TokenKeepCore
         #expect(stack.source == "built-in default")
         #expect(stack.lines == (try StackParser.parse(StackParser.builtInDefault, source: stack.source)))
         let shipped = try #require(
-            try StackFile.shipped("default.conf"), "the example must be readable and safe like any other")
+            try ConfigurationFile.shipped("default.conf"), "the example must be readable and safe like any other")
         #expect(shipped == StackParser.builtInDefault)
     }
 
@@ -193,10 +193,10 @@ import TokenKeepCore
     }
 }
 
-extension StackFile {
+extension ConfigurationFile {
     /// The text of a file that is installed as an example.
     fileprivate static func shipped(_ name: String) throws(TokenKeepError) -> String? {
         let here = "\(#filePath)".split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        return try StackFile(path: "\(here)/data/stack.d/\(name)")?.text
+        return try ConfigurationFile(path: "\(here)/data/stack.d/\(name)")?.text
     }
 }

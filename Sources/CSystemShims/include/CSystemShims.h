@@ -119,6 +119,10 @@ int tokenkeep_either_open(int one, int other);
  * time of building. */
 void tokenkeep_module_directory(char *path);
 
+/* Writes the path of the directory of installed providers, PATH_MAX bytes at most: in the installation of the
+ * directory of modules. */
+void tokenkeep_provider_directory(char *path);
+
 /* A started program, and the host's non-blocking ends of its standard input and output. */
 typedef struct tokenkeep_program {
     pid_t process;
@@ -229,6 +233,9 @@ int tokenkeep_call_enter(void);
 /* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume.
  */
 void tokenkeep_call_leave(void);
+
+/* Whether this thread is inside a call. */
+int tokenkeep_call_is_inside(void);
 
 /* Enters the library again after a function of the caller, around which the call had left. */
 void tokenkeep_call_resume(void);

@@ -1,6 +1,7 @@
 import CSystemShims
 import TokenKeepCore
 import TokenKeepHeaders
+import TokenKeepOAuth
 import TokenKeepSession
 
 /// A `tokenkeep_http_fn` and its data, which the caller owns.
@@ -73,7 +74,11 @@ extension SessionOptions {
         refreshLevel = try SaveOptions.level(options.refresh_accessibility)
         if options.timeout_ms != 0 { timeoutMilliseconds = options.timeout_ms }
         rotation = try SessionOptions.rotation(options.rotation, options.overlap_s)
-        transport = options.http.map { CTransport(function: $0, data: options.http_data).transport }
+        if let http = options.http {
+            transport = CTransport(function: http, data: options.http_data).transport
+        } else {
+            try useProviders()
+        }
     }
 
     /// Asks the servers of tokens that wait to be revoked, if no session is open for them; nil if nothing does.

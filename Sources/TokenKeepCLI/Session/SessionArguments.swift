@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepOAuth
 import TokenKeepSession
 
 /// The arguments that name a session, and those that reach its server.
@@ -28,15 +29,26 @@ struct SessionArguments: ParsableArguments {
 struct SessionServerOptions: ParsableArguments {
     @Option(
         name: .customLong("exec"),
-        help: ArgumentHelp("The command that asks the server; see tokenkeep session --help.", valueName: "command"))
+        help: ArgumentHelp(
+            "The command that asks the server in the provider's place; see tokenkeep session --help.",
+            valueName: "command"))
     var command: String?
 
     @OptionGroup
     var explainOptions: ExplainOptions
 
-    /// The options of a session whose server the command asks.
+    /// Asks the server that the session's provider names, or by its command.
+    private static func ask(_ request: SessionRequest) throws(TokenKeepError) -> SessionResponse {
+        let provider = try SessionServer.provider(of: request)
+        guard let command = provider?[.exec] else { return try SessionServer.send(request, to: provider) }
+        try request.willSend()
+        return try SessionProgram.transport(command)(request)
+    }
+
+    /// The options of a session whose server the command asks, or the provider's file names.
     func options(_ storeOptions: StoreOptions) throws(TokenKeepError) -> SessionOptions {
-        var options = SessionOptions(transport: command.map { SessionProgram.transport($0) })
+        var options = SessionOptions(transport: command.map { SessionProgram.transport($0) } ?? Self.ask)
+        options.transportNotesSending = command == nil
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         if explainOptions.explain { options.explain = { Terminal.explain($0) } }
         if Terminal.showsErrors {

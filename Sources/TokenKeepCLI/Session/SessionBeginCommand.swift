@@ -1,5 +1,6 @@
 import ArgumentParser
 import TokenKeepCore
+import TokenKeepOAuth
 import TokenKeepSession
 
 /// `tokenkeep session begin SERVICE ACCOUNT`.
@@ -34,7 +35,9 @@ struct SessionBeginCommand: ParsableCommand {
     @Flag(help: "Standard input is a bare access token, which cannot be renewed.")
     var raw = false
 
-    @Option(help: ArgumentHelp("The name of the provider, for session list.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The provider, whose file names the server's endpoints: see tokenkeep provider.", valueName: "name"))
     var provider: String?
 
     @Option(help: ArgumentHelp("strict, none or overlap=SECONDS.", valueName: "profile"))
@@ -52,7 +55,10 @@ struct SessionBeginCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        var options = SessionOptions(rotation: try profile())
+        let known = try provider.flatMap { name throws(TokenKeepError) in
+            try ProviderFiles.standard.provider(named: name)
+        }
+        var options = SessionOptions(rotation: try profile() ?? known?.rotation)
         options.provider = provider
         options.level = try accessLevel()
         options.refreshLevel = try refreshLevel.map { word throws(TokenKeepError) in try AccessLevel(word: word) }

@@ -40,10 +40,6 @@ struct SessionKeepCommand: ParsableCommand {
     func run() throws {
         var options = try server.options(storeOptions)
         options.validates = validate
-        guard options.transport != nil else {
-            throw TokenKeepError(
-                .unsupported, "nothing was given that asks the server", hint: "give it: --exec COMMAND")
-        }
         let store = try storeOptions.open(server.explainOptions)
         let keeper = try SessionKeeper(store)
         let watch = try SessionsWatch(store, service: service)

@@ -10,8 +10,8 @@ struct SessionLogoutCommand: ParsableCommand {
         commandName: "logout",
         abstract: "End a session for every process, and revoke its token at the server.",
         discussion: """
-            The session ends at once, offline and while everything is locked. Without --exec, or if the server does not \
-            answer, the token waits for tokenkeep session flush, for 30 days at most. --local sends nothing.
+            The session ends at once, offline and while everything is locked. If the server does not answer, or its \
+            endpoint is not known, the token waits for tokenkeep session flush, for 30 days at most. --local sends nothing.
 
             Afterwards the programs in $XDG_CONFIG_HOME/tokenkeep/logout.d run in the order of their names, with the \
             session's names in TOKENKEEP_SERVICE and TOKENKEEP_ACCOUNT, 10 seconds each.
@@ -57,7 +57,7 @@ struct SessionLogoutCommand: ParsableCommand {
             TokenKeepError(
                 .unavailable, "\(session.name) is signed out here; \(when)",
                 hint: (report.revocation == .queued ? "" : "after the unlock ")
-                    + "tokenkeep session flush --exec COMMAND revokes the token"))
+                    + "tokenkeep session flush revokes the token"))
     }
 }
 

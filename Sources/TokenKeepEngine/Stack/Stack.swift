@@ -46,7 +46,7 @@ package struct Stack: Sendable {
     ///   - directories: the directories of included stacks.
     /// - Throws: ``Status/invalid`` with the file, the line and the expected syntax.
     package init(text: String, source: String, directories: StackDirectories) throws(TokenKeepError) {
-        try self.init(StackFile(path: source, text: text), chain: [], directories: directories)
+        try self.init(ConfigurationFile(path: source, text: text), chain: [], directories: directories)
     }
 
     /// Reads a named stack: the user's file, the system's file, or for `default` the built-in text.
@@ -70,13 +70,13 @@ package struct Stack: Sendable {
     ///
     /// - Throws: ``Status/invalid`` if there is no such file, or the file is unsafe or malformed.
     package init(path: String, directories: StackDirectories) throws(TokenKeepError) {
-        guard let file = try StackFile(path: path) else {
+        guard let file = try ConfigurationFile(path: path) else {
             throw TokenKeepError(.invalid, "there is no file \(path)")
         }
         try self.init(file, chain: [], directories: directories)
     }
 
-    private init(_ file: StackFile, chain: [String], directories: StackDirectories) throws(TokenKeepError) {
+    private init(_ file: ConfigurationFile, chain: [String], directories: StackDirectories) throws(TokenKeepError) {
         var resolver = StackResolver(directories: directories)
         source = file.path
         entries = try resolver.entries(of: file, for: .any, chain: chain)

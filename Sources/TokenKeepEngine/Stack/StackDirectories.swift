@@ -11,10 +11,10 @@ package enum StackDirectories: Sendable {
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
     /// The file of a stack; for `default` without a file the built-in text; else nil.
-    func file(of name: String) throws(TokenKeepError) -> StackFile? {
-        if let user, let file = try StackFile(named: name, in: user) { return file }
-        if let system, let file = try StackFile(named: name, in: system) { return file }
-        return name == "default" ? StackFile(path: "built-in default", text: StackParser.builtInDefault) : nil
+    func file(of name: String) throws(TokenKeepError) -> ConfigurationFile? {
+        if let user, let file = try ConfigurationFile(named: name, in: user) { return file }
+        if let system, let file = try ConfigurationFile(named: name, in: system) { return file }
+        return name == "default" ? ConfigurationFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 
     /// Whether a file is directly in the system's directory, to which only root can write.

@@ -20,7 +20,7 @@ struct StackResolver {
     ///   - operation: the operation of the including line; the file's lines are narrowed to the operation.
     ///   - chain: the names of the including stacks, from the outermost to this file's stack.
     mutating func entries(
-        of file: StackFile, for operation: StackLine.Operation, chain: [String]
+        of file: ConfigurationFile, for operation: StackLine.Operation, chain: [String]
     ) throws(TokenKeepError) -> [Stack.Entry] {
         var entries: [Stack.Entry] = []
         for statement in try StackParser.statements(file.text, source: file.path) {

@@ -1,4 +1,5 @@
 import CCurl
+import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -66,11 +67,15 @@ package enum HTTPClient {
 final class SendingHook {
     private let body: (() throws(TokenKeepError) -> Void)?
     private(set) var error: TokenKeepError?
+    /// Whether the thread is inside a call of the C API, which it leaves while libcurl runs.
+    let isInCall = tokenkeep_call_is_inside() != 0
 
     init(_ body: (() throws(TokenKeepError) -> Void)?) { self.body = body }
 
     /// Returns whether the request may be sent.
     func run() -> Bool {
+        if isInCall { tokenkeep_call_resume() }
+        defer { if isInCall { tokenkeep_call_leave() } }
         do throws(TokenKeepError) {
             try body?()
             return true

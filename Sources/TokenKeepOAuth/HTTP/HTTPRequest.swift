@@ -25,13 +25,7 @@ package struct HTTPRequest {
 
     /// A header with a secret value.
     package static func header(_ name: String, _ value: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let start = Array("\(name): ".utf8)
-        return try SecretBytes(count: start.count + value.count) { bytes in
-            bytes.copyBytes(from: start)
-            value.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: bytes[start.count...]).copyMemory(from: $0)
-            }
-        }
+        try SecretText.joined("\(name): ", value)
     }
 }
 

@@ -1,4 +1,5 @@
 import CCurl
+import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -51,8 +52,12 @@ final class HTTPTransfer: @unchecked Sendable {
         parts.answer_capacity = answer.count
         parts.data = Unmanaged.passUnretained(hook).toOpaque()
         parts.when_sending = { data in
-            data.map { Unmanaged<SendingHook>.fromOpaque($0).takeUnretainedValue().run() ? 0 : 1 } ?? 1
+            guard let data else { return 1 }
+            return Unmanaged<SendingHook>.fromOpaque(data).takeUnretainedValue().run() ? 0 : 1
         }
+        // fork() does not wait for a server.
+        if hook.isInCall { tokenkeep_call_leave() }
+        defer { if hook.isInCall { tokenkeep_call_resume() } }
         let result = request.address.text.withCString { url in
             lines.withUnsafeBufferPointer { lines in
                 parts.url = url

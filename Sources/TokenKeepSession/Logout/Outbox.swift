@@ -68,7 +68,7 @@ public struct Outbox: Sendable {
     }
 
     func add(
-        _ token: SecretBytes, isRefresh: Bool, of session: ItemName, level: AccessLevel?
+        _ token: SecretBytes, isRefresh: Bool, of session: ItemName, _ provider: String, level: AccessLevel?
     ) throws(TokenKeepError) {
         let name = try ItemName(
             namespace: store.namespace, service: Outbox.service, account: Hexadecimal.text(RandomBytes.make(8)))
@@ -76,6 +76,7 @@ public struct Outbox: Sendable {
         try json.set("tokenkeep_outbox", 1)
         try json.set("service", session.service)
         try json.set("account", session.account)
+        if !provider.isEmpty { try json.set("provider", provider) }
         try json.set("token", token)
         try json.set("token_type_hint", isRefresh ? "refresh_token" : "access_token")
         try json.set("since", options.clock().wall)
@@ -190,11 +191,12 @@ public struct Outbox: Sendable {
         guard let transport = options.transport else { return nil }
         let request = try SessionRequest(
             .revoke, session, token, isRefreshToken: json["token_type_hint"]?.text == "refresh_token",
-            options: options, deadline: end)
+            of: json["provider"]?.text, store, options: options, deadline: end)
         do throws(TokenKeepError) {
             return try transport(request)
         } catch {
             options.explain?("the server was not asked: \(error.message)")
+            guard ![.unsupported, .invalid, .denied].contains(error.status) else { throw error }
             return nil
         }
     }

@@ -174,7 +174,7 @@ extension Session {
         }
         try Outbox(store, options).add(
             record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
-            level: AccessLevel(rawValue: note.level))
+            record.provider ?? note.provider, level: AccessLevel(rawValue: note.level))
     }
 
     /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.

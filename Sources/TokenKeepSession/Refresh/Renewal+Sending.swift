@@ -23,22 +23,18 @@ extension Renewal {
             try call.deadline.checkCancellation()
             return (sending, space)
         }
-        options.whileSending?(true)
-        defer { options.whileSending?(false) }
-        let isNoted = try orFault { () throws(TokenKeepError) in
-            try session.changeNote(of: view, call) { $0.refreshing = sending.note }
-        }
-        guard isNoted else { throw .changed }
-        options.explain?("noted that the token is about to be sent")
+        let note = sendingNote(sending.note, view.note, generation: record.generation)
+        defer { if case .notBegun = note.outcome {} else { options.whileSending?(false) } }
+        var request = sending.request
+        request.sendingNote = note
+        request.sendBy = call.deadline
         let sent = options.clock()
-        options.explain?("sends the refresh token of generation \(record.generation)")
         let response: SessionResponse
         do throws(TokenKeepError) {
-            response = try sending.transport(sending.request)
+            if !options.transportNotesSending { try note.begin() }
+            response = try sending.transport(request)
         } catch {
-            guard error.status == .unavailable else { throw .failed(Renewal.unknown(error.message, error.hint)) }
-            try orFault { () throws(TokenKeepError) in try withdraw(view) }
-            throw .notSent(error)
+            throw try fault(error, note, view)
         }
         space.release()
         let result = try orFault { () throws(TokenKeepError) in
@@ -56,6 +52,33 @@ extension Renewal {
         ]
         view.lease = session.store.sealingLease(of: Set(levels.compactMap { $0 }))
         return view
+    }
+
+    /// The note that a refresh token is about to be sent. Signals that would end the program are held back from then on.
+    private func sendingNote(
+        _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
+    ) -> SendingNote {
+        SendingNote { [session, call, options] () throws(TokenKeepError) in
+            options.whileSending?(true)
+            let isNoted = try session.changeNote(of: known, call) { $0.refreshing = refreshing }
+            guard isNoted else { return false }
+            options.explain?("noted that the token is about to be sent")
+            options.explain?("sends the refresh token of generation \(generation)")
+            return true
+        }
+    }
+
+    /// The meaning of a transport's error.
+    private func fault(_ error: TokenKeepError, _ note: SendingNote, _ view: SessionView) throws(Fault) -> Fault {
+        switch note.outcome {
+        case .sessionChanged: return .changed
+        case .failed(let error): return .failed(error)
+        case .notBegun: return error.status == .unavailable ? .notSent(error) : .failed(error)
+        case .noted:
+            guard error.status == .unavailable else { return .failed(Renewal.unknown(error.message, error.hint)) }
+            try orFault { () throws(TokenKeepError) in try withdraw(view) }
+            return .notSent(error)
+        }
     }
 
     /// Disk space for the server's answer, found before anything is sent.
@@ -91,7 +114,8 @@ extension Renewal {
             try isRepetition(of: earlier, view, record, isRejected: isRejected)
         }
         let request = try SessionRequest(
-            .refresh, session.name, token, isRefreshToken: true, for: target, options: options,
+            .refresh, session.name, token, isRefreshToken: true, for: target, of: view.note.provider, session.store,
+            options: options,
             deadline: Deadline(milliseconds: Renewal.answerLimit))
         return Sending(
             transport: transport, request: request,

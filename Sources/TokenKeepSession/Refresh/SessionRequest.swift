@@ -1,4 +1,5 @@
 public import TokenKeepCore
+package import TokenKeepEngine
 
 /// A request that the engine asks the application to send to the server.
 public struct SessionRequest: Sendable {
@@ -44,11 +45,25 @@ public struct SessionRequest: Sendable {
     public let body: SecretBytes
     /// The request must be answered by this moment.
     public let deadline: Deadline
+    /// The name of the session's provider; nil if it has none.
+    package let provider: String?
+    /// The client's id in ``body``; nil if it has none.
+    package let clientID: String?
+    /// The store of the session.
+    package let store: Store
+    /// The request must be sent by this moment. Its cancellation ends a request that was not sent.
+    package var sendBy: Deadline
+    var sendingNote: SendingNote?
 
     init(
         _ purpose: Purpose, _ name: ItemName, _ token: SecretBytes, isRefreshToken: Bool = false,
-        for target: TokenTarget? = nil, seconds: UInt32? = nil, options: SessionOptions, deadline: Deadline
+        for target: TokenTarget? = nil, seconds: UInt32? = nil, of provider: String?, _ store: Store,
+        options: SessionOptions, deadline: Deadline
     ) throws(TokenKeepError) {
+        self.provider = provider.flatMap { $0.isEmpty ? nil : $0 } ?? options.provider
+        self.store = store
+        sendBy = deadline
+        clientID = [.refresh, .revoke].contains(purpose) ? options.clientID : nil
         self.purpose = purpose
         self.target = target
         self.seconds = seconds
@@ -69,24 +84,34 @@ public struct SessionRequest: Sendable {
         case .validate: break
         case .extend: parts = [("seconds", try SecretBytes("\(seconds ?? 0)"))]
         }
-        if let client = options.clientID, [.refresh, .revoke].contains(purpose) {
-            parts.append(("client_id", try SecretBytes(client)))
-        }
+        if let clientID { parts.append(("client_id", try SecretBytes(clientID))) }
         body = try SessionRequest.form(parts)
         self.deadline = deadline
     }
 
+    /// Notes durably that the request is about to be sent. A transport calls it before the first byte, if it promises so
+    /// (``SessionOptions/transportNotesSending``).
+    ///
+    /// - Throws: an error if the request must not be sent.
+    package func willSend() throws(TokenKeepError) { try sendingNote?.begin() }
+
     /// Encodes names and values as a form, in guarded memory.
-    private static func form(_ parts: [(String, SecretBytes)]) throws(TokenKeepError) -> SecretBytes {
-        let longest = parts.reduce(0) { $0 + $1.0.utf8.count + 2 + 3 * $1.1.count }
-        var length = 0
+    ///
+    /// - Parameter start: the form to which they are added.
+    package static func form(
+        _ parts: [(String, SecretBytes)], after start: SecretBytes? = nil
+    ) throws(TokenKeepError) -> SecretBytes {
+        let startLength = start?.count ?? 0
+        let longest = parts.reduce(startLength) { $0 + $1.0.utf8.count + 2 + 3 * $1.1.count }
+        var length = startLength
         let encoded = try SecretBytes(count: longest) { bytes in
             func append(_ byte: UInt8) {
                 bytes[length] = byte
                 length += 1
             }
-            for (index, part) in parts.enumerated() {
-                if index > 0 { append(UInt8(ascii: "&")) }
+            start?.withUnsafeBytes { bytes.copyMemory(from: $0) }
+            for part in parts {
+                if length > 0 { append(UInt8(ascii: "&")) }
                 part.0.utf8.forEach(append)
                 append(UInt8(ascii: "="))
                 part.1.withUnsafeBytes { $0.forEach { escape($0, append) } }

@@ -11,7 +11,8 @@ extension Renewal {
         let record = try session.live(view)
         let space = try reserve(for: record)
         let request = try SessionRequest(
-            .extend, session.name, record.accessToken, seconds: seconds, options: options,
+            .extend, session.name, record.accessToken, seconds: seconds, of: view.note.provider, session.store,
+            options: options,
             deadline: Deadline(milliseconds: Renewal.answerLimit))
         options.whileSending?(true)
         defer { options.whileSending?(false) }
@@ -20,8 +21,7 @@ extension Renewal {
         do throws(TokenKeepError) {
             response = try transport(request)
         } catch {
-            throw TokenKeepError(
-                .unavailable, "the session was not extended: \(error.message)", module: "server", hint: error.hint)
+            throw session.unanswered(error, "the session was not extended")
         }
         guard response.status != 401 else { return record.accessToken }
         try session.check(response)

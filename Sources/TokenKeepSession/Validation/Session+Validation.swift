@@ -58,7 +58,12 @@ extension Session {
         let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
         // A validation in the future was noted before the clock was set back.
         guard isBeyond || age < 0 || age >= seconds else { return }
-        try validate()
+        do throws(TokenKeepError) {
+            try validate()
+        } catch {
+            // A provider without an endpoint that validates.
+            guard error.status == .unsupported else { throw error }
+        }
     }
 
     func requiredTransport() throws(TokenKeepError) -> SessionTransport {
@@ -69,13 +74,21 @@ extension Session {
         _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport, _ call: CallContext
     ) throws(TokenKeepError) -> SessionResponse {
         let limit = call.deadline.within(milliseconds: Renewal.answerLimit)
-        let request = try SessionRequest(purpose, name, token.value, options: options, deadline: limit)
+        let request = try SessionRequest(
+            purpose, name, token.value, of: note()?.provider, store, options: options, deadline: limit)
         do throws(TokenKeepError) {
             return try transport(request)
         } catch {
-            throw TokenKeepError(
-                .unavailable, "the server did not answer: \(error.message)", module: "server", hint: error.hint)
+            throw unanswered(error, "the server did not answer")
         }
+    }
+
+    /// The error of a request without an answer. An error that names a wrong provider or call is passed on.
+    func unanswered(_ error: TokenKeepError, _ message: String) -> TokenKeepError {
+        let isOurs = options.transportNotesSending
+        guard !isOurs || ![.unsupported, .invalid, .denied, .cancelled].contains(error.status) else { return error }
+        return TokenKeepError(
+            .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
     }
 
     /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.

@@ -1,13 +1,15 @@
-import CSystemShims
+internal import CSystemShims
 import Glibc
-import TokenKeepCore
 
-/// The text of a stack's file.
-struct StackFile {
-    let path: String
-    let text: String
+/// The text of a configuration file: of a stack, or of a provider.
+package struct ConfigurationFile {
+    /// The longest text, in bytes.
+    package static let maximumLength = 64 * 1024
 
-    init(path: String, text: String) {
+    package let path: String
+    package let text: String
+
+    package init(path: String, text: String) {
         self.path = path
         self.text = text
     }
@@ -16,28 +18,28 @@ struct StackFile {
     ///
     /// - Throws: ``Status/invalid`` if the file is no regular file, belongs to another user, is writable by others, is
     ///   too long or is not UTF-8; ``Status/denied`` or ``Status/io`` if the file cannot be read.
-    init?(path: String) throws(TokenKeepError) {
+    package init?(path: String) throws(TokenKeepError) {
         // O_NONBLOCK: opening a pipe in the file's place must not block.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             let error = errno
-            if StackFile.isAbsent(path, error) { return nil }
-            throw StackFile.failure(path, error)
+            if ConfigurationFile.isAbsent(path, error) { return nil }
+            throw ConfigurationFile.failure(path, error)
         }
         defer { close(descriptor) }
-        try StackFile.check(descriptor, path)
-        guard let text = String(validating: try StackFile.bytes(of: descriptor, path), as: UTF8.self) else {
+        try ConfigurationFile.check(descriptor, path)
+        guard let text = String(validating: try ConfigurationFile.bytes(of: descriptor, path), as: UTF8.self) else {
             throw TokenKeepError(.invalid, "\(path): expected UTF-8")
         }
         self.init(path: path, text: text)
     }
 
-    /// Reads a stack's file in a directory of stacks; nil if there is no file.
+    /// Reads the file `NAME.conf` in a directory; nil if there is no file.
     ///
     /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if others may write to the directory or a parent.
-    ///   Such users could replace the file, or remove it so that another stack is used, whatever the file's own
+    ///   Such users could replace the file, or remove it so that another one is used, whatever the file's own
     ///   permissions.
-    init?(named name: String, in directory: String) throws(TokenKeepError) {
+    package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
         // Opening the file reports any other problem with the directory.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
@@ -79,7 +81,7 @@ struct StackFile {
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
-        while bytes.count <= StackParser.maximumLength {
+        while bytes.count <= maximumLength {
             let count = read(descriptor, &chunk, chunk.count)
             if count == 0 { return bytes }
             if count > 0 {
@@ -88,7 +90,7 @@ struct StackFile {
                 throw failure(path, errno)
             }
         }
-        throw TokenKeepError(.invalid, "\(path): expected at most \(StackParser.maximumLength) bytes")
+        throw TokenKeepError(.invalid, "\(path): expected at most \(maximumLength) bytes")
     }
 
     private static func failure(_ path: String, _ error: Int32) -> TokenKeepError {

@@ -1,0 +1,95 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepOAuth
+
+/// `tokenkeep provider show NAME`.
+struct ProviderShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show a provider with what its file includes, and each line's place.",
+        discussion: """
+            No server is asked.
+
+              tokenkeep provider show github
+            """)
+
+    @Argument(help: "The provider's name.")
+    var name: String
+
+    @Flag(help: "Write a JSON object.")
+    var json = false
+
+    func run() throws {
+        guard let provider = try ProviderFiles.standard.provider(named: name) else {
+            throw TokenKeepError(.notFound, "there is no provider \"\(name)\"", hint: "tokenkeep provider list")
+        }
+        if json { return try Terminal.write(JSONOutput.text(ProviderJSON.Shown(provider))) }
+        var table: [String] = []
+        for key in ProviderKey.allCases where key != .include {
+            guard let value = provider.values[key] else { continue }
+            table += ["# \(value.place)", "\(key.rawValue) = \(value.text)"]
+        }
+        try Terminal.write(table.map { Terminal.printable($0) + "\n" }.joined())
+    }
+}
+
+/// `tokenkeep provider check FILE`.
+struct ProviderCheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check the file of a provider, and every file that it includes.",
+        discussion: """
+            Says OK, or names the file, the line and what was expected. Its owner and permissions are checked too. No \
+            server is asked.
+
+              tokenkeep provider check ~/.config/tokenkeep/providers.d/example.conf
+            """)
+
+    @Argument(help: "The file.", completion: .file())
+    var file: String
+
+    func run() throws {
+        _ = try ProviderFiles.standard.provider(path: file)
+        try Terminal.write("OK\n")
+    }
+}
+
+/// `tokenkeep provider discover ISSUER`.
+struct ProviderDiscoverCommand: ParsableCommand {
+    private static let milliseconds: UInt32 = 35_000
+
+    static let configuration = CommandConfiguration(
+        commandName: "discover",
+        abstract: "Ask a server for its endpoints, and print a provider's file to start from.",
+        discussion: """
+            Reads the metadata of RFC 8414, or else of OpenID Connect. The issuer in it must be equal to ISSUER, to the \
+            letter. Metadata is kept for 24 hours in $XDG_CACHE_HOME/tokenkeep/discovery.
+
+              tokenkeep provider discover https://login.example.com
+            """)
+
+    @Argument(help: "The issuer, an https address.")
+    var issuer: String
+
+    @Option(help: ArgumentHelp("The authorities of the server's certificate, a PEM file.", valueName: "file"))
+    var caFile: String?
+
+    @Flag(help: "Write a JSON object.")
+    var json = false
+
+    func run() throws {
+        let issuer = try WebAddress(issuer)
+        let metadata = try Discovery(issuer: issuer, caFile: caFile)
+            .metadata(until: Deadline(milliseconds: ProviderDiscoverCommand.milliseconds))
+        var values = [("issuer", issuer.text)]
+        for key in ProviderKey.discoverable {
+            if let text = metadata[key.rawValue]?.text { values.append((key.rawValue, text)) }
+        }
+        if let caFile { values.append(("ca_file", caFile)) }
+        if json {
+            return try Terminal.write(JSONOutput.text(Dictionary(uniqueKeysWithValues: values)))
+        }
+        let lines = values.map { "\($0.0) = \($0.1)" } + ["# client_id = "]
+        try Terminal.write(lines.map { Terminal.printable($0) + "\n" }.joined())
+    }
+}

@@ -1,0 +1,50 @@
+import TokenKeepCore
+
+/// Reads a provider's file: lines `key = value`, and comments that begin with `#`.
+enum ProviderParser {
+    private static let longestValue = 4096
+
+    /// - Throws: ``Status/invalid`` with the line.
+    static func read(_ file: ConfigurationFile, into provider: inout Provider) throws(TokenKeepError) {
+        var number = 0
+        for line in file.text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            let place = "\(file.path):\(number)"
+            let line = trimmed(line)
+            guard let first = line.first, first != UInt8(ascii: "#") else { continue }
+            do throws(TokenKeepError) {
+                let (key, text) = try entry(line)
+                guard provider.values[key] == nil else {
+                    throw TokenKeepError(.invalid, "\(key.rawValue) is given twice")
+                }
+                try key.check(text)
+                provider.values[key] = Provider.Value(text: text, place: place)
+            } catch {
+                throw TokenKeepError(error.status, "\(place): \(error.message)", hint: error.hint)
+            }
+        }
+    }
+
+    private static func entry(_ line: Substring.UTF8View) throws(TokenKeepError) -> (ProviderKey, String) {
+        guard let equals = line.firstIndex(of: UInt8(ascii: "=")) else {
+            throw TokenKeepError(.invalid, "expected a line \"key = value\"")
+        }
+        let word = String(decoding: trimmed(line[..<equals]), as: UTF8.self)
+        guard let key = ProviderKey(rawValue: word) else {
+            let known = ProviderKey.allCases.map(\.rawValue).joined(separator: " ")
+            throw TokenKeepError(.invalid, "the key \(word) is unknown", hint: "known are: \(known)")
+        }
+        let value = trimmed(line[line.index(after: equals)...])
+        guard !value.isEmpty, value.count <= longestValue, value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw TokenKeepError(.invalid, "expected a value of 1 to \(longestValue) bytes without control characters")
+        }
+        return (key, String(decoding: value, as: UTF8.self))
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        var text = text.drop(while: isSpace)
+        while let last = text.last, isSpace(last) { text = text.dropLast() }
+        return text
+    }
+}

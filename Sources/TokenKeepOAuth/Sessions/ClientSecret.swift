@@ -1,0 +1,48 @@
+import CSodium
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// The secret of a client, and its use in a request.
+enum ClientSecret {
+    /// Loads the secret from its item.
+    ///
+    /// - Throws: as a load; ``Status/notFound`` names the provider.
+    static func load(
+        _ item: (service: String, account: String), of provider: String, _ request: SessionRequest
+    ) throws(TokenKeepError) -> SecretBytes {
+        do throws(TokenKeepError) {
+            return try request.store.load(service: item.service, account: item.account, until: request.sendBy).secret
+        } catch {
+            guard error.status == .notFound else { throw error }
+            throw TokenKeepError(
+                .denied, "the client secret of the provider \(provider) is missing",
+                hint: "tokenkeep save \(item.service) \(item.account)")
+        }
+    }
+
+    /// The value of the header Authorization (RFC 6749 section 2.3.1): both parts are encoded as in a form.
+    static func basic(_ client: String, _ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let name = try SessionRequest.form([("", SecretBytes(client))])
+        let password = try SessionRequest.form([("", secret)])
+        // Each is "=TEXT".
+        let pair = try SecretBytes(count: name.count + password.count - 1) { bytes in
+            name.withUnsafeBytes { bytes.copyBytes(from: $0.dropFirst()) }
+            bytes[name.count - 1] = UInt8(ascii: ":")
+            password.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: bytes[name.count...]).copyBytes(from: $0.dropFirst())
+            }
+        }
+        // sodium writes a NUL behind the text.
+        let capacity = 4 * ((pair.count + 2) / 3) + 1
+        let encoded = try SecretBytes(count: capacity) { bytes in
+            pair.withUnsafeBytes { pair in
+                _ = sodium_bin2base64(
+                    bytes.assumingMemoryBound(to: CChar.self).baseAddress, capacity,
+                    pair.assumingMemoryBound(to: UInt8.self).baseAddress, pair.count,
+                    sodium_base64_VARIANT_ORIGINAL)
+            }
+        }
+        return try SecretText.joined("Basic ", encoded.prefix(capacity - 1))
+    }
+}

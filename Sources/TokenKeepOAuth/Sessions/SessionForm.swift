@@ -1,0 +1,93 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// A session's request in the form that a provider wants.
+struct SessionForm {
+    private let session: SessionRequest
+    private let provider: Provider?
+    private var parts: [(String, SecretBytes)] = []
+    private var headers: [SecretBytes] = []
+
+    init(_ request: SessionRequest, _ provider: Provider?) throws(TokenKeepError) {
+        session = request
+        self.provider = provider
+        if provider?[.exec] != nil {
+            throw TokenKeepError(
+                .unsupported, "\(provider?.source ?? "") asks by a command, which only the program tokenkeep runs")
+        }
+        headers = [try SecretBytes("Accept: application/json")]
+        switch request.purpose {
+        case .refresh:
+            try addUse()
+            try addClient()
+        case .revoke: try addClient()
+        case .validate: try addBearer()
+        case .extend:
+            try addBearer()
+            let amount = provider?.inExtendUnit(request.seconds ?? 0) ?? 0
+            parts = [(provider?[.extendField] ?? "seconds", try SecretBytes("\(amount)"))]
+        }
+    }
+
+    func request() throws(TokenKeepError) -> HTTPRequest {
+        var request = HTTPRequest(try address(), deadline: session.sendBy)
+        switch session.purpose {
+        case .validate: break
+        case .extend: request.body = try SessionRequest.form(parts)
+        case .refresh, .revoke: request.body = try SessionRequest.form(parts, after: session.body)
+        }
+        request.headers = headers
+        request.caFile = provider?[.caFile]
+        request.keepsAnswer = session.purpose == .refresh || session.purpose == .extend
+        request.whenSending = { [session] () throws(TokenKeepError) in try session.willSend() }
+        return request
+    }
+
+    private func address() throws(TokenKeepError) -> WebAddress {
+        let keys: [ProviderKey] =
+            switch session.purpose {
+            case .refresh: [.tokenEndpoint]
+            case .revoke: [.revocationEndpoint]
+            case .validate: [.validateEndpoint, .userinfoEndpoint]
+            case .extend: [.extendEndpoint]
+            }
+        if let url = session.url { return try WebAddress(url) }
+        guard let provider else {
+            throw TokenKeepError(
+                .unsupported, "nothing was given that asks the server about \(session.account) (\(session.service))",
+                hint: "give --exec COMMAND, or begin the session with --provider NAME (tokenkeep provider list)")
+        }
+        for key in keys {
+            if let address = try provider.endpoint(key, until: session.sendBy) { return address }
+        }
+        throw TokenKeepError(
+            .unsupported, "the provider \(provider.name) has no \(keys[0].rawValue)",
+            hint: "add it to \(provider.source), or give --exec COMMAND")
+    }
+
+    /// The resource and audience of the provider's tokens, unless the request is for another resource.
+    private mutating func addUse() throws(TokenKeepError) {
+        guard session.target?.resource == nil else { return }
+        if let resource = provider?[.resource] { parts.append(("resource", try SecretBytes(resource))) }
+        if let audience = provider?[.audience] { parts.append(("audience", try SecretBytes(audience))) }
+    }
+
+    private mutating func addBearer() throws(TokenKeepError) {
+        headers.append(try HTTPRequest.header("Authorization", SecretText.joined("Bearer ", session.token)))
+    }
+
+    /// Adds the client's id and secret (RFC 6749 section 2.3).
+    private mutating func addClient() throws(TokenKeepError) {
+        guard let client = session.clientID ?? provider?[.clientID] else { return }
+        let secret = try provider?.secretItem.map { item throws(TokenKeepError) in
+            try ClientSecret.load(item, of: provider?.name ?? "", session)
+        }
+        let method = provider?[.authMethod] ?? (secret == nil ? "none" : "client_secret_basic")
+        if let secret, method == "client_secret_basic" {
+            headers.append(try HTTPRequest.header("Authorization", ClientSecret.basic(client, secret)))
+            return
+        }
+        if session.clientID == nil { parts.append(("client_id", try SecretBytes(client))) }
+        if let secret, method == "client_secret_post" { parts.append(("client_secret", secret)) }
+    }
+}

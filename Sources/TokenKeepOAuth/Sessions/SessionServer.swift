@@ -1,0 +1,58 @@
+package import TokenKeepCore
+package import TokenKeepSession
+
+extension SessionOptions {
+    /// Lets the providers' files say how servers are asked, and what a server does with used refresh tokens.
+    ///
+    /// - Throws: ``Status/invalid`` if the file of the options' provider is wrong.
+    package mutating func useProviders() throws(TokenKeepError) {
+        transport = { request throws(TokenKeepError) in try SessionServer.send(request) }
+        transportNotesSending = true
+        guard rotation == nil, let provider else { return }
+        rotation = try ProviderFiles.standard.provider(named: provider)?.rotation
+    }
+}
+
+/// Sends the requests of sessions to the servers that their providers' files name.
+package enum SessionServer {
+    /// The transport of a session's options. It notes a refresh when the connection stands.
+    ///
+    /// - Throws: ``Status/unavailable`` if nothing was sent, ``Status/unsupported`` if the session's provider has no such
+    ///   endpoint, ``Status/invalid`` if the provider's file is wrong.
+    package static func send(_ request: SessionRequest) throws(TokenKeepError) -> SessionResponse {
+        try send(request, to: provider(of: request))
+    }
+
+    /// The file of the request's provider; nil if there is none.
+    package static func provider(of request: SessionRequest) throws(TokenKeepError) -> Provider? {
+        try request.provider.flatMap { name throws(TokenKeepError) in
+            try ProviderFiles.standard.provider(named: name)
+        }
+    }
+
+    package static func send(
+        _ request: SessionRequest, to provider: Provider?
+    ) throws(TokenKeepError) -> SessionResponse {
+        let http = try SessionForm(request, provider).request()
+        do throws(HTTPFailure) {
+            let response = try HTTPClient.send(http)
+            let headers = [("Date", response.date), ("Retry-After", response.retryAfter)].filter { !$0.1.isEmpty }
+            return SessionResponse(
+                status: response.status, headers: headers.map { (name: $0.0, value: $0.1) }, body: response.body)
+        } catch {
+            throw meaning(error)
+        }
+    }
+
+    /// The error for the engine, to which unavailable means that nothing was sent.
+    private static func meaning(_ failure: HTTPFailure) -> TokenKeepError {
+        let error = failure.error
+        switch (failure.wasSent, error.status) {
+        case (false, .timedOut), (false, .io):
+            return TokenKeepError(.unavailable, error.message, module: error.module, hint: error.hint)
+        case (true, .unavailable):
+            return TokenKeepError(.io, error.message, module: error.module, hint: error.hint)
+        default: return error
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import TokenKeepCore
+
+/// Notes durably, once, that a refresh token is about to be sent.
+final class SendingNote: Sendable {
+    /// The state of the note.
+    enum Outcome {
+        /// Nothing was noted, and so nothing was sent.
+        case notBegun
+        case noted
+        /// The session ended meanwhile, or another one began: the token must not be sent.
+        case sessionChanged
+        case failed(TokenKeepError)
+    }
+
+    private let state = MutexGuarded(Outcome.notBegun)
+    private let write: @Sendable () throws(TokenKeepError) -> Bool
+
+    /// - Parameter write: returns false if the session changed.
+    init(_ write: @escaping @Sendable () throws(TokenKeepError) -> Bool) { self.write = write }
+
+    var outcome: Outcome { state.withLock { $0 } }
+
+    /// Writes the note, at the first call.
+    ///
+    /// - Throws: an error if the token must not be sent; ``outcome`` says why.
+    func begin() throws(TokenKeepError) {
+        guard case .notBegun = outcome else { return }
+        do throws(TokenKeepError) {
+            let isNoted = try write()
+            state.withLock { $0 = isNoted ? .noted : .sessionChanged }
+            guard !isNoted else { return }
+        } catch {
+            state.withLock { $0 = .failed(error) }
+            throw error
+        }
+        throw TokenKeepError(.conflict, "the session was changed meanwhile")
+    }
+}
