@@ -15,8 +15,8 @@ check() {
 needed=$(readelf -dW "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 echo "     needs: $(echo "$needed" | tr '\n' ' ')"
 check "libc is needed: the list was read" libc.so.6 "$(echo "$needed" | grep '^libc\.so')"
-check "no library of Swift, GLib or the Secret Service is needed" "" \
-    "$(echo "$needed" | grep -Ei 'swift|foundation|dispatch|secret|glib|gobject|gio|icu' || true)"
+check "no library of Swift, GLib, the Secret Service or curl is needed" "" \
+    "$(echo "$needed" | grep -Ei 'swift|foundation|dispatch|secret|glib|gobject|gio|icu|curl|ssl' || true)"
 check "only tokenkeep_ functions are exported" "" \
     "$(nm -D --defined-only "$library" | awk '$2 != "A" && $3 !~ /^tokenkeep_/ { print $3 }')"
 check "exports can be taken the address of by programs that are not position independent" "" \

@@ -1,7 +1,8 @@
 run --help
-for command in save load clear list watch status sync migrate forget stack module; do run "$command" --help; done
+for command in save load clear list watch status sync migrate forget stack module provider; do run "$command" --help; done
 for command in show check; do run stack "$command" --help; done
 for command in list check; do run module "$command" --help; done
+for command in list show check discover; do run provider "$command" --help; done
 run help load
 run save -h >/dev/null
 title "the version is that of the C header"

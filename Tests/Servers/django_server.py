@@ -57,6 +57,7 @@ class DjangoServer(LoopbackServer):
     """`grace`: seconds for which a used refresh token is taken again."""
 
     client = f"-d client_id={CLIENT}"
+    client_id, secret = CLIENT, None
     token_path, revoke_path = "/o/token/", "/o/revoke_token/"
 
     def __init__(self, python, directory, grace):

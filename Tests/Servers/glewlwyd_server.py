@@ -43,6 +43,7 @@ class GlewlwydServer(LoopbackServer):
     """A used refresh token ends its chain."""
 
     client = f"-u {CLIENT}:{SECRET}"
+    client_id, secret = CLIENT, SECRET
     token_path, revoke_path = "/api/oidc/token", "/api/oidc/revoke"
 
     def __init__(self, directory):

@@ -25,8 +25,8 @@ def request(url, data=None, headers=None, method=None):
 class LoopbackServer:
     """Runs while its `with` block does."""
 
-    # The arguments of curl for the client, and the paths of the endpoints.
-    client = token_path = revoke_path = None
+    # The arguments of curl for the client, its id and secret, and the paths of the endpoints.
+    client = client_id = secret = token_path = revoke_path = None
 
     def __init__(self, directory):
         self.directory = directory

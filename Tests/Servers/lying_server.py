@@ -4,7 +4,7 @@
 Usage: lying_server.py DIRECTORY
 
 Makes an authority and certificates in DIRECTORY (ca.pem), prints one line "NAME=PORT ..." and serves until it is
-killed. Each request becomes a line "NAME METHOD PATH BODY" in DIRECTORY/requests.
+killed. Each request becomes a line "NAME METHOD PATH BODY AUTHORIZATION" in DIRECTORY/requests.
 """
 import json
 import os
@@ -127,6 +127,11 @@ def answer(connection, name, method, path, headers, body):
     place = path.split("?")[0]
     if place == "/token":
         return token(connection, form)
+    if place == "/waits":
+        # Until a writer opens the pipe.
+        with open(os.path.join(DIRECTORY, "gate"), encoding="utf-8") as gate:
+            gate.read()
+        return token(connection, form)
     if place == "/revoke":
         return respond(connection, 200)
     if place == "/me":
@@ -136,6 +141,8 @@ def answer(connection, name, method, path, headers, body):
     if "/.well-known/" in place:
         found = metadata(name, place)
         return respond(connection, 200 if found else 404, found or {})
+    if place == "/refuses":
+        return respond(connection, 200, {"error": "bad_refresh_token"})
     if place == "/echo":
         return respond(connection, 200, {"method": method, "headers": headers, "body": body})
     if place == "/redirect":
@@ -167,9 +174,9 @@ def answer(connection, name, method, path, headers, body):
     return respond(connection, 404)
 
 
-def log(name, method, path, _, body):
+def log(name, method, path, headers, body):
     with LOCK, open(os.path.join(DIRECTORY, "requests"), "a", encoding="utf-8") as file:
-        file.write(f"{name} {method} {path} {body}\n")
+        file.write(" ".join([name, method, path, body, headers.get("authorization", "")]).rstrip() + "\n")
 
 
 def serve(connection, name, context):

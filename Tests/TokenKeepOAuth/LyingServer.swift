@@ -19,7 +19,7 @@ final class LyingServer: Sendable {
 
     var authority: String { directory.path + "/ca.pem" }
 
-    /// The requests that arrived: `NAME METHOD PATH BODY`.
+    /// The requests that arrived: `NAME METHOD PATH BODY AUTHORIZATION`.
     var requests: [String] {
         get throws {
             try String(contentsOfFile: directory.path + "/requests", encoding: .utf8).split(separator: "\n")

@@ -86,8 +86,8 @@ typedef tokenkeep_status (*tokenkeep_end_fn)(void *data, const char *service, co
 /* The options of a session. Start from TOKENKEEP_SESSION_OPTIONS_INIT. */
 typedef struct tokenkeep_session_options {
     size_t struct_size;      /* sizeof(tokenkeep_session_options) */
-    const char *provider;    /* a name for lists; may be NULL */
-    const char *refresh_url; /* passed on in requests; may be NULL */
+    const char *provider;    /* its name: see docs/signing-in.md; may be NULL */
+    const char *refresh_url; /* the token endpoint, passed on in requests; may be NULL */
     const char *client_id;   /* a part of the requests' bodies; may be NULL */
     uint32_t rotation;       /* TOKENKEEP_ROTATION_... */
     uint32_t overlap_s;      /* with TOKENKEEP_ROTATION_OVERLAP */
@@ -98,7 +98,7 @@ typedef struct tokenkeep_session_options {
     uint32_t refresh_accessibility;
     uint32_t timeout_ms;    /* limit of each call as a whole; 0: 35000 */
     uint32_t flags;         /* TOKENKEEP_SESSION_HEARTBEAT */
-    tokenkeep_http_fn http; /* NULL: a token that must be renewed is TOKENKEEP_UNSUPPORTED */
+    tokenkeep_http_fn http; /* NULL: libcurl, at the endpoints in the provider's file */
     void *http_data;
 } tokenkeep_session_options;
 

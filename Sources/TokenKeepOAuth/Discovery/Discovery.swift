@@ -1,3 +1,4 @@
+import Glibc
 package import TokenKeepCore
 package import TokenKeepSession
 
@@ -7,10 +8,24 @@ package struct Discovery {
 
     let issuer: WebAddress
     let caFile: String?
+    private let cache: DiscoveryCache
 
-    package init(issuer: WebAddress, caFile: String?) {
+    /// - Parameter cache: the directory that keeps metadata for a day; nil for none.
+    package init(issuer: WebAddress, caFile: String?, cache: String? = Discovery.cachePath) {
         self.issuer = issuer
+        self.cache = DiscoveryCache(issuer, in: cache)
         self.caFile = caFile
+    }
+
+    /// `$XDG_CACHE_HOME/tokenkeep/discovery`; nil for a process with more rights than its caller.
+    package static var cachePath: String? {
+        guard !Privileges.areRaised else { return nil }
+        if let value = getenv("XDG_CACHE_HOME"), let path = String(validatingCString: value),
+            path.utf8.first == UInt8(ascii: "/")
+        {
+            return path + "/tokenkeep/discovery"
+        }
+        return HomeDirectory.path().map { $0 + "/.cache/tokenkeep/discovery" }
     }
 
     /// The server's metadata, from the cache if it is younger than a day.
@@ -18,7 +33,6 @@ package struct Discovery {
     /// - Throws: ``Status/denied`` if the metadata is another issuer's, or has an endpoint that is not https;
     ///   ``Status/unavailable`` and others if the server does not answer.
     package func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue {
-        let cache = DiscoveryCache(issuer)
         if let kept = cache.read(), let metadata = try? checked(kept) { return metadata }
         let limit = deadline.within(milliseconds: Discovery.milliseconds)
         var problem: TokenKeepError?

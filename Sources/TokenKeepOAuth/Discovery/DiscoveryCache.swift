@@ -11,8 +11,8 @@ struct DiscoveryCache {
     private let directory: String?
     private let name: String
 
-    init(_ issuer: WebAddress) {
-        directory = DiscoveryCache.path
+    init(_ issuer: WebAddress, in directory: String?) {
+        self.directory = directory
         // Two issuers may have one name: each reader checks the issuer in the file.
         name = String(
             decoding: issuer.text.utf8.prefix(DiscoveryCache.longestName).map {
@@ -21,17 +21,6 @@ struct DiscoveryCache {
                 default: UInt8(ascii: "_")
                 }
             }, as: UTF8.self)
-    }
-
-    /// `$XDG_CACHE_HOME/tokenkeep/discovery`; nil for a process with more rights than its caller.
-    private static var path: String? {
-        guard !Privileges.areRaised else { return nil }
-        if let value = getenv("XDG_CACHE_HOME"), let path = String(validatingCString: value),
-            path.utf8.first == UInt8(ascii: "/")
-        {
-            return path + "/tokenkeep/discovery"
-        }
-        return HomeDirectory.path().map { $0 + "/.cache/tokenkeep/discovery" }
     }
 
     func read() -> SecretBytes? {

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepSession
 
 /// The keys of a provider's file.
 package enum ProviderKey: String, CaseIterable, Sendable {

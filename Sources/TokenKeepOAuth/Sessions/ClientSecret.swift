@@ -37,10 +37,10 @@ enum ClientSecret {
         let capacity = 4 * ((pair.count + 2) / 3) + 1
         let encoded = try SecretBytes(count: capacity) { bytes in
             pair.withUnsafeBytes { pair in
-                _ = sodium_bin2base64(
-                    bytes.assumingMemoryBound(to: CChar.self).baseAddress, capacity,
-                    pair.assumingMemoryBound(to: UInt8.self).baseAddress, pair.count,
-                    sodium_base64_VARIANT_ORIGINAL)
+                guard let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    let start = pair.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                else { return }
+                _ = sodium_bin2base64(text, capacity, start, pair.count, sodium_base64_VARIANT_ORIGINAL)
             }
         }
         return try SecretText.joined("Basic ", encoded.prefix(capacity - 1))

@@ -196,7 +196,8 @@ public struct Outbox: Sendable {
             return try transport(request)
         } catch {
             options.explain?("the server was not asked: \(error.message)")
-            guard ![.unsupported, .invalid, .denied].contains(error.status) else { throw error }
+            // The provider's file is wrong, or has no such endpoint.
+            if options.transportNotesSending, [.unsupported, .invalid, .denied].contains(error.status) { throw error }
             return nil
         }
     }

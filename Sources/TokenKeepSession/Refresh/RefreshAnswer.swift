@@ -24,12 +24,7 @@ package enum RefreshAnswer {
             return .coolDown(response.wait(serverTime: serverTime), mayHaveRotated: response.status == 503)
         case 400, 401:
             if response.status == 400, response.body.count == 0 { return .refused }
-            let word = errorWord(response) ?? ""
-            switch word {
-            case "invalid_grant": return .refused
-            case "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target": return .denied(word)
-            default: return .unknown("it answered \(response.status)")
-            }
+            return refusal(errorWord(response) ?? "") ?? .unknown("it answered \(response.status)")
         default: return .unknown("it answered \(response.status)")
         }
     }
@@ -40,9 +35,21 @@ package enum RefreshAnswer {
         }
         guard let tokens else { return .unknown("its answer is not a JSON object") }
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
-            return .unknown("its answer has no access_token")
+            // GitHub answers 200 with an error.
+            return errorWord(response).flatMap(refusal) ?? .unknown("its answer has no access_token")
         }
         return .tokens(tokens)
+    }
+
+    /// The meaning of an error word; nil if it is another one.
+    private static func refusal(_ word: String) -> RefreshAnswer? {
+        switch word {
+        case "invalid_grant", "bad_refresh_token": .refused
+        case "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target",
+            "incorrect_client_credentials":
+            .denied(word)
+        default: nil
+        }
     }
 
     /// The word of an error response (RFC 6749 section 5.2).

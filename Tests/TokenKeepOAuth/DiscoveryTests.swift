@@ -1,0 +1,84 @@
+import Foundation
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepOAuth
+
+@Suite struct DiscoveryTests {
+    private let server: LyingServer
+    private let cache = TemporaryDirectory(inMemory: true)
+
+    init() throws { server = try LyingServer() }
+
+    private func endpoint(_ path: String, on name: String = "https") throws -> String? {
+        let issuer = try WebAddress(server.origin(name) + path)
+        return try Discovery(
+            issuer: issuer, caFile: name == "http" ? nil : server.authority, cache: cache.path + "/kept"
+        )
+        .metadata(until: Deadline(milliseconds: 20_000))["token_endpoint"]?.text
+    }
+
+    private func fault(of path: String) -> TokenKeepError? {
+        do {
+            _ = try endpoint(path)
+            return nil
+        } catch {
+            return error as? TokenKeepError
+        }
+    }
+
+    @Test(arguments: ["", "/tenant/a"])
+    func theMetadataOfRFC8414IsFoundWithThePathInserted(path: String) throws {
+        #expect(try endpoint(path) == server.origin("https") + "/token")
+        #expect(try server.requests == ["https GET /.well-known/oauth-authorization-server\(path)"])
+    }
+
+    @Test func theMetadataOfOpenIDConnectIsFoundBehindThePath() throws {
+        #expect(try endpoint("/oidc") == server.origin("https") + "/token")
+        #expect(
+            try server.requests == [
+                "https GET /.well-known/oauth-authorization-server/oidc",
+                "https GET /oidc/.well-known/openid-configuration",
+            ])
+    }
+
+    @Test func metadataIsKept() throws {
+        for _ in 0..<2 { #expect(try endpoint("") != nil) }
+        #expect(try server.requests.count == 1)
+    }
+
+    @Test func metadataOfYesterdayIsAskedForAgain() throws {
+        _ = try endpoint("")
+        let folder = cache.path + "/kept"
+        let name = try #require(FileManager.default.contentsOfDirectory(atPath: folder).first)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -86_401)], ofItemAtPath: "\(folder)/\(name)")
+        _ = try endpoint("")
+        #expect(try server.requests.count == 2)
+    }
+
+    @Test func keptMetadataOfAnotherIssuerIsNotUsed() throws {
+        _ = try endpoint("")
+        let folder = cache.path + "/kept"
+        let name = try #require(FileManager.default.contentsOfDirectory(atPath: folder).first)
+        try #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/t"}"#.write(
+            toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
+        #expect(try endpoint("") == server.origin("https") + "/token")
+    }
+
+    @Test func anotherIssuerIsDeniedAndBothAreNamed() throws {
+        let error = try #require(fault(of: "/otherissuer"))
+        #expect(error.status == .denied)
+        #expect(error.message.contains(server.origin("https") + "/otherissuer"))
+        #expect(error.message.contains(server.origin("https") + "/other\""))
+    }
+
+    @Test(arguments: ["/plain", "/notext"])
+    func anEndpointThatIsNotHTTPSIsDenied(path: String) { #expect(fault(of: path)?.status == .denied) }
+
+    @Test func aServerWithoutMetadataIsUnavailable() { #expect(fault(of: "/none")?.status == .unavailable) }
+
+    @Test func aServerOnThisMachineMayBePlain() throws {
+        #expect(try endpoint("", on: "http") == server.origin() + "/token")
+    }
+}
