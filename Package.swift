@@ -25,6 +25,7 @@ let package = Package(
     name: "TokenKeep",
     products: [
         .library(name: "TokenKeep", targets: ["TokenKeep"]),
+        .library(name: "TokenKeepFoundation", targets: ["TokenKeepFoundation"]),
         .library(name: "TokenKeepC", type: .static, targets: ["TokenKeepC"]),
     ],
     dependencies: [
@@ -84,6 +85,10 @@ let package = Package(
         .target(
             name: "TokenKeep",
             dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
+            swiftSettings: strict),
+        // Foundation's part, for applications: the products above and below do not link it.
+        .target(
+            name: "TokenKeepFoundation", dependencies: ["TokenKeepCore", "TokenKeepSession", "TokenKeep"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepC",
@@ -154,6 +159,9 @@ let package = Package(
             name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeep",
             swiftSettings: strict),
+        .testTarget(
+            name: "TokenKeepFoundationTests", dependencies: ["TokenKeepFoundation", "TokenKeep", "TestSupport"],
+            path: "Tests/TokenKeepFoundation", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -18,7 +18,7 @@ FLOORS = [
     ["TokenKeepSession"],
     ["TokenKeepOAuth"],
     ["TokenKeep", "TokenKeepConformance"],
-    ["TokenKeepC", "TokenKeepCLI"],
+    ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI"],
 ]
 FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in targets}
 
@@ -28,7 +28,8 @@ OWNERS = {
     "CCurl": {"TokenKeepOAuth"},
     "CJansson": {"TokenKeepSession"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
-    "Foundation": {"TokenKeepCLI"},
+    "Foundation": {"TokenKeepCLI", "TokenKeepFoundation"},
+    "FoundationNetworking": {"TokenKeepFoundation"},
     "FoundationEssentials": {"TokenKeep", "TokenKeepCLI"},
     "ArgumentParser": {"TokenKeepCLI"},
 }

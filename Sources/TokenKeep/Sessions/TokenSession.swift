@@ -16,7 +16,7 @@ import TokenKeepSession
 /// Calls throw ``TokenKeepError``, or `CancellationError` if their task is cancelled. Once a refresh token was sent,
 /// the call ends after the answer is saved.
 public final class TokenSession: Sendable {
-    let store: TokenStore
+    package let store: TokenStore
     let engine: Session
 
     /// Opens the session of an account; nil for the active account of the service.

@@ -1,0 +1,46 @@
+public import Foundation
+
+/// A container in this object's memory, for tests and previews. Copies share their items.
+public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer {
+    private struct State {
+        var items: [String: Data] = [:]
+        var errors: [String: LogoutError] = [:]
+    }
+
+    private let state = Guarded(State())
+
+    /// Makes an empty container.
+    public init() {}
+
+    /// Whether there is an item.
+    public func hasItem(forIdentifier identifier: String) -> Bool { state.withLock { $0.items[identifier] != nil } }
+
+    /// The item; nil if there is none.
+    ///
+    /// - Throws: `DecodingError` of `jsonDecoder`.
+    public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) throws -> Item? {
+        let data = state.withLock { $0.items[identifier] }
+        return try data.map { try jsonDecoder.decode(Item.self, from: $0) }
+    }
+
+    /// Removes the item.
+    public func removeItem(forIdentifier identifier: String) { state.withLock { $0.items[identifier] = nil } }
+
+    /// Stores the item as JSON.
+    ///
+    /// - Throws: `EncodingError` of `jsonEncoder`.
+    public func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) throws {
+        let data = try jsonEncoder.encode(item)
+        state.withLock { $0.items[identifier] = data }
+    }
+
+    /// The error that ended the last session.
+    public func logoutError(forIdentifier identifier: String) -> LogoutError? {
+        state.withLock { $0.errors[identifier] }
+    }
+
+    /// Keeps the error that ended a session.
+    public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) {
+        state.withLock { $0.errors[identifier] = error }
+    }
+}

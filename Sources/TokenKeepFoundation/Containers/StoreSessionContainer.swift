@@ -1,0 +1,108 @@
+public import Foundation
+public import TokenKeep
+
+/// A container whose items are items of a `TokenStore`: service and identifier are service and account.
+///
+/// The error of a logout is an item of the account `IDENTIFIER.logout`.
+public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer {
+    /// How long items are found.
+    public enum Lifecycle: Sendable, Equatable {
+        /// Until the application removes them.
+        case unmanaged
+        /// As long as the identifier is the same, which the application keeps for each installation.
+        ///
+        /// The identifier and a full stop precede the service. Items of earlier installations stay, and are not found.
+        case currentInstall(identifier: String)
+    }
+
+    private let reference: StoreReference
+    private let service: String
+    private let options: TokenStore.SaveOptions
+
+    /// Makes a container in the default stack. The store is opened by the first call.
+    public init(
+        service: String, lifecycle: Lifecycle = .unmanaged, level: TokenItem.Accessibility = .afterFirstUnlock
+    ) {
+        self.init(StoreReference(namespace: ""), service, lifecycle, level)
+    }
+
+    /// Makes a container in a store.
+    public init(
+        store: TokenStore, service: String, lifecycle: Lifecycle = .unmanaged,
+        level: TokenItem.Accessibility = .afterFirstUnlock
+    ) {
+        self.init(StoreReference(store), service, lifecycle, level)
+    }
+
+    private init(
+        _ reference: StoreReference, _ service: String, _ lifecycle: Lifecycle, _ level: TokenItem.Accessibility
+    ) {
+        self.reference = reference
+        self.service =
+            switch lifecycle {
+            case .unmanaged: service
+            case .currentInstall(let identifier): "\(identifier).\(service)"
+            }
+        options = TokenStore.SaveOptions(accessibility: level)
+    }
+
+    /// Whether there is an item.
+    ///
+    /// - Throws: `TokenKeepError` if a module that may hold the item is locked or cannot be reached.
+    public func hasItem(forIdentifier identifier: String) async throws -> Bool {
+        try await secret(of: identifier) != nil
+    }
+
+    /// The item; nil if there is none.
+    ///
+    /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of its type, and others.
+    public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
+        guard let secret = try await secret(of: identifier) else { return nil }
+        return try CodableSecret.decode(
+            Item.self, from: secret, of: "the item \(service) (\(identifier))", jsonDecoder)
+    }
+
+    /// Removes the item.
+    ///
+    /// - Throws: `TokenKeepError` if a module that may hold the item is locked or cannot be reached.
+    public func removeItem(forIdentifier identifier: String) async throws {
+        try await reference.store().clear(service: service, account: identifier)
+    }
+
+    /// Stores the item as JSON. When the call returns, the item survives a loss of power.
+    ///
+    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError`.
+    public func storeItem(
+        _ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder
+    ) async throws {
+        let secret = try CodableSecret.encode(item, jsonEncoder)
+        try await reference.store().save(secret, service: service, account: identifier, options: options)
+    }
+
+    /// The error that ended the last session; nil if there is none.
+    public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
+        guard let secret = try await secret(of: Self.errorAccount(identifier)) else { return nil }
+        return try CodableSecret.decode(from: secret, of: "the logout of \(service) (\(identifier))")
+    }
+
+    /// Keeps the error that ended a session, or removes it.
+    public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
+        let account = Self.errorAccount(identifier)
+        guard let error else {
+            try await reference.store().clear(service: service, account: account)
+            return
+        }
+        let secret = try CodableSecret.encode(error)
+        try await reference.store().save(secret, service: service, account: account, options: options)
+    }
+
+    private static func errorAccount(_ identifier: String) -> String { identifier + ".logout" }
+
+    private func secret(of account: String) async throws -> TokenStore.Secret? {
+        do {
+            return try await reference.store().load(service: service, account: account).secret
+        } catch TokenKeepError.Status.notFound {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,70 @@
+public import Foundation
+import FoundationNetworking
+
+/// The error of a request, with a message for the user.
+public enum APIError: Error, Sendable, Equatable {
+    /// Nobody is signed in, or the server refused the renewed token too.
+    case authenticationRequired
+    /// The session is over: the server refused to renew its token.
+    case unauthorized
+    /// 429: the server takes no more requests for now.
+    case rateLimited(RateLimit)
+    /// 400: the server misses the header `X-Device-ID`.
+    case missingDeviceID
+    /// 400.
+    case badRequest
+    /// Another status that is no success.
+    case serverError(statusCode: Int)
+    /// A success without a body.
+    case noData
+    /// The request has no address of http or https.
+    case invalidURL
+    /// The answer is none of HTTP.
+    case unknown
+
+    /// The error of a response; nil for a success with a body.
+    init?(_ response: HTTPURLResponse, _ body: Data, now: Date = Date()) {
+        switch response.statusCode {
+        case 200...299:
+            guard body.isEmpty else { return nil }
+            self = .noData
+        case 400:
+            let answer = try? JSONDecoder().decode(ErrorResponse.self, from: body)
+            self = answer?.error.message.contains(SessionClient.deviceHeader) == true ? .missingDeviceID : .badRequest
+        case 401: self = .authenticationRequired
+        case 429: self = .rateLimited(RateLimit(response, now: now))
+        default: self = .serverError(statusCode: response.statusCode)
+        }
+    }
+}
+
+extension APIError: LocalizedError {
+    /// The message for the user.
+    public var errorDescription: String? {
+        switch self {
+        case .authenticationRequired: "Please sign in to continue"
+        case .unauthorized: "Your session has expired. Please sign in again."
+        case .rateLimited: "You've reached your daily limit. Try again tomorrow."
+        case .missingDeviceID: "Device identification required"
+        case .badRequest: "Invalid request"
+        case .serverError(let code): "Server error (\(code))"
+        case .noData: "No data received"
+        case .invalidURL: "Invalid URL"
+        case .unknown: "An unknown error occurred"
+        }
+    }
+}
+
+/// The body of a server's error: `{"error": {"code", "message"}}`.
+public struct ErrorResponse: Codable, Sendable, Equatable {
+    /// The error.
+    public let error: ErrorDetail
+}
+
+/// The error in an ``ErrorResponse``.
+public struct ErrorDetail: Codable, Sendable, Equatable {
+    /// The server's word for the error.
+    public let code: String
+    /// The server's message.
+    public let message: String
+}

@@ -1,0 +1,78 @@
+import Foundation
+import FoundationNetworking
+
+/// A URLSession that follows no redirect.
+///
+/// Foundation's asynchronous calls on Linux follow redirects by themselves, with the header Authorization, and ask no
+/// delegate of the task. Tasks without a completion handler ask the session's delegate.
+final class HTTPConnection: Sendable {
+    private let delegate = Delegate()
+    private let urlSession: URLSession
+
+    init(_ configuration: URLSessionConfiguration) {
+        urlSession = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    // The session holds its delegate until it is invalidated.
+    deinit { urlSession.finishTasksAndInvalidate() }
+
+    /// Sends a request and returns when the response's head has arrived.
+    ///
+    /// - Parameter file: a file that is the body.
+    /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
+    func send(_ request: URLRequest, file: URL? = nil) async throws -> HTTPExchange {
+        try Task.checkCancellation()
+        let task =
+            file.map { urlSession.uploadTask(with: request, fromFile: $0) } ?? urlSession.dataTask(with: request)
+        let pending = PendingExchange(task)
+        delegate.add(pending, task)
+        return try await withTaskCancellationHandler {
+            task.resume()
+            do {
+                return try await pending.head()
+            } catch {
+                try Task.checkCancellation()
+                throw error
+            }
+        } onCancel: {
+            task.cancel()
+            pending.didEnd(CancellationError())
+        }
+    }
+
+    private final class Delegate: NSObject, URLSessionDataDelegate, Sendable {
+        private let pending = Guarded<[Int: PendingExchange]>([:])
+
+        func add(_ exchange: PendingExchange, _ task: URLSessionTask) {
+            pending.withLock { $0[task.taskIdentifier] = exchange }
+        }
+
+        private func exchange(of task: URLSessionTask) -> PendingExchange? {
+            pending.withLock { $0[task.taskIdentifier] }
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            exchange(of: task)?.didReceive(response)
+            completionHandler(nil)
+        }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            exchange(of: dataTask)?.didReceive(response)
+            completionHandler(.allow)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            exchange(of: dataTask)?.didReceive(data)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            pending.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.didEnd(error)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import FoundationNetworking
+
+/// The request that follows a redirect (RFC 9110 section 15.4).
+enum Redirect {
+    /// More redirects in a row than browsers follow.
+    static let limit = 20
+    /// Headers that another origin must not get.
+    private static let hidden = ["Authorization", "Proxy-Authorization", "Cookie", SessionClient.deviceHeader]
+
+    /// The next request; nil if the response is no redirect, or one that is not followed: to another scheme than http and
+    /// https, from https to http, or with a body that cannot be sent again.
+    static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
+        guard [301, 302, 303, 307, 308].contains(response.statusCode),
+            let location = response.value(forHTTPHeaderField: "Location"),
+            let target = URL(string: location, relativeTo: request.url)?.absoluteURL,
+            let from = HTTPOrigin(request.url), let to = HTTPOrigin(target), to.isEncrypted || !from.isEncrypted
+        else { return nil }
+        var next = request
+        next.url = target
+        if becomesGet(response.statusCode, request.httpMethod ?? "GET") {
+            next.httpMethod = "GET"
+            next.httpBody = nil
+            next.httpBodyStream = nil
+            for name in ["Content-Type", "Content-Length"] { next.setValue(nil, forHTTPHeaderField: name) }
+        } else if request.httpBodyStream != nil {
+            return nil
+        }
+        if to != from { for name in hidden { next.setValue(nil, forHTTPHeaderField: name) } }
+        return next
+    }
+
+    private static func becomesGet(_ status: Int, _ method: String) -> Bool {
+        switch status {
+        case 303: method != "HEAD"
+        case 301, 302: method == "POST"
+        default: false
+        }
+    }
+}

@@ -1,0 +1,101 @@
+public import Foundation
+public import FoundationNetworking
+
+extension SessionClient {
+    /// Sends a request and returns the body and the response, whatever its status.
+    ///
+    /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends meanwhile,
+    ///   ``APIError/unauthorized`` if the session is over, ``APIError/invalidURL``; `TokenKeepError` if the token cannot
+    ///   be had now; `URLError` of the network; `CancellationError` if the task is cancelled.
+    public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+        try await send(request) { (try await $0.body(), $0.response) }
+    }
+
+    /// Sends a request and decodes the body of a success as JSON.
+    ///
+    /// - Throws: the errors of ``data(for:)``, ``APIError`` for a status that is no success, `DecodingError`.
+    public func request<Value: Decodable & Sendable>(
+        _ request: URLRequest, as type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
+    ) async throws -> Value {
+        let (data, response) = try await data(for: request)
+        if let error = APIError(response, data) { throw error }
+        return try decoder.decode(type, from: data)
+    }
+
+    /// Sends a request and returns the body as it arrives. ``Bytes`` that nobody reads wait in memory.
+    ///
+    /// The end of the session cancels the request until the response's head has arrived; later the reader's task does.
+    ///
+    /// - Throws: the errors of ``data(for:)``.
+    public func bytes(for request: URLRequest) async throws -> (Bytes, HTTPURLResponse) {
+        try await send(request) { (Bytes(chunks: $0.chunks), $0.response) }
+    }
+
+    /// Sends a request with a body.
+    ///
+    /// - Throws: the errors of ``data(for:)``.
+    public func upload(for request: URLRequest, from body: Data) async throws -> (Data, HTTPURLResponse) {
+        var request = request
+        request.httpBody = body
+        return try await data(for: request)
+    }
+
+    /// Sends a request with the content of a file as body.
+    ///
+    /// - Throws: the errors of ``data(for:)``.
+    public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
+        try await send(request, file: file) { (try await $0.body(), $0.response) }
+    }
+
+    /// Sends a request and writes the body to a new file in the temporary directory, which the caller removes. Only this
+    /// user can read the file.
+    ///
+    /// - Throws: the errors of ``data(for:)``, or the error of the file.
+    public func download(for request: URLRequest) async throws -> (URL, HTTPURLResponse) {
+        try await send(request) { exchange in
+            let file = FileManager.default.temporaryDirectory.appending(path: "tokenkeep-\(UUID().uuidString)")
+            guard
+                FileManager.default.createFile(
+                    atPath: file.path, contents: nil, attributes: [.posixPermissions: 0o600])
+            else { throw CocoaError(.fileWriteUnknown) }
+            do {
+                let handle = try FileHandle(forWritingTo: file)
+                defer { try? handle.close() }
+                for try await chunk in exchange.chunks { try handle.write(contentsOf: chunk) }
+                try Task.checkCancellation()
+                return (file, exchange.response)
+            } catch {
+                try? FileManager.default.removeItem(at: file)
+                throw error
+            }
+        }
+    }
+
+    /// The bytes of a body, as they arrive.
+    public struct Bytes: AsyncSequence, Sendable {
+        /// A byte.
+        public typealias Element = UInt8
+
+        let chunks: AsyncThrowingStream<Data, any Error>
+
+        /// Makes the iterator. A body has one.
+        public func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator()) }
+
+        /// The iterator of ``Bytes``.
+        public struct Iterator: AsyncIteratorProtocol {
+            var chunks: AsyncThrowingStream<Data, any Error>.Iterator
+            private var rest = Data()
+
+            init(chunks: AsyncThrowingStream<Data, any Error>.Iterator) { self.chunks = chunks }
+
+            /// The next byte; nil at the end.
+            public mutating func next() async throws -> UInt8? {
+                while rest.isEmpty {
+                    guard let chunk = try await chunks.next() else { return nil }
+                    rest = chunk
+                }
+                return rest.removeFirst()
+            }
+        }
+    }
+}

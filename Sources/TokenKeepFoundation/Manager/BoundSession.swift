@@ -1,0 +1,37 @@
+import Foundation
+import FoundationNetworking
+import TokenKeep
+
+/// The session of the present account with its client, and the tasks that end with it.
+final class BoundSession: Sendable {
+    let observed: ObservedSession
+    let client: SessionClient
+    private let tasks = Guarded<[Task<Void, Never>]>([])
+
+    var session: TokenSession { observed.tokens }
+
+    init(
+        _ session: TokenSession, _ options: SessionManagerOptions, _ broadcast: Broadcast<SessionEvent>
+    ) throws(APIError) {
+        observed = ObservedSession(session)
+        client = SessionClient(session: session, options.urlSession.configuration, broadcast)
+        for origin in options.origins { try client.allow(origin: origin) }
+        options.cleanup.register(on: session)
+    }
+
+    deinit { stop() }
+
+    func start(_ body: @escaping @Sendable () async -> Void) {
+        let task = Task { await body() }
+        tasks.withLock { $0.append(task) }
+    }
+
+    /// Cancels the tasks in the background, not the requests.
+    func stop() {
+        let tasks = tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
+        }
+        for task in tasks { task.cancel() }
+    }
+}

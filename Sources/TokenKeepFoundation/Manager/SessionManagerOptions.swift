@@ -1,0 +1,20 @@
+public import Foundation
+public import FoundationNetworking
+public import TokenKeep
+
+/// The options of a ``SessionManager``.
+public struct SessionManagerOptions: Sendable {
+    /// The options of each session: the transport that asks the server, the rotation, `validates` for the heartbeat.
+    public var session = TokenSession.Options()
+    /// The origins whose requests have the token. See ``SessionClient/allow(origin:)-(URL)``.
+    public var origins: [URL] = []
+    /// The session whose configuration the requests use.
+    public var urlSession: URLSession = .shared
+    /// The data that a logout deletes.
+    public var cleanup = LogoutCleanup()
+    /// Whether tokens are renewed ahead of time while the manager lives.
+    public var renewsAhead = true
+
+    /// Makes options: no transport, no origins, the shared URLSession, cache and cookies.
+    public init() {}
+}

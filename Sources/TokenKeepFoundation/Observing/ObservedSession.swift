@@ -1,0 +1,198 @@
+import Foundation
+public import TokenKeep
+
+/// A session with the application's objects beside its tokens, and streams of their changes.
+///
+/// ```swift
+/// let observed = ObservedSession(session)
+/// for try await user in observed.changes(of: .user, as: User.self) {
+///     switch user {
+///     case .available(let user, let validatedAt): …
+///     case .unavailable(let reason): …
+///     }
+/// }
+/// ```
+///
+/// The objects are JSON in the profile of the session, at most 64 KiB in all, and end with the session.
+public final class ObservedSession: Sendable {
+    /// An object of the application.
+    public enum Object: String, Sendable, CaseIterable {
+        /// The server's session.
+        case session
+        /// The user.
+        case user
+        /// The session of a member of an organization.
+        case memberSession = "member_session"
+        /// The member of an organization.
+        case member
+        /// The organization.
+        case organization
+    }
+
+    /// The session of the tokens.
+    public let tokens: TokenSession
+    let profile: SessionProfile
+    private let ownChanges = Broadcast<Void>()
+
+    /// Observes a session.
+    public init(_ session: TokenSession) {
+        tokens = session
+        profile = SessionProfile(session)
+    }
+
+    /// An object as it is now. Asks no server.
+    ///
+    /// - Throws: `TokenKeepError`, `corrupt` if the object is no JSON of its type.
+    public func value<Value: Codable & Sendable>(
+        of object: Object, as type: Value.Type = Value.self
+    ) async throws -> Observed<Value> {
+        try await observed { try await self.profile.object(object.rawValue, as: type) }
+    }
+
+    /// Sets an object, as the server sent it; nil removes it.
+    ///
+    /// - Throws: `TokenKeepError`, `notFound` if nobody is signed in, `invalid` for more than 64 KiB in all.
+    public func update<Value: Codable & Sendable>(_ value: Value?, of object: Object) async throws {
+        try await set([object.rawValue: value.map { try JSONEncoder().encode($0) }])
+    }
+
+    func set(_ objects: [String: Data?], removingOthers: Bool = false) async throws {
+        try await profile.set(objects, removingOthers: removingOthers)
+        ownChanges.send(())
+    }
+
+    /// An object, first as it is now, then after each change. Several changes may make one element.
+    ///
+    /// A change of the session's state by any process is an element. An object that another process sets is read when
+    /// the state changes next, also at the next validation or renewal.
+    public func changes<Value: Codable & Sendable & Equatable>(
+        of object: Object, as type: Value.Type = Value.self
+    ) -> AsyncThrowingStream<Observed<Value>, any Error> {
+        changes { try await $0.value(of: object, as: type) }
+    }
+
+    /// The tokens' state, first as it is now, then after each change by any process.
+    public var states: TokenSession.States { tokens.states }
+
+    /// Asks the server whether it still accepts the token. Does not extend the session.
+    ///
+    /// - Throws: the errors of `TokenSession.validate()`.
+    public func validate() async throws {
+        try await tokens.validate()
+        ownChanges.send(())
+    }
+
+    /// Validates every 3 minutes and renews the token ahead of time, until the session ends or the task is cancelled.
+    ///
+    /// The session's options must have `validates`; without it the token is renewed and not validated.
+    ///
+    /// - Returns: the reason why the session ended.
+    @discardableResult public func heartbeat() async throws -> TokenSession.Reason {
+        try await heartbeat(lookingEvery: .seconds(180))
+    }
+
+    /// A validation alone makes no state: its date is looked for.
+    func heartbeat(lookingEvery interval: Duration) async throws -> TokenSession.Reason {
+        let looking = Task { [ownChanges] in
+            while true {
+                try await Task.sleep(for: interval, clock: .continuous)
+                ownChanges.send(())
+            }
+        }
+        defer { looking.cancel() }
+        return try await tokens.run()
+    }
+
+    /// Asks the server to let the session last longer.
+    ///
+    /// - Parameter time: five minutes to a year, in whole seconds; `TokenKeepError`, `invalid`, for another time.
+    public func extend(by time: Duration) async throws { try await tokens.extend(by: time) }
+
+    /// Begins the session with tokens from elsewhere, for example from the application's own server.
+    ///
+    /// - Throws: `TokenKeepError`, `invalid`, if a token is nil or empty; nothing has changed then.
+    public func hydrate(accessToken: String?, refreshToken: String?, expiresIn: Duration? = nil) async throws {
+        guard let accessToken, let refreshToken, !accessToken.isEmpty, !refreshToken.isEmpty else {
+            throw TokenKeepError(.invalid, "both tokens must be given")
+        }
+        try await tokens.hydrate(
+            accessToken: .init(accessToken), refreshToken: .init(refreshToken), expiresIn: expiresIn)
+    }
+
+    /// Signs out: clears both tokens and the five objects, and revokes the token at the server, or queues it for that.
+    ///
+    /// - Throws: the errors of `TokenSession.end()`.
+    @discardableResult public func revoke() async throws -> TokenSession.Report { try await tokens.end() }
+}
+
+extension ObservedSession {
+    private func observed<Value: Sendable>(
+        _ read: () async throws -> Value?
+    ) async throws -> Observed<Value> {
+        let info = try await tokens.info
+        switch info.state {
+        case .unknown: return .unavailable(.unknown)
+        case .locked: return .unavailable(.locked)
+        case .signedOut, .needsLogin: return .unavailable(.ended(info.reason))
+        case .user, .guest: break
+        }
+        do {
+            guard let value = try await read() else { return .unavailable(.missing) }
+            return .available(value, info.validatedAt ?? .distantPast)
+        } catch let error as TokenKeepError {
+            switch error.status {
+            case .locked: return .unavailable(.locked)
+            case .unavailable, .timedOut: return .unavailable(.unknown)
+            // It ended meanwhile.
+            case .notFound, .needsLogin, .expired: return .unavailable(.ended(try await tokens.info.reason))
+            default: throw error
+            }
+        }
+    }
+
+    private func changes<Value: Sendable & Equatable>(
+        _ read: @escaping @Sendable (ObservedSession) async throws -> Observed<Value>
+    ) -> AsyncThrowingStream<Observed<Value>, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Observed<Value>.self, bufferingPolicy: .bufferingNewest(1))
+        let own = ownChanges.stream()
+        let task = Task {
+            do {
+                var last: Observed<Value>?
+                for try await _ in Self.merged(tokens.states, own) {
+                    let value = try await read(self)
+                    guard value != last else { continue }
+                    last = value
+                    continuation.yield(value)
+                }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    /// An element after each element of two sequences. What comes while nobody reads makes one.
+    private static func merged(
+        _ states: TokenSession.States, _ own: AsyncStream<Void>
+    ) -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            do {
+                for try await _ in states { continuation.yield() }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        let ownTask = Task { for await _ in own { continuation.yield() } }
+        continuation.onTermination = { _ in
+            task.cancel()
+            ownTask.cancel()
+        }
+        return stream
+    }
+}

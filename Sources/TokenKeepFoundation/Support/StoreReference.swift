@@ -1,0 +1,29 @@
+import TokenKeep
+
+/// A store that is given, or opened at the first call: an object with a reference is made without `try`.
+struct StoreReference: Sendable {
+    private let options: TokenStore.Options
+    private let opened: Guarded<TokenStore?>
+
+    init(_ store: TokenStore) {
+        options = TokenStore.Options()
+        opened = Guarded(store)
+    }
+
+    init(namespace: String) {
+        options = TokenStore.Options(namespace: namespace)
+        opened = Guarded(nil)
+    }
+
+    /// The store.
+    ///
+    /// - Throws: ``TokenKeepError/Status/invalid`` if the namespace or the configured stack is malformed.
+    func store() throws(TokenKeepError) -> TokenStore {
+        try opened.withLock { opened throws(TokenKeepError) in
+            if let opened { return opened }
+            let store = try TokenStore(options)
+            opened = store
+            return store
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+public import TokenKeep
+
+/// Saves, loads and clears one token of an application, as JSON.
+///
+/// ```swift
+/// let manager = TokenManager<OAuthToken>(service: "com.example.app.tokens", account: "example")
+/// try await manager.saveToken(token)
+/// if try await manager.hasRefreshToken() { … }
+/// ```
+///
+/// The manager keeps the token and nothing more: `TokenSession` also renews tokens. Any task may use a manager. The
+/// token's Strings are not wiped.
+public actor TokenManager<Token: Codable & Sendable> {
+    private let reference: StoreReference
+    private let service: String
+    private let account: String
+    private let level: TokenItem.Accessibility
+
+    /// Makes a manager for one item of the default stack. The store is opened by the first call.
+    ///
+    /// - Parameters:
+    ///   - namespace: the Linux form of a keychain access group, which several programs may share.
+    ///   - level: the level of a saved token.
+    public init(
+        service: String, account: String, namespace: String = "", level: TokenItem.Accessibility = .afterFirstUnlock
+    ) {
+        reference = StoreReference(namespace: namespace)
+        self.service = service
+        self.account = account
+        self.level = level
+    }
+
+    /// Makes a manager for one item of a store.
+    public init(
+        store: TokenStore, service: String, account: String, level: TokenItem.Accessibility = .afterFirstUnlock
+    ) {
+        reference = StoreReference(store)
+        self.service = service
+        self.account = account
+        self.level = level
+    }
+
+    /// The token; nil if there is none, and for no other reason.
+    ///
+    /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of `Token`, and others.
+    ///   `CancellationError` if the task is cancelled.
+    public func loadToken() async throws -> Token? {
+        do {
+            let item = try await reference.store().load(service: service, account: account)
+            return try CodableSecret.decode(Token.self, from: item.secret, of: "the token \(service) (\(account))")
+        } catch TokenKeepError.Status.notFound {
+            return nil
+        }
+    }
+
+    /// Saves the token in the place of an earlier one. When the call returns, the token survives a loss of power.
+    ///
+    /// - Throws: `EncodingError`, or the error of the save.
+    public func saveToken(_ token: Token) async throws {
+        let secret = try CodableSecret.encode(token)
+        let options = TokenStore.SaveOptions(accessibility: level)
+        try await reference.store().save(secret, service: service, account: account, options: options)
+    }
+
+    /// Clears the token. Clearing a missing token is no error.
+    ///
+    /// - Throws: `TokenKeepError` if a module that may hold the token is locked or cannot be reached.
+    public func clearToken() async throws {
+        try await reference.store().clear(service: service, account: account)
+    }
+}
+
+extension TokenManager where Token: RefreshableToken {
+    /// Whether there is a token with a refresh token that is not empty.
+    ///
+    /// - Throws: the errors of ``loadToken()``.
+    public func hasRefreshToken() async throws -> Bool {
+        guard let token = try await loadToken() else { return false }
+        return !token.refreshToken.isEmpty
+    }
+}

@@ -1,0 +1,138 @@
+public import Foundation
+
+/// The signed-in user of an application: a value in a container, and the events of its changes.
+///
+/// The value is the application's. Tokens that are renewed by several processes belong to a `TokenSession`.
+public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refreshable, @unchecked Sendable {
+    /// A change of the user.
+    public enum Event: Sendable {
+        /// A user has signed in.
+        case loggedIn
+        /// The user has signed out, or an error has ended the session.
+        case loggedOut(LogoutError?)
+        /// The user's value has changed.
+        case updated
+    }
+
+    /// When a refresh handler is called.
+    public enum RefreshPolicy: Sendable {
+        /// At each call.
+        case always
+        /// If the user's value needs it.
+        case ifNeeded
+        /// Never.
+        case never
+    }
+
+    /// Returns the new value of a user, for example with a new token.
+    public typealias RefreshHandler = @Sendable (_ user: Value) async throws -> Value
+
+    /// The error of a refresh that is impossible.
+    public enum RefreshError: Error, Sendable, Equatable {
+        /// Nobody is signed in.
+        case noUser
+        /// The session has no refresh handler.
+        case noHandler
+    }
+
+    private let refreshHandler: RefreshHandler?
+    private let needsRefresh: @Sendable (Value) -> Bool
+    private let broadcast = Broadcast<Event>()
+    private let running = Guarded<Task<Value, any Error>?>(nil)
+
+    /// Makes a session. Reads nothing.
+    ///
+    /// - Parameters:
+    ///   - refreshHandler: gets the present user and returns the new one, which is stored.
+    ///   - needsRefresh: whether a user must be refreshed for ``RefreshPolicy/ifNeeded``.
+    public init(
+        container: AnySessionContainer<Value>, storageIdentifier: String, jsonDecoder: JSONDecoder = JSONDecoder(),
+        jsonEncoder: JSONEncoder = JSONEncoder(), needsRefresh: @escaping @Sendable (Value) -> Bool = { _ in false },
+        refreshHandler: RefreshHandler? = nil
+    ) {
+        self.refreshHandler = refreshHandler
+        self.needsRefresh = needsRefresh
+        super.init(
+            container: container, storageIdentifier: storageIdentifier, jsonDecoder: jsonDecoder,
+            jsonEncoder: jsonEncoder)
+    }
+
+    /// The user; nil if nobody is signed in.
+    public var currentUser: Value? { get async throws { try await item } }
+
+    /// Whether a user is signed in.
+    public var isLoggedIn: Bool {
+        get async throws { try await container.hasItem(forIdentifier: storageIdentifier) }
+    }
+
+    /// The error that ended the last session, also of an earlier run of the application; nil if a user is signed in, or
+    /// signed out without an error.
+    public var logoutError: LogoutError? {
+        get async throws {
+            guard try await !isLoggedIn else { return nil }
+            return try await container.logoutError(forIdentifier: storageIdentifier)
+        }
+    }
+
+    /// The changes by this object from now on. A reader that is slow gets the newest 256.
+    public var events: AsyncStream<Event> { broadcast.stream() }
+
+    /// Stores a user who has signed in.
+    public func didLogIn(_ user: Value) async throws {
+        try await storeItem(user)
+        broadcast.send(.loggedIn)
+    }
+
+    /// Deletes the user, and keeps the error that ended the session.
+    public func didLogOut(_ error: (any Error)? = nil) async throws {
+        running.withLock { $0 }?.cancel()
+        let kept = error.map(LogoutError.init)
+        // The error first: while the user is stored, nobody reads it.
+        try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
+        try await deleteItem()
+        broadcast.send(.loggedOut(kept))
+    }
+
+    /// Stores a new value of the user.
+    public func didUpdate(_ user: Value) async throws {
+        try await storeItem(user)
+        broadcast.send(.updated)
+    }
+
+    /// The user, refreshed before if the policy says so; nil if nobody is signed in.
+    ///
+    /// - Throws: the handler's error; the stored user stays.
+    public func currentUser(refreshing policy: RefreshPolicy) async throws -> Value? {
+        guard let user = try await item else { return nil }
+        switch policy {
+        case .always: return try await refreshed()
+        case .ifNeeded: return needsRefresh(user) ? try await refreshed() : user
+        case .never: return user
+        }
+    }
+
+    /// Refreshes the user. Calls at once share one refresh.
+    public func refresh() async throws { _ = try await refreshed() }
+
+    private func refreshed() async throws -> Value {
+        let task = running.withLock { running in
+            if let running { return running }
+            let task = Task { try await refreshAlone() }
+            running = task
+            return task
+        }
+        return try await task.value
+    }
+
+    private func refreshAlone() async throws -> Value {
+        defer { running.withLock { $0 = nil } }
+        guard let refreshHandler else { throw RefreshError.noHandler }
+        guard let user = try await item else { throw RefreshError.noUser }
+        let fresh = try await refreshHandler(user)
+        // A logout meanwhile wins.
+        try Task.checkCancellation()
+        guard try await isLoggedIn else { throw RefreshError.noUser }
+        try await didUpdate(fresh)
+        return fresh
+    }
+}
