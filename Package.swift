@@ -160,7 +160,8 @@ let package = Package(
             path: "Tests/TokenKeep",
             swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepFoundationTests", dependencies: ["TokenKeepFoundation", "TokenKeep", "TestSupport"],
+            name: "TokenKeepFoundationTests",
+            dependencies: ["TokenKeepFoundation", "TokenKeep", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeepFoundation", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

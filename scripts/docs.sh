@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the documentation of the Swift API into build/TokenKeep.doccarchive. A warning is an error.
+# Builds the documentation of the Swift API into build/TokenKeep.doccarchive and build/TokenKeepFoundation.doccarchive. A
+# warning is an error.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,10 +11,13 @@ graphs=$(swift package dump-symbol-graph --minimum-access-level public --skip-sy
     sed -n 's/^Files written to //p')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The modules inside are no part of the API.
-cp "$graphs"/TokenKeep.symbols.json "$work"
-Tests/Layout/check_swift_api.py "$work/TokenKeep.symbols.json"
 mkdir -p build
-"$docc" convert Sources/TokenKeep/TokenKeep.docc --additional-symbol-graph-dir "$work" \
-    --fallback-display-name TokenKeep --fallback-bundle-identifier org.tokenkeep.TokenKeep \
-    --warnings-as-errors --output-dir build/TokenKeep.doccarchive
+# The modules inside are no part of the API.
+for module in TokenKeep TokenKeepFoundation; do
+    mkdir "$work/$module"
+    cp "$graphs/$module.symbols.json" "$work/$module"
+    Tests/Layout/check_swift_api.py "$work/$module/$module.symbols.json"
+    "$docc" convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/$module" \
+        --fallback-display-name "$module" --fallback-bundle-identifier "org.tokenkeep.$module" \
+        --warnings-as-errors --output-dir "build/$module.doccarchive"
+done

@@ -55,7 +55,7 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) {
-            exchange(of: task)?.didReceive(response)
+            // The response to the redirect is the task's.
             completionHandler(nil)
         }
 

@@ -21,56 +21,75 @@ struct HTTPExchange: Sendable {
 }
 
 /// A request that is sent and whose response has not arrived.
+///
+/// It gives the body away with the head: a body whose reader is gone cancels its task.
 final class PendingExchange: Sendable {
-    private struct State {
-        var head: Result<HTTPExchange, any Error>?
-        var waiting: CheckedContinuation<HTTPExchange, any Error>?
+    private enum State {
+        case sent(AsyncThrowingStream<Data, any Error>)
+        case awaited(AsyncThrowingStream<Data, any Error>, CheckedContinuation<HTTPExchange, any Error>)
+        /// The outcome came before anybody waited for it.
+        case settled(Result<HTTPExchange, any Error>)
+        case delivered
     }
 
-    private let state = Guarded(State())
+    private let state: Guarded<State>
     private let task: URLSessionTask
-    private let chunks: AsyncThrowingStream<Data, any Error>
     private let continuation: AsyncThrowingStream<Data, any Error>.Continuation
 
     init(_ task: URLSessionTask) {
         self.task = task
-        (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
+        let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
+        self.continuation = continuation
+        state = Guarded(.sent(chunks))
         continuation.onTermination = { reason in
             if case .cancelled = reason { task.cancel() }
         }
     }
 
-    /// The response's head.
+    /// The response's head. Called once.
     func head() async throws -> HTTPExchange {
         try await withCheckedThrowingContinuation { waiting in
-            let head = state.withLock { state in
-                if state.head == nil { state.waiting = waiting }
-                return state.head
+            let settled = state.withLock { state -> Result<HTTPExchange, any Error>? in
+                switch state {
+                case .sent(let chunks): state = .awaited(chunks, waiting)
+                case .settled(let head):
+                    state = .delivered
+                    return head
+                case .awaited, .delivered: return .failure(APIError.unknown)
+                }
+                return nil
             }
-            if let head { waiting.resume(with: head) }
+            if let settled { waiting.resume(with: settled) }
         }
     }
 
     func didReceive(_ response: URLResponse) {
-        guard let response = response as? HTTPURLResponse else { return settle(.failure(APIError.unknown)) }
-        settle(.success(HTTPExchange(response: response, chunks: chunks, task: task)))
+        let task = task
+        settle { chunks in
+            guard let response = response as? HTTPURLResponse else { return .failure(APIError.unknown) }
+            return .success(HTTPExchange(response: response, chunks: chunks, task: task))
+        }
     }
 
     func didReceive(_ data: Data) { continuation.yield(data) }
 
     func didEnd(_ error: (any Error)?) {
-        settle(.failure(error ?? APIError.unknown))
+        settle { _ in .failure(error ?? APIError.unknown) }
         continuation.finish(throwing: error)
     }
 
-    /// Keeps the first outcome.
-    private func settle(_ head: Result<HTTPExchange, any Error>) {
-        let waiting = state.withLock { state in
-            guard state.head == nil else { return nil as CheckedContinuation<HTTPExchange, any Error>? }
-            state.head = head
-            defer { state.waiting = nil }
-            return state.waiting
+    /// Keeps or delivers the first outcome.
+    private func settle(_ outcome: (AsyncThrowingStream<Data, any Error>) -> Result<HTTPExchange, any Error>) {
+        var delivery: (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)?
+        state.withLock { state in
+            switch state {
+            case .sent(let chunks): state = .settled(outcome(chunks))
+            case .awaited(let chunks, let waiting):
+                delivery = (waiting, outcome(chunks))
+                state = .delivered
+            case .settled, .delivered: break
+            }
         }
-        waiting?.resume(with: head)
+        if let (waiting, head) = delivery { waiting.resume(with: head) }
     }
 }

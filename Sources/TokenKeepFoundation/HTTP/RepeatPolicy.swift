@@ -43,6 +43,8 @@ struct RepeatPolicy: Sendable {
         case .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
             .notConnectedToInternet:
             return true
+        // Foundation's codes on Linux for a connection that was closed before the response, and within its body.
+        case .badServerResponse, .unknown: return true
         default: return false
         }
     }

@@ -22,13 +22,16 @@ extension SessionClient {
         return try decoder.decode(type, from: data)
     }
 
-    /// Sends a request and returns the body as it arrives. ``Bytes`` that nobody reads wait in memory.
+    /// Sends a request and returns the body as it arrives. ``Bytes`` that nobody has read wait in memory.
     ///
-    /// The end of the session cancels the request until the response's head has arrived; later the reader's task does.
+    /// The end of the session cancels the body: its reader gets `URLError`, `cancelled`. So does the release of the bytes.
     ///
     /// - Throws: the errors of ``data(for:)``.
     public func bytes(for request: URLRequest) async throws -> (Bytes, HTTPURLResponse) {
-        try await send(request) { (Bytes(chunks: $0.chunks), $0.response) }
+        try await send(request) { [requests] exchange in
+            let following = requests.follow { exchange.task.cancel() }
+            return (Bytes(chunks: exchange.chunks, following: following), exchange.response)
+        }
     }
 
     /// Sends a request with a body.
@@ -77,24 +80,39 @@ extension SessionClient {
         public typealias Element = UInt8
 
         let chunks: AsyncThrowingStream<Data, any Error>
+        let following: RunningRequests.Following
 
         /// Makes the iterator. A body has one.
-        public func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator()) }
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(chunks: chunks.makeAsyncIterator(), following: following)
+        }
 
         /// The iterator of ``Bytes``.
         public struct Iterator: AsyncIteratorProtocol {
-            var chunks: AsyncThrowingStream<Data, any Error>.Iterator
+            private var chunks: AsyncThrowingStream<Data, any Error>.Iterator
+            private let following: RunningRequests.Following
             private var rest = Data()
+            private var position = 0
 
-            init(chunks: AsyncThrowingStream<Data, any Error>.Iterator) { self.chunks = chunks }
+            init(chunks: AsyncThrowingStream<Data, any Error>.Iterator, following: RunningRequests.Following) {
+                self.chunks = chunks
+                self.following = following
+            }
 
             /// The next byte; nil at the end.
+            ///
+            /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
             public mutating func next() async throws -> UInt8? {
-                while rest.isEmpty {
-                    guard let chunk = try await chunks.next() else { return nil }
-                    rest = chunk
+                while position == rest.endIndex {
+                    guard let chunk = try await chunks.next() else {
+                        // The stream ends without an error if the task is cancelled.
+                        try Task.checkCancellation()
+                        return nil
+                    }
+                    (rest, position) = (chunk, chunk.startIndex)
                 }
-                return rest.removeFirst()
+                defer { position += 1 }
+                return rest[position]
             }
         }
     }

@@ -64,7 +64,9 @@ extension SessionClient {
         }
         exchange.discard()
         try await authorize(&request, tokens { try await session.rejected(token) })
-        return try await connection.send(request, file: file)
+        let second = try await connection.send(request, file: file)
+        if second.response.statusCode == 401 { broadcast.send(.authenticationRequired) }
+        return second
     }
 
     /// Asks the session for a token. Its end is an event, and an error of requests.
@@ -81,10 +83,7 @@ extension SessionClient {
     }
 
     private func report(_ response: HTTPURLResponse) {
-        switch response.statusCode {
-        case 401 where isAllowed(response.url): broadcast.send(.authenticationRequired)
-        case 429: broadcast.send(.rateLimitExceeded(RateLimit(response, now: Date())))
-        default: break
-        }
+        guard response.statusCode == 429 else { return }
+        broadcast.send(.rateLimitExceeded(RateLimit(response, now: Date())))
     }
 }

@@ -30,9 +30,11 @@ public final class SessionClient: Sendable {
     private let origins = Guarded<Set<HTTPOrigin>>([])
     private let guest: GuestHeader
 
-    /// Makes a client. It sends nothing, and the token to no origin until ``allow(origin:)``.
+    /// Makes a client, which sends the token to no origin until `allow(origin:)` names it.
     ///
-    /// - Parameter urlSession: the session whose configuration is used; its delegate is not.
+    /// - Parameters:
+    ///   - session: the session whose token is sent.
+    ///   - urlSession: the session whose configuration is used; its delegate is not.
     public convenience init(session: TokenSession, urlSession: URLSession = .shared) {
         self.init(session: session, urlSession.configuration, Broadcast())
     }
@@ -58,7 +60,7 @@ public final class SessionClient: Sendable {
         origins.withLock { _ = $0.insert(origin) }
     }
 
-    /// Lets requests to an origin have the token. See ``allow(origin:)-(URL)``.
+    /// Lets requests to an origin have the token. See `allow(origin:)` with a URL.
     public func allow(origin: String) throws(APIError) {
         guard let url = URL(string: origin) else { throw .invalidURL }
         try allow(origin: url)

@@ -23,7 +23,7 @@ public final class SessionManager<User: Codable & Sendable> {
     public private(set) var state = TokenSession.State.unknown
     /// The reason why the session ended.
     public private(set) var endReason = TokenSession.Reason.none
-    /// The user; nil if nobody is signed in, or the user was not set.
+    /// The user; nil if nobody is signed in, or if no user of this type was set.
     public private(set) var currentUser: User?
     /// The limits of the present guest; nil if the server told none, or no guest is signed in.
     public private(set) var limitations: GuestLimitations?
@@ -62,7 +62,7 @@ public final class SessionManager<User: Codable & Sendable> {
     public var client: SessionClient? { bound?.client }
     /// The present account's session with the application's objects; nil if there is none.
     public var observed: ObservedSession? { bound?.observed }
-    /// The events of all accounts from now on. A reader that is slow gets the newest 256.
+    /// The events of all accounts from now on; each request may make one. A reader that is slow gets the newest 256.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
     /// Takes up the active account of an earlier run of the application. Asks no server.
@@ -71,13 +71,14 @@ public final class SessionManager<User: Codable & Sendable> {
     /// - Throws: `TokenKeepError` if the session cannot be read for another reason; ``APIError/invalidURL`` for an origin
     ///   of the options.
     @discardableResult public func restore() async throws -> TokenSession.State {
+        let before = bound
         do {
             let account = try await TokenSessions(store: reference.store()).active(of: service)
             try await bind(open(account))
         } catch TokenKeepError.Status.notFound {
-            try await unbind(.signedOut)
+            try await unbind(before, .signedOut)
         } catch TokenKeepError.Status.locked {
-            try await unbind(.locked)
+            try await unbind(before, .locked)
         }
         return state
     }
@@ -85,7 +86,8 @@ public final class SessionManager<User: Codable & Sendable> {
     /// Signs in with the application's closure, which asks the server. The account becomes the active one.
     ///
     /// A guest of the same account becomes the user by one write. A guest of another account ends. After an error of the
-    /// closure everything is as before.
+    /// closure everything is as before. The user is written after the tokens: a crash between leaves a session without a
+    /// user, which ``updateUser(_:)`` sets.
     ///
     /// - Throws: the closure's error, or `TokenKeepError` if the session cannot be saved.
     public func login(_ signIn: @Sendable () async throws -> SignIn<User>) async throws {
@@ -99,6 +101,7 @@ public final class SessionManager<User: Codable & Sendable> {
     /// - Parameters:
     ///   - account: nil for the active account, or for an application with one account.
     ///   - user: the user that the application shows for a guest.
+    ///   - ask: asks the server for a guest's token.
     /// - Throws: the closure's error, or `TokenKeepError` if the session cannot be saved.
     public func continueAsGuest(
         account: String? = nil, user: User? = nil, _ ask: @Sendable () async throws -> GuestResponse
@@ -148,9 +151,16 @@ public final class SessionManager<User: Codable & Sendable> {
     @discardableResult public func logout(isLocalOnly: Bool = false) async throws -> TokenSession.Report? {
         if bound == nil { try await restore() }
         guard let bound else { return nil }
-        let report = try await bound.session.end(isLocalOnly: isLocalOnly)
-        if self.bound === bound { try await unbind(.signedOut, .logout) }
-        return report
+        // Its own end is no event.
+        bound.stop()
+        do {
+            let report = try await bound.session.end(isLocalOnly: isLocalOnly)
+            try await unbind(bound, .signedOut, .logout)
+            return report
+        } catch {
+            if self.bound === bound { watch(bound) }
+            throw error
+        }
     }
 }
 
@@ -172,14 +182,22 @@ extension SessionManager {
     private func begin(
         _ kind: TokenSession.Kind, _ account: String?, _ response: TokenStore.Secret, _ objects: [String: Data?]
     ) async throws {
-        let guest = state == .guest ? bound?.session : nil
+        let profile = try SessionProfile.profile(objects)
+        let before = state == .guest ? bound : nil
         let session = try await open(account ?? activeAccount ?? "")
         let next = try BoundSession(session, options, broadcast)
         try await session.begin(kind, response: response)
-        try await next.observed.set(objects, removingOthers: true)
+        try await next.observed.profile.replace(profile)
         try await TokenSessions(store: reference.store()).makeActive(service: service, account: session.account)
-        if let guest, guest.account != session.account { _ = try? await guest.end(isLocalOnly: true) }
+        if let before, before.session.account != session.account { await end(before) }
         try await bind(next)
+    }
+
+    /// Ends a guest whose place a user takes. Its hooks would delete the cookies of the sign-in: another handle ends it.
+    private func end(_ guest: BoundSession) async {
+        guest.stop()
+        guest.client.cancelAll()
+        _ = try? await open(guest.session.account).end(isLocalOnly: true)
     }
 
     private func bind(_ session: TokenSession) async throws {
@@ -192,18 +210,22 @@ extension SessionManager {
         bound?.stop()
         bound = next
         activeAccount = next.session.account
-        try await show(next.session.info, of: next)
         accounts = try await listedAccounts()
-        watch(next)
+        try await show(next.session.info, of: next)
+        if bound === next { watch(next) }
     }
 
-    private func unbind(_ state: TokenSession.State, _ reason: TokenSession.Reason = .none) async throws {
-        bound?.stop()
+    /// Forgets a session that ended, unless another one has taken its place.
+    private func unbind(
+        _ ended: BoundSession?, _ state: TokenSession.State, _ reason: TokenSession.Reason = .none
+    ) async throws {
+        let accounts = try await listedAccounts()
+        guard bound === ended else { return }
+        ended?.stop()
         bound = nil
         activeAccount = nil
-        (currentUser, limitations) = (nil, nil)
+        (currentUser, limitations, self.accounts) = (nil, nil, accounts)
         (self.state, endReason) = (state, reason)
-        accounts = try await listedAccounts()
     }
 
     private func watch(_ bound: BoundSession) {
@@ -225,23 +247,29 @@ extension SessionManager {
     /// Shows a state of the present session.
     private func show(_ info: TokenSession.Info, of bound: BoundSession) async throws {
         guard self.bound === bound else { return }
-        let before = state
-        var user: User?
-        var limits: GuestLimitations?
-        if info.state == .user || info.state == .guest {
-            user = try await bound.observed.value(of: .user, as: User.self).value
-            limits = info.state == .guest ? try? await bound.observed.profile.object("limitations") : nil
-        }
-        guard self.bound === bound else { return }
-        (state, endReason, currentUser, limitations) = (info.state, info.reason, user, limits)
-        guard before == .user || before == .guest else { return }
-        switch info.state {
-        case .signedOut:
+        let wasAuthenticated = isAuthenticated
+        if info.state == .signedOut {
             // By another process, whose hooks are not this program's.
             bound.client.cancelAll()
-            broadcast.send(.authenticationRequired)
-        case .needsLogin: broadcast.send(.sessionExpired)
-        default: break
+            try await unbind(bound, .signedOut, info.reason)
+            if wasAuthenticated { broadcast.send(.authenticationRequired) }
+            return
+        }
+        let isSignedIn = info.state == .user || info.state == .guest
+        let user = isSignedIn ? try await storedUser(of: bound) : nil
+        let limits: GuestLimitations? =
+            info.state == .guest ? try? await bound.observed.profile.object("limitations") : nil
+        guard self.bound === bound, !Task.isCancelled else { return }
+        (state, endReason, currentUser, limitations) = (info.state, info.reason, user, limits)
+        if wasAuthenticated, info.state == .needsLogin { broadcast.send(.sessionExpired) }
+    }
+
+    /// The user; nil if there is none, or if an earlier version of the application wrote another type.
+    private func storedUser(of bound: BoundSession) async throws -> User? {
+        do {
+            return try await bound.observed.value(of: .user, as: User.self).value
+        } catch TokenKeepError.Status.corrupt {
+            return nil
         }
     }
 

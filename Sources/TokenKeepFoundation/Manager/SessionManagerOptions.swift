@@ -6,7 +6,7 @@ public import TokenKeep
 public struct SessionManagerOptions: Sendable {
     /// The options of each session: the transport that asks the server, the rotation, `validates` for the heartbeat.
     public var session = TokenSession.Options()
-    /// The origins whose requests have the token. See ``SessionClient/allow(origin:)-(URL)``.
+    /// The origins whose requests have the token. Each is https, or http on this machine.
     public var origins: [URL] = []
     /// The session whose configuration the requests use.
     public var urlSession: URLSession = .shared

@@ -53,18 +53,14 @@ public final class ObservedSession: Sendable {
     ///
     /// - Throws: `TokenKeepError`, `notFound` if nobody is signed in, `invalid` for more than 64 KiB in all.
     public func update<Value: Codable & Sendable>(_ value: Value?, of object: Object) async throws {
-        try await set([object.rawValue: value.map { try JSONEncoder().encode($0) }])
-    }
-
-    func set(_ objects: [String: Data?], removingOthers: Bool = false) async throws {
-        try await profile.set(objects, removingOthers: removingOthers)
+        try await profile.set([object.rawValue: value.map { try JSONEncoder().encode($0) }])
         ownChanges.send(())
     }
 
     /// An object, first as it is now, then after each change. Several changes may make one element.
     ///
     /// A change of the session's state by any process is an element. An object that another process sets is read when
-    /// the state changes next, also at the next validation or renewal.
+    /// the state changes next, also at the next renewal.
     public func changes<Value: Codable & Sendable & Equatable>(
         of object: Object, as type: Value.Type = Value.self
     ) -> AsyncThrowingStream<Observed<Value>, any Error> {

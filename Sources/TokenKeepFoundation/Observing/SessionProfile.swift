@@ -5,9 +5,9 @@ import TokenKeep
 ///
 /// A change reads the profile and writes it whole. Changes through this object wait for each other; of two changes by two
 /// processes at once, the later one counts.
-actor SessionProfile {
+final class SessionProfile: Sendable {
     private let session: TokenSession
-    private var last: Task<Void, any Error>?
+    private let changes = SerialWork()
 
     init(_ session: TokenSession) { self.session = session }
 
@@ -17,34 +17,45 @@ actor SessionProfile {
     func object<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) async throws -> Value? {
         guard let object = try await members()[name] else { return nil }
         let item = "\(name) of the session \(session.service) (\(session.account))"
-        var data = try JSONSerialization.data(withJSONObject: object, options: .fragmentsAllowed)
-        defer { CodableSecret.wipe(&data) }
-        let secret = try data.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try TokenStore.Secret(copying: bytes)
-        }
+        let secret = try Self.secret(JSONSerialization.data(withJSONObject: object, options: .fragmentsAllowed))
         return try CodableSecret.decode(type, from: secret, of: item)
     }
 
     /// Sets objects given as JSON, and removes those that are nil.
     ///
     /// - Throws: `TokenKeepError`, `invalid` for more than 64 KiB in all.
-    func set(_ objects: [String: Data?], removingOthers: Bool = false) async throws {
-        let previous = last
-        let task = Task {
-            _ = await previous?.result
-            var members = removingOthers ? [:] : try await self.members()
-            for (name, data) in objects {
-                members[name] = try data.map { try JSONSerialization.jsonObject(with: $0, options: .fragmentsAllowed) }
-            }
-            var data = try JSONSerialization.data(withJSONObject: members)
-            defer { CodableSecret.wipe(&data) }
-            let secret = try data.withUnsafeBytes { bytes throws(TokenKeepError) in
-                try TokenStore.Secret(copying: bytes)
-            }
-            try await session.setProfile(secret)
+    func set(_ objects: [String: Data?]) async throws {
+        try await changes.run { [self] in
+            try await session.setProfile(Self.profile(objects, besides: members()))
         }
-        last = task
-        try await task.value
+    }
+
+    /// Replaces all objects by a profile that ``profile(_:besides:)`` made.
+    func replace(_ profile: TokenStore.Secret) async throws {
+        try await changes.run { [self] in try await session.setProfile(profile) }
+    }
+
+    /// The profile of objects given as JSON.
+    ///
+    /// - Throws: `TokenKeepError`, `invalid` for more than 64 KiB.
+    static func profile(_ objects: [String: Data?], besides others: [String: Any] = [:]) throws -> TokenStore.Secret {
+        var members = others
+        for (name, data) in objects {
+            members[name] = try data.map { try JSONSerialization.jsonObject(with: $0, options: .fragmentsAllowed) }
+        }
+        let profile = try secret(JSONSerialization.data(withJSONObject: members))
+        guard profile.count <= longest else {
+            throw TokenKeepError(.invalid, "the objects of the session are longer than 64 KiB")
+        }
+        return profile
+    }
+
+    private static let longest = 65_536
+
+    /// Moves bytes into guarded memory, and wipes them.
+    private static func secret(_ data: consuming Data) throws -> TokenStore.Secret {
+        defer { CodableSecret.wipe(&data) }
+        return try data.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenStore.Secret(copying: bytes) }
     }
 
     private func members() async throws -> [String: Any] {

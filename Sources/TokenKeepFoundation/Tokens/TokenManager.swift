@@ -20,6 +20,8 @@ public actor TokenManager<Token: Codable & Sendable> {
     /// Makes a manager for one item of the default stack. The store is opened by the first call.
     ///
     /// - Parameters:
+    ///   - service: the item's service.
+    ///   - account: the item's account.
     ///   - namespace: the Linux form of a keychain access group, which several programs may share.
     ///   - level: the level of a saved token.
     public init(

@@ -39,10 +39,16 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     private let needsRefresh: @Sendable (Value) -> Bool
     private let broadcast = Broadcast<Event>()
     private let running = Guarded<Task<Value, any Error>?>(nil)
+    /// The changes, so that a refresh and a logout at once end signed out.
+    private let changes = SerialWork()
 
     /// Makes a session. Reads nothing.
     ///
     /// - Parameters:
+    ///   - container: the container of the user.
+    ///   - storageIdentifier: the identifier of the user in the container.
+    ///   - jsonDecoder: decodes the user.
+    ///   - jsonEncoder: encodes the user.
     ///   - refreshHandler: gets the present user and returns the new one, which is stored.
     ///   - needsRefresh: whether a user must be refreshed for ``RefreshPolicy/ifNeeded``.
     public init(
@@ -79,7 +85,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Stores a user who has signed in.
     public func didLogIn(_ user: Value) async throws {
-        try await storeItem(user)
+        try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.loggedIn)
     }
 
@@ -87,15 +93,17 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     public func didLogOut(_ error: (any Error)? = nil) async throws {
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
-        // The error first: while the user is stored, nobody reads it.
-        try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
-        try await deleteItem()
+        try await changes.run { [self] in
+            // The error first: while the user is stored, nobody reads it.
+            try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
+            try await deleteItem()
+        }
         broadcast.send(.loggedOut(kept))
     }
 
     /// Stores a new value of the user.
     public func didUpdate(_ user: Value) async throws {
-        try await storeItem(user)
+        try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.updated)
     }
 
@@ -114,14 +122,16 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     /// Refreshes the user. Calls at once share one refresh.
     public func refresh() async throws { _ = try await refreshed() }
 
-    private func refreshed() async throws -> Value {
-        let task = running.withLock { running in
+    private func refreshed() async throws -> Value { try await sharedRefresh().value }
+
+    /// The refresh that is under way, or a new one.
+    func sharedRefresh() -> Task<Value, any Error> {
+        running.withLock { running in
             if let running { return running }
             let task = Task { try await refreshAlone() }
             running = task
             return task
         }
-        return try await task.value
     }
 
     private func refreshAlone() async throws -> Value {
@@ -129,10 +139,13 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         guard let refreshHandler else { throw RefreshError.noHandler }
         guard let user = try await item else { throw RefreshError.noUser }
         let fresh = try await refreshHandler(user)
-        // A logout meanwhile wins.
         try Task.checkCancellation()
-        guard try await isLoggedIn else { throw RefreshError.noUser }
-        try await didUpdate(fresh)
+        try await changes.run { [self] in
+            // A logout meanwhile wins.
+            guard try await isLoggedIn else { throw RefreshError.noUser }
+            try await storeItem(fresh)
+        }
+        broadcast.send(.updated)
         return fresh
     }
 }

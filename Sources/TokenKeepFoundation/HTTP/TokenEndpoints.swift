@@ -1,0 +1,110 @@
+public import Foundation
+public import FoundationNetworking
+public import TokenKeep
+
+/// The addresses at which a server answers for tokens, and the transport that asks them over URLSession.
+///
+/// ```swift
+/// var options = TokenSession.Options()
+/// options.clientID = "my-app"
+/// options.transport = TokenEndpoints(token: tokenURL, revocation: revocationURL).transport()
+/// ```
+public struct TokenEndpoints: Sendable {
+    /// The token endpoint (RFC 6749 section 3.2); the options' `refreshURL` goes before it.
+    public var token: URL
+    /// The revocation endpoint (RFC 7009); nil if the server has none. Tokens then wait to be revoked, for 30 days.
+    public var revocation: URL?
+    /// The address that accepts or refuses an access token; nil if the server has none.
+    public var validation: URL?
+    /// The address that lets a session last longer; nil if the server has none.
+    public var sessionExtension: URL?
+
+    /// The longest answer, in bytes.
+    private static let longestAnswer = 262_144
+
+    /// Makes the addresses. Each must be https, or http on this machine.
+    public init(token: URL, revocation: URL? = nil, validation: URL? = nil, sessionExtension: URL? = nil) {
+        self.token = token
+        self.revocation = revocation
+        self.validation = validation
+        self.sessionExtension = sessionExtension
+    }
+
+    /// A transport for the options of a session.
+    ///
+    /// Each request has a connection of its own: libcurl repeats a request by itself on a kept connection that the server
+    /// had closed, and a refresh token is sent once. Redirects are not followed, cookies neither sent nor kept. A name
+    /// that is not found, a connection that is refused and a failure of TLS are `unavailable`: nothing was sent. The
+    /// bytes that URLSession copies are not wiped.
+    ///
+    /// - Parameter urlSession: the session whose configuration is used.
+    public func transport(_ urlSession: URLSession = .shared) -> TokenSession.Transport {
+        let configuration = urlSession.configuration
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        return { request in
+            let connection = HTTPConnection(configuration)
+            do {
+                let exchange = try await connection.send(urlRequest(request))
+                return try await Self.response(exchange)
+            } catch let error as URLError where Self.isBeforeSending(error) {
+                throw TokenKeepError(.unavailable, "the server cannot be reached: \(error.localizedDescription)")
+            }
+        }
+    }
+
+    private func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
+        let address =
+            switch request.purpose {
+            case .refresh: request.url.map { URL(string: $0) } ?? token
+            case .revoke: revocation
+            case .validate: validation
+            case .extend: sessionExtension
+            }
+        guard let address, let origin = HTTPOrigin(address), origin.isPrivate else {
+            throw TokenKeepError(.unavailable, "there is no https address to \(request.purpose) tokens")
+        }
+        var made = URLRequest(url: address, timeoutInterval: 30)
+        made.setValue("application/json", forHTTPHeaderField: "Accept")
+        if request.purpose == .validate || request.purpose == .extend {
+            made.setValue("Bearer \(request.token.utf8String ?? "")", forHTTPHeaderField: "Authorization")
+        }
+        if request.purpose != .validate {
+            made.httpMethod = "POST"
+            made.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+            made.httpBody = request.body.withUnsafeBytes { Data($0) }
+        }
+        return made
+    }
+
+    private static func response(_ exchange: HTTPExchange) async throws -> TokenSession.Response {
+        var body = Data()
+        defer { CodableSecret.wipe(&body) }
+        for try await chunk in exchange.chunks {
+            body.append(chunk)
+            guard body.count <= longestAnswer else {
+                exchange.discard()
+                throw URLError(.dataLengthExceedsMaximum)
+            }
+        }
+        try Task.checkCancellation()
+        var headers: [String: String] = [:]
+        for name in ["Date", "Retry-After"] { headers[name] = exchange.response.value(forHTTPHeaderField: name) }
+        let secret = try body.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try TokenStore.Secret(copying: bytes)
+        }
+        return TokenSession.Response(status: exchange.response.statusCode, headers: headers, body: secret)
+    }
+
+    /// Whether an error came before the request was sent.
+    private static func isBeforeSending(_ error: URLError) -> Bool {
+        switch error.code {
+        case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .secureConnectionFailed,
+            .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
+            .serverCertificateNotYetValid:
+            return true
+        default: return false
+        }
+    }
+}
