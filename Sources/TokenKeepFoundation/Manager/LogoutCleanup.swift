@@ -16,6 +16,10 @@ public struct LogoutCleanup: Sendable {
     public var userDefaultsKeys: [String]
     /// Folders and files of the account.
     public var folders: [URL]
+    /// Opens a suite of UserDefaults; nil is the standard one.
+    var openDefaults: @Sendable (String?) -> UserDefaults = { suite in
+        suite.flatMap(UserDefaults.init(suiteName:)) ?? .standard
+    }
 
     /// The shared cache and the shared cookies, no keys and no folders.
     public init(
@@ -47,7 +51,7 @@ public struct LogoutCleanup: Sendable {
 
     private func deletePreferences() {
         guard !userDefaultsKeys.isEmpty else { return }
-        let defaults = userDefaultsSuite.flatMap(UserDefaults.init(suiteName:)) ?? .standard
+        let defaults = openDefaults(userDefaultsSuite)
         for key in userDefaultsKeys { defaults.removeObject(forKey: key) }
         _ = defaults.synchronize()
     }
