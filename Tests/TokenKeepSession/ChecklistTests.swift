@@ -57,8 +57,8 @@ struct ChecklistTests {
         var options = SessionOptions()
         options.clientID = "my-app"
         let request = try SessionRequest(
-            .refresh, ItemName(service: service, account: "ann"), SecretBytes("r"), isRefreshToken: true,
-            options: options, deadline: Deadline(milliseconds: 1000))
+            .refresh, ItemName(service: service, account: "ann"), SecretBytes("r"), isRefreshToken: true, of: nil,
+            world.store(), options: options, deadline: Deadline(milliseconds: 1000))
         #expect(request.body.utf8String == "grant_type=refresh_token&refresh_token=r&client_id=my-app")
     }
 

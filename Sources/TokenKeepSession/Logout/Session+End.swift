@@ -158,7 +158,7 @@ extension Session {
             let entry = try refreshItem(refreshAccount, call)?.entry(of: ended)
         else { return false }
         try Outbox(store, options).add(
-            entry.token, isRefresh: true, of: name, level: AccessLevel(rawValue: note.refreshLevel))
+            entry.token, isRefresh: true, of: name, note.provider, level: AccessLevel(rawValue: note.refreshLevel))
         return true
     }
 
