@@ -4,6 +4,7 @@ import TokenKeepSession
 
 /// A rule that an input broke.
 public struct BrokenRule: Error, CustomStringConvertible {
+    /// The rule.
     public let description: String
 }
 
