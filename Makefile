@@ -1,7 +1,7 @@
 # make demo      see what TokenKeep does       make test      everything that must pass
 # make deps      what apt must install         make sanitize  the same code under the sanitizers
 # make bench     figures beside those of peers make format    format in place
-# make docs      the documentation of the Swift API, in build/TokenKeep.doccarchive
+# make docs      the documentation of the Swift API, in build/*.doccarchive
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
