@@ -16,18 +16,18 @@ struct HTTPExchange: Sendable {
         return body
     }
 
-    /// Ends a response that nobody reads.
+    /// Cancels a response whose body is not needed.
     func discard() { task.cancel() }
 }
 
 /// A request that is sent and whose response has not arrived.
 ///
-/// It gives the body away with the head: a body whose reader is gone cancels its task.
+/// The head owns the body: when the reader releases the body, the task is cancelled.
 final class PendingExchange: Sendable {
     private enum State {
         case sent(AsyncThrowingStream<Data, any Error>)
         case awaited(AsyncThrowingStream<Data, any Error>, CheckedContinuation<HTTPExchange, any Error>)
-        /// The outcome came before anybody waited for it.
+        /// The outcome came before the call of ``head()``.
         case settled(Result<HTTPExchange, any Error>)
         case delivered
     }

@@ -22,7 +22,7 @@ extension SessionClient {
         return try decoder.decode(type, from: data)
     }
 
-    /// Sends a request and returns the body as it arrives. ``Bytes`` that nobody has read wait in memory.
+    /// Sends a request and returns the body as it arrives. Unread ``Bytes`` wait in memory.
     ///
     /// The end of the session cancels the body: its reader gets `URLError`, `cancelled`. So does the release of the bytes.
     ///

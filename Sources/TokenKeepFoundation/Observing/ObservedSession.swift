@@ -170,7 +170,7 @@ extension ObservedSession {
         return stream
     }
 
-    /// An element after each element of two sequences. What comes while nobody reads makes one.
+    /// An element after each element of two sequences. Elements that arrive while the reader is busy make one.
     private static func merged(
         _ states: TokenSession.States, _ own: AsyncStream<Void>
     ) -> AsyncThrowingStream<Void, any Error> {

@@ -94,7 +94,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
         try await changes.run { [self] in
-            // The error first: while the user is stored, nobody reads it.
+            // The error first: `logoutError` ignores it while the user is stored.
             try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
             try await deleteItem()
         }
