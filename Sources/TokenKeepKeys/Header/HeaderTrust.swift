@@ -31,13 +31,14 @@ package struct HeaderTrust {
     }
 
     var entries: [Entry]
-    /// The mount namespace in which the vault has its path; 0 if unknown.
+    /// The mount namespace in which the vault has its path, or ``unknownNamespace``.
     let mountNamespace: UInt64
     /// The vault's path. If the vault is gone from this path, its keys are dropped.
     let path: String
 
     static let maximumLength = 1 + 2 * entryLength + 8 + 4096
     private static let entryLength = 80
+    private static let unknownNamespace = UInt64.max
 
     /// - Parameter mountNamespace: nil for that of this process.
     init(entries: [Entry], mountNamespace: UInt64? = nil, path: String) {
@@ -46,17 +47,18 @@ package struct HeaderTrust {
         self.path = path
     }
 
-    /// The number of this process's mount namespace; 0 if unknown, as without `/proc`.
+    /// The number of this process's mount namespace; unknown without `/proc`.
     private static var ownMountNamespace: UInt64 {
         var status = stat()
-        return tokenkeep_fstatat(AT_FDCWD, "/proc/self/ns/mnt", &status, 0) == 0 ? UInt64(status.st_ino) : 0
+        let isKnown = tokenkeep_fstatat(AT_FDCWD, "/proc/self/ns/mnt", &status, 0) == 0
+        return isKnown ? UInt64(status.st_ino) : unknownNamespace
     }
 
     /// Whether the vault was deleted or moved.
     ///
     /// False if the path cannot be checked. A vault of another mount namespace may be there and invisible here.
     func isLost(_ vaultID: [UInt8]) -> Bool {
-        mountNamespace != 0 && mountNamespace == HeaderTrust.ownMountNamespace
+        mountNamespace != HeaderTrust.unknownNamespace && mountNamespace == HeaderTrust.ownMountNamespace
             && VaultDirectory.isGone(vaultID, from: path)
     }
 
