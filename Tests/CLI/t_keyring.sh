@@ -40,6 +40,20 @@ export TOKENKEEP_VAULT=$WORK/vault
 title "what migrate would move"
 run migrate --from secret-service --to vault --dry-run
 
+title "a service is cleared as a whole while no keyring is there"
+for account in ann bob; do printf "$account" | run save away.example "$account"; done
+bus=$DBUS_SESSION_BUS_ADDRESS
+export DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent/bus
+run clear away.example --all
+run load away.example ann
+"$TOKENKEEP" status | grep "pending for" | sed 's/since .*/since .../'
+"$TOKENKEEP" status --json | python3 -c 'import json, sys; print([[o["what"], o["service"], o["account"]] for o in json.load(sys.stdin)["pending"]])'
+export DBUS_SESSION_BUS_ADDRESS=$bus
+run load away.example ann
+run load away.example bob
+run sync
+secret-tool lookup service away.example username bob || echo none
+
 title "a locked keyring: the list says so, and shows the rest"
 printf v | "$TOKENKEEP" save vault.example ann --stack "any required vault"
 collection=/org/freedesktop/secrets/collection/login

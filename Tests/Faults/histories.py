@@ -89,9 +89,8 @@ class History:
         self.log, self.saved = [], 0
         self.possible = {None}  # what a load must find once nothing is pending
         self.record = None  # what the vault answers while something is pending: (value,)
-        self.used = False  # whether the program ever used the keyring
         self.home = None  # a value that the vault keeps because the keyring was never used
-        self.known = True  # whether the program knows what the keyring has, or had when it changed the item
+        self.known = False  # whether the program knows a value that the keyring has, or had when it changed the item
         self.unseen_at = None  # when the other program wrote a value that the program did not see
         self.changed_at = None  # when the pending change was made
         self.foreign = False  # whether the item may be the other program's own
@@ -110,9 +109,16 @@ class History:
     def note(self, what):
         self.log.append(f"[{self.clock.offset:+d}] {what}")
 
+    def has(self, folder):
+        path = f"{self.vault}/current/{folder}"
+        return os.path.isdir(path) and bool(os.listdir(path))
+
     def is_pending(self):
-        folder = self.vault + "/current/pending"
-        return os.path.isdir(folder) and bool(os.listdir(folder))
+        return self.has("pending")
+
+    def is_used(self):
+        """Whether the program has ever used the keyring: only then its absence is an outage."""
+        return self.has("used")
 
     def new_value(self):
         self.saved += 1
@@ -127,8 +133,6 @@ class History:
             self.possible |= set(present)
         self.record = None
         if self.is_pending():
-            if self.changed_at is None:
-                self.known = self.unseen_at is None
             self.record, self.changed_at = (value,), now
         else:
             self.settle()
@@ -136,15 +140,15 @@ class History:
 
     def settle(self):
         self.record = self.changed_at = self.unseen_at = None
-        self.known = True
+        self.known = None not in self.possible
 
     def save(self, bus):
-        value = self.new_value()
+        value, was_used = self.new_value(), self.is_used()
         done = self.call("save", self.service, "ann", bus=bus, input=value)
         assert done.returncode == 0, "a save failed"
         if bus:
-            self.used, self.foreign = True, False
-        elif not self.used:
+            self.foreign = False
+        elif not was_used:
             # Nothing is pending: the keyring's item, if it has one, comes before the vault's.
             self.home, self.possible = value, {value} | set(self.other.values(self.service))
             return
@@ -156,7 +160,7 @@ class History:
         done = self.call("save", self.service, "ann", "--if-absent", input=value)
         if done.returncode == 0:
             assert None in self.possible, "saved over an item"
-            self.used, self.foreign, self.home = True, False, None
+            self.foreign, self.home = False, None
             self.acknowledge(value, True)
         else:
             assert self.possible != {None}, "an item that is not there"
@@ -175,13 +179,12 @@ class History:
         if not bus and self.record:
             assert answered and found == self.record[0], f"the record has {self.record}"
         elif not bus:
-            allowed = {self.home} if self.home else set() if self.used else {None}
+            allowed = {self.home} if self.home else set() if self.is_used() else {None}
             assert not answered or found in allowed, f"{found} without a bus"
         else:
             assert answered, "a load failed"
             allowed = self.possible | (set(self.record) if self.record else set())
             assert found in allowed, f"{found!r} is none of {allowed}"
-            self.used = self.used or found is not None
             if self.is_pending():
                 return
             assert found in self.possible, f"{found!r} is none of {self.possible} and nothing is pending"
@@ -189,21 +192,23 @@ class History:
             self.settle()
 
     def clear(self, bus):
+        was_used = self.is_used()
         done = self.call("clear", self.service, "ann", bus=bus)
         assert done.returncode == 0, "a clear failed"
-        if not bus and not self.used:
+        if not bus and not was_used:
             self.home, self.possible = None, {None} | set(self.other.values(self.service))
             return
         self.home, self.foreign = None, False
         self.acknowledge(None, bus)
 
     def clear_service(self, bus):
+        was_used = self.is_used()
         done = self.call("clear", self.service, "--all", bus=bus)
         assert done.returncode == 0, "a clear of the service failed"
-        mayStay = self.foreign or not self.used
-        present = set(self.other.values(self.service)) if mayStay else set()
+        may_stay = self.foreign or not was_used
+        present = set(self.other.values(self.service)) if may_stay else set()
         self.home = None
-        if not bus and not self.used:
+        if not bus and not was_used:
             self.possible = {None} | present
             return
         self.acknowledge(None, bus)
@@ -212,10 +217,10 @@ class History:
 
     def list(self):
         done = self.call("list", self.service)
-        isListed = any("ann" in line.split() for line in done.stdout.splitlines()[1:])
-        if not isListed and not self.foreign and not self.is_pending():
+        is_listed = any("ann" in line.split() for line in done.stdout.splitlines()[1:])
+        if not is_listed and not self.foreign and not self.is_pending():
             assert None in self.possible or done.returncode != 0, "it is not listed"
-        if isListed and not self.is_pending():
+        if is_listed and not self.is_pending():
             assert self.possible != {None}, "listed though it was cleared"
 
     def sync(self):
@@ -228,15 +233,16 @@ class History:
     def other_saves(self):
         value, now = self.new_value(), self.clock.now()
         self.other.save(self.service, value, replaces=self.random.random() < 0.5)
-        self.foreign = True
+        self.foreign, self.unseen_at = True, now
         if self.changed_at is None:
-            self.possible, self.unseen_at = {value}, now
+            self.possible = {value}
         elif self.known and now >= self.changed_at or now > self.changed_at:
             self.possible = {value}
         else:
             # The clock was set back, or nobody knows what the keyring had before.
             self.possible = {value} | set(self.record or ())
-        self.note(f"the other program saves {value} -> {self.possible}")
+        dates = [item.get_modified() - now for item in self.other.items(self.service)]
+        self.note(f"the other program saves {value} -> {self.possible}, dated {dates}")
 
     def other_deletes(self):
         self.other.delete(self.service)

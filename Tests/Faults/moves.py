@@ -112,7 +112,7 @@ def removals(machine):
         for account, token in ITEMS.items():
             machine.run("save", "example.com", account, input=token)
 
-    for when in each_kill(machine, "clear", "example.com", "--all", before=fill, online=False, least=3):
+    for when in each_kill(machine, "clear", "example.com", "--all", before=fill, online=False, least=2):
         there = machine.run("load", "example.com", "ann").returncode == 0
         machine.check_items(ITEMS if there else gone, when)
         machine.expect("clear", "example.com", "--all", online=False)
