@@ -7,7 +7,7 @@ extension TokenStore {
         public let items: [TokenItem.Details]
         /// The first error met while listing; nil if the list is complete.
         public let problem: TokenKeepError?
-        /// The first error of each status.
+        /// The first error of each status and module.
         public let problems: [TokenKeepError]
 
         init(_ core: ItemListing) {
