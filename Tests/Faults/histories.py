@@ -198,7 +198,8 @@ class History:
         if not bus and not was_used:
             self.home, self.possible = None, {None} | set(self.other.values(self.service))
             return
-        self.home, self.foreign = None, False
+        # The other program's newer item may stand when the removal is drained.
+        self.home, self.foreign = None, self.foreign and not bus
         self.acknowledge(None, bus)
 
     def clear_service(self, bus):
