@@ -140,7 +140,7 @@ class History:
 
     def settle(self):
         self.record = self.changed_at = self.unseen_at = None
-        self.known = None not in self.possible
+        self.known = self.home is None and None not in self.possible
 
     def save(self, bus):
         value, was_used = self.new_value(), self.is_used()
