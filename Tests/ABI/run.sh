@@ -132,6 +132,9 @@ if [ -z "$sanitize" ]; then
     compile remains ""
     export TOKENKEEP_VAULT="$work/remains.vault"
     group "remains" "$here/remains.sh" "$work/remains"
+    compile unlock_remains ""
+    export TOKENKEEP_VAULT="$work/unlock-remains.vault"
+    group "unlock_remains" "$here/unlock-remains.sh" "$work/unlock_remains" "$(dirname "$libraries")/bin/tokenkeep"
 fi
 
 passed=$(grep -c '^ok ' "$work/results")
