@@ -7,12 +7,9 @@ import subprocess
 import time
 from statistics import median
 
-from harness import PREFIX, WORK, build, pkg_config, run, table
+from harness import PREFIX, WORK, build, filled_vault, pkg_config, run, table
 
 SIZES = [10_000, 100_000]
-# A record takes a block, and the new era stands beside the old one.
-BYTES_PER_ITEM = 3 * 4096
-MEMORY = "/dev/shm"
 PASSES, KIB = 3, 65536
 
 
@@ -35,22 +32,6 @@ def tokenkeep(vault, *arguments, text=""):
     return time.monotonic() - start, usage.ru_maxrss / 1024
 
 
-def filled(program, items):
-    """A vault on the disk with so many items; None where there is no room. They are saved where a sync costs nothing."""
-    needed = items * BYTES_PER_ITEM
-    if any(shutil.disk_usage(place).free < needed for place in (MEMORY, WORK)):
-        return None
-    made, vault = f"{MEMORY}/{os.path.basename(WORK)}-{items}", f"{WORK}/era-{items}"
-    try:
-        run(program, items, 0, TOKENKEEP_VAULT=made)
-        shutil.copytree(made, vault, symlinks=True)
-        os.chmod(vault, 0o700)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-    os.sync()
-    return vault
-
-
 def change(vault, writer, *arguments, text):
     """Seconds and MiB of a change, and microseconds of another process's saves meanwhile: the median and the longest."""
     process = subprocess.Popen([writer], env=environment(vault), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -66,7 +47,7 @@ def measure_eras():
     fill, writer = build("vault", "tokenkeep"), build("era-writer", "tokenkeep")
     rows = []
     for items in SIZES:
-        vault = filled(fill, items)
+        vault = filled_vault(fill, items)
         if vault is None:
             continue
         for name, arguments, text in (
