@@ -34,17 +34,23 @@ struct KeyRotation {
         let after = UnlockedVault(vault: change.after, keys: change.made.keys)
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
-        // Sync most of the data before the vault is locked, so that other processes wait only for the rest.
-        do throws(Errno) {
-            try SystemCall.syncFileSystem(of: change.after.era.descriptor)
-        } catch {
-            throw error.error("cannot make \(change.after.era.path) durable")
-        }
+        try KeyRotation.sync(change.after)
+        // Once more, because the first copy takes long: other processes wait only for the changes made since.
+        try copy.copyChanges(call)
+        try KeyRotation.sync(change.after)
         try commit(change, &copy, check)
         let changed = try change.finish()
         // Without a password there is no unlock, which would otherwise remove the leftovers of earlier changes.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
+    }
+
+    private static func sync(_ vault: OpenVault) throws(TokenKeepError) {
+        do throws(Errno) {
+            try SystemCall.syncFileSystem(of: vault.era.descriptor)
+        } catch {
+            throw error.error("cannot make \(vault.era.path) durable")
+        }
     }
 
     /// Copies the changes made during the rotation and switches eras, under the lock of the whole vault.
