@@ -67,7 +67,7 @@ enum Boundary {
             throw TokenKeepError(.invalid, "the \(argument) is longer than \(limit) bytes")
         }
         let bytes = UnsafeRawBufferPointer(start: pointer, count: length)
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let text = String(checking: bytes) else {
             throw TokenKeepError(.invalid, "the \(argument) is not valid UTF-8")
         }
         return text

@@ -9,17 +9,16 @@ final class CStrings: @unchecked Sendable {
 
     /// Copies texts, which must not contain a NUL.
     init(_ texts: [String]) {
+        let size = texts.reduce(1) { $0 + $1.utf8.count + 1 }
+        let base = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+        base.initialize(repeating: 0, count: size)
         var offsets: [Int] = []
-        var size = 0
+        offsets.reserveCapacity(texts.count)
+        var offset = 0
         for text in texts {
-            offsets.append(size)
-            size += text.utf8.count + 1
-        }
-        let base = UnsafeMutablePointer<CChar>.allocate(capacity: max(1, size))
-        base.initialize(repeating: 0, count: max(1, size))
-        let bytes = UnsafeMutableRawBufferPointer(start: base, count: size)
-        for (text, offset) in zip(texts, offsets) {
-            UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyBytes(from: text.utf8)
+            offsets.append(offset)
+            text.withCString { _ = strcpy(base + offset, $0) }
+            offset += text.utf8.count + 1
         }
         self.base = base
         self.offsets = offsets

@@ -13,7 +13,8 @@ public func tokenkeep_save(
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
         let store = try store(handle)
-        let name = try itemName(in: store, service, account)
+        let (service, account) = try texts(service, account)
+        let name = try ItemName(namespace: store.namespace, service: service, account: account)
         let options = try SaveOptions(options)
         var request = try SaveRequest(
             name: name, secret: try Boundary.secret(secret, length: length, for: store),
@@ -33,9 +34,9 @@ public func tokenkeep_load(
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
         let store = try store(handle)
-        let name = try itemName(in: store, service, account)
+        let (service, account) = try texts(service, account)
         let loaded = try Boundary.required(loaded, "pointer for the item")
-        let item = try store.load(service: name.service, account: name.account)
+        let item = try store.load(service: service, account: account)
         loaded.pointee = retainForC(ItemHandle(item.details, secret: item.secret))
     }
 }
@@ -48,8 +49,8 @@ public func tokenkeep_clear(
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
         let store = try store(handle)
-        let name = try itemName(in: store, service, account)
-        try store.clear(service: name.service, account: name.account)
+        let (service, account) = try texts(service, account)
+        try store.clear(service: service, account: account)
     }
 }
 
@@ -61,8 +62,8 @@ public func tokenkeep_clear_if(
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
         let store = try store(handle)
-        let name = try itemName(in: store, service, account)
-        try store.clear(service: name.service, account: name.account, ifVersion: version)
+        let (service, account) = try texts(service, account)
+        try store.clear(service: service, account: account, ifVersion: version)
     }
 }
 
@@ -107,10 +108,11 @@ public func tokenkeep_sync(
     }
 }
 
-private func itemName(
-    in store: Store, _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?
-) throws(TokenKeepError) -> ItemName {
-    let service = try Boundary.text(service, "service", atMost: Limits.service)
-    let account = try Boundary.text(account, "account", atMost: Limits.account)
-    return try ItemName(namespace: store.namespace, service: service, account: account)
+private func texts(
+    _ service: UnsafePointer<CChar>?, _ account: UnsafePointer<CChar>?
+) throws(TokenKeepError) -> (service: String, account: String) {
+    (
+        try Boundary.text(service, "service", atMost: Limits.service),
+        try Boundary.text(account, "account", atMost: Limits.account)
+    )
 }

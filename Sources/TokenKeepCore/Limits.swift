@@ -31,7 +31,7 @@ public enum Limits {
         guard text.utf8.count <= maximum else {
             throw TokenKeepError(.invalid, "the \(field) is longer than \(maximum) bytes")
         }
-        guard !text.unicodeScalars.contains(where: isControl) else {
+        guard !text.hasControlCharacter else {
             throw TokenKeepError(.invalid, "the \(field) contains a control character")
         }
     }
@@ -43,9 +43,5 @@ public enum Limits {
         guard count <= secret else {
             throw TokenKeepError(.invalid, "the secret is longer than \(secret) bytes")
         }
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 }

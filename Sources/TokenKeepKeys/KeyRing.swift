@@ -8,48 +8,59 @@ package struct KeyRing: Sendable {
     /// The length of every key, in bytes.
     package static let keyLength = 32
 
-    package let header: Header
-    /// The key for the file names of records.
-    package let names: SecretBytes
-    /// The key under which states of records and notes about sealed items are encrypted.
-    package let states: SecretBytes
-    /// The key under which the state of sessions is encrypted.
-    package let sessions: SecretBytes
-    /// The keys for versions, fingerprints, IDs and machine hashes.
-    package let journal: JournalKeys
-    let headerMAC: SecretBytes
-    /// The journal key itself, which the next era takes over.
-    let journalKey: OpenKey
+    /// The keys below the keyfile, which all copies of a ring share.
+    private let base: Base
     /// The keys that the keyfile opened, or a password for this operation.
     package let opened: [OpenKey]
-    private let residentKeys: ClassKeyStore
 
-    package var vaultID: [UInt8] { header.vaultID }
-    package var era: UInt64 { header.era }
+    package var header: Header { base.header }
+    /// The key for the file names of records.
+    package var names: SecretBytes { base.names }
+    /// The key under which states of records and notes about sealed items are encrypted.
+    package var states: SecretBytes { base.states }
+    /// The key under which the state of sessions is encrypted.
+    package var sessions: SecretBytes { base.sessions }
+    /// The keys for versions, fingerprints, IDs and machine hashes.
+    package var journal: JournalKeys { base.journal }
+    var headerMAC: SecretBytes { base.headerMAC }
+    /// The journal key itself, which the next era takes over.
+    var journalKey: OpenKey { base.journalKey }
+    package var vaultID: [UInt8] { base.header.vaultID }
+    package var era: UInt64 { base.header.era }
+
+    private final class Base: Sendable {
+        let header: Header
+        let names: SecretBytes
+        let states: SecretBytes
+        let sessions: SecretBytes
+        let journal: JournalKeys
+        let headerMAC: SecretBytes
+        let journalKey: OpenKey
+        let residentKeys: ClassKeyStore
+
+        init(
+            _ header: Header, nameKey: OpenKey, journalKey: OpenKey, _ residentKeys: ClassKeyStore
+        ) throws(TokenKeepError) {
+            self.header = header
+            names = try Subkey.ofNameKey(nameKey.bytes, for: .names)
+            states = try Subkey.ofNameKey(nameKey.bytes, for: .states)
+            sessions = try Subkey.ofNameKey(nameKey.bytes, for: .sessions)
+            headerMAC = try Subkey.ofNameKey(nameKey.bytes, for: .headerMAC)
+            journal = try JournalKeys(journalKey.bytes)
+            self.journalKey = journalKey
+            self.residentKeys = residentKeys
+        }
+    }
 
     private init(
         header: Header, nameKey: OpenKey, journalKey: OpenKey, residentKeys: ClassKeyStore
     ) throws(TokenKeepError) {
-        self.header = header
-        names = try Subkey.ofNameKey(nameKey.bytes, for: .names)
-        states = try Subkey.ofNameKey(nameKey.bytes, for: .states)
-        sessions = try Subkey.ofNameKey(nameKey.bytes, for: .sessions)
-        headerMAC = try Subkey.ofNameKey(nameKey.bytes, for: .headerMAC)
-        journal = try JournalKeys(journalKey.bytes)
-        self.journalKey = journalKey
-        self.residentKeys = residentKeys
+        base = try Base(header, nameKey: nameKey, journalKey: journalKey, residentKeys)
         opened = []
     }
 
     private init(_ other: KeyRing, with keys: [OpenKey]) {
-        header = other.header
-        names = other.names
-        states = other.states
-        sessions = other.sessions
-        headerMAC = other.headerMAC
-        journal = other.journal
-        journalKey = other.journalKey
-        residentKeys = other.residentKeys
+        base = other.base
         opened = other.opened + keys
     }
 
@@ -89,7 +100,7 @@ package struct KeyRing: Sendable {
     ///   is not open.
     package func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         if let key = opened.first(where: { $0.id == id && $0.purpose == purpose }) { return key.bytes }
-        guard header.names(id, purpose) else { throw .unknownKey }
+        guard base.header.names(id, purpose) else { throw .unknownKey }
         return try resident(id, purpose)
     }
 
@@ -102,10 +113,7 @@ package struct KeyRing: Sendable {
 
     /// The id of the key that seals new items, open or not; nil if the vault has no key for the purpose.
     package func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
-        for slot in header.knownSlots {
-            if let key = slot.current(purpose) { return key.id }
-        }
-        return nil
+        base.header.listedKeys.first { $0.purpose == purpose && !$0.isRetiring }?.id
     }
 
     /// Whether the current key of a purpose is open.
@@ -114,7 +122,7 @@ package struct KeyRing: Sendable {
     /// The current key of a purpose, to ask again later whether it is open; nil if the vault has none.
     package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
         currentKeyID(for: purpose).map {
-            ResidentKey(store: residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))
+            ResidentKey(store: base.residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))
         }
     }
 
@@ -140,7 +148,7 @@ package struct KeyRing: Sendable {
 
     private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         let key = try FormatFault.needing { () throws(TokenKeepError) in
-            try residentKeys.key(id, for: purpose, of: vaultID)
+            try base.residentKeys.key(id, for: purpose, of: vaultID)
         }
         guard let key else { throw .lockedKey(purpose) }
         return key

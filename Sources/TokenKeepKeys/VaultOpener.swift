@@ -2,14 +2,24 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// An existing vault: its directories, and its keys as far as they are open.
-package struct OpenVault: Sendable {
+/// An existing vault: its directories, and its keys as far as they are open. Never changes.
+package final class OpenVault: Sendable {
     package let directory: VaultDirectory
     package let era: EraDirectory
     package let records: OwnedDescriptor
     package let keys: KeyRing
     /// The bytes of the header in force.
     package let headerFile: [UInt8]
+
+    init(
+        directory: VaultDirectory, era: EraDirectory, records: OwnedDescriptor, keys: KeyRing, headerFile: [UInt8]
+    ) {
+        self.directory = directory
+        self.era = era
+        self.records = records
+        self.keys = keys
+        self.headerFile = headerFile
+    }
 
     /// A copy of the vault with more open keys, for the length of an operation.
     package func adding(_ keys: [OpenKey]) -> OpenVault {

@@ -2,15 +2,18 @@ import TokenKeepCore
 import TokenKeepKeys
 
 /// A record's bytes, split into prefix and boxes. Each box is opened only on request.
-struct RecordFile: Sendable {
+final class RecordFile: Sendable {
     let prefix: RecordPrefix
     private let bytes: [UInt8]
     private let keys: KeyRing
+    private let item: ItemName?
 
     /// Splits a file into prefix and boxes.
     ///
-    /// - Parameter name: the file's binary name, which the record must repeat.
-    init(_ bytes: [UInt8], name: [UInt8], keys: KeyRing) throws(FormatFault) {
+    /// - Parameters:
+    ///   - name: the file's binary name, which the record must repeat.
+    ///   - item: the item's name, from which the caller computed `name`; nil if unknown.
+    init(_ bytes: [UInt8], name: [UInt8], of item: ItemName? = nil, keys: KeyRing) throws(FormatFault) {
         prefix = try bytes.lent { file throws(FormatFault) in
             var reader = ByteReader(file)
             let prefix = try RecordPrefix.parse(&reader)
@@ -25,13 +28,15 @@ struct RecordFile: Sendable {
         guard prefix.era == keys.era else { throw .unknownKey }
         self.bytes = bytes
         self.keys = keys
+        self.item = item
     }
 
     /// Opens the state. Success also proves that the three boxes belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
-            let data = prefix.stateAdditionalData(boxes: UnsafeRawBufferPointer(rebasing: file[stateEnd...]))
+            let boxes = UnsafeRawBufferPointer(rebasing: file[stateEnd...])
+            let data = RecordPrefix.stateAdditionalData(of: file, boxes: boxes)
             let box = UnsafeRawBufferPointer(rebasing: file[RecordPrefix.length..<stateEnd])
             return try AuthenticatedBox.open(box, key: keys.states, data: data, "state")
         }
@@ -39,7 +44,7 @@ struct RecordFile: Sendable {
         guard (state.state == .tombstone) == (prefix.level == nil) else {
             throw .malformed("its state does not fit its boxes")
         }
-        if let name = state.name, keys.fileName(of: name) != prefix.name {
+        if let name = state.name, !isName(name) {
             throw .malformed("its state names another item")
         }
         return state
@@ -56,18 +61,22 @@ struct RecordFile: Sendable {
         let metadata = try plaintext.lent { bytes throws(FormatFault) in
             try MetadataFields.parse(bytes, level: level, flags: prefix.flags)
         }
-        guard keys.fileName(of: metadata.details.name) == prefix.name else {
+        guard isName(metadata.details.name) else {
             throw .malformed("its metadata belongs to another item")
         }
         return metadata
     }
+
+    /// Whether the record is the record of an item.
+    private func isName(_ name: ItemName) -> Bool { name == item || keys.fileName(of: name) == prefix.name }
 
     /// Opens the metadata box without parsing its fields.
     func openMetadataBox() throws(FormatFault) -> SecretBytes {
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
         return try bytes.lent { file throws(FormatFault) in
             let box = UnsafeRawBufferPointer(rebasing: file[metadataRange])
-            return try AuthenticatedBox.open(box, key: key, data: prefix.metadataAdditionalData(), "metadata")
+            return try AuthenticatedBox.open(
+                box, key: key, data: RecordPrefix.metadataAdditionalData(of: file), "metadata")
         }
     }
 
@@ -85,7 +94,10 @@ struct RecordFile: Sendable {
 
     /// Opens the secret into guarded memory of its own. Throws for a tombstone.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
-        let data = prefix.secretAdditionalData(metadataBox: bytes[metadataRange])
+        let data = bytes.withUnsafeBytes { file in
+            RecordPrefix.secretAdditionalData(
+                of: file, metadataBox: UnsafeRawBufferPointer(rebasing: file[metadataRange]))
+        }
         return try keys.openSecret(of: prefix, presence?.current) { key throws(FormatFault) in
             try bytes.lent { file throws(FormatFault) in
                 let box = UnsafeRawBufferPointer(rebasing: file.suffix(prefix.secretLength))
@@ -118,7 +130,7 @@ struct RecordFile: Sendable {
         ) { () throws(TokenKeepError) in
             guard !isTombstone else { return nil }
             do throws(FormatFault) {
-                return try openItem(presence)
+                return try self.openItem(presence)
             } catch {
                 throw error.error(in: shown)
             }

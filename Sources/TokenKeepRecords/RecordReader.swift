@@ -5,6 +5,8 @@ import TokenKeepKeys
 struct RecordReader {
     let records: Records
     let fileName: [UInt8]
+    /// The item's name, from which `fileName` was computed; nil if unknown.
+    var item: ItemName?
 
     /// Reads the record and opens the parts that `body` needs; nil if there is no record.
     ///
@@ -53,7 +55,7 @@ struct RecordReader {
         }
         guard let bytes else { return nil }
         do throws(FormatFault) {
-            let file = try RecordFile(bytes, name: fileName, keys: vault.keys)
+            let file = try RecordFile(bytes, name: fileName, of: item, keys: vault.keys)
             return .success(try body(file, try file.openState()))
         } catch {
             return .failure(error)

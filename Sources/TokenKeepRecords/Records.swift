@@ -108,7 +108,7 @@ package final class Records: Sendable {
         guard var vault = try open() else { return nil }
         while true {
             let era = vault.era.number
-            let reader = RecordReader(records: self, fileName: vault.keys.fileName(of: name))
+            let reader = RecordReader(records: self, fileName: vault.keys.fileName(of: name), item: name)
             switch try reader.read(&vault, body) {
             case .success(let value): return value
             case .failure(let fault): throw reader.error(fault)

@@ -15,6 +15,10 @@ public struct ItemAttributes: Sendable, Hashable {
     /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount``; if a name is empty, too long, not
     ///   of `[a-z0-9._-]` or not unique; if a value is outside its limits.
     public init(_ pairs: [(name: String, value: String)]) throws(TokenKeepError) {
+        guard !pairs.isEmpty else {
+            self = .none
+            return
+        }
         guard pairs.count <= Limits.attributeCount else {
             throw TokenKeepError(.invalid, "the item has more than \(Limits.attributeCount) attributes")
         }

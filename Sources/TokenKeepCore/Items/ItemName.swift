@@ -46,8 +46,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// Whether the item is in this namespace and of this service; nil for any service. Compares bytes, like
     /// ``==(_:_:)``.
     public func isIn(namespace: String, service: String?) -> Bool {
-        self.namespace.utf8.elementsEqual(namespace.utf8)
-            && (service.map { self.service.utf8.elementsEqual($0.utf8) } ?? true)
+        self.namespace.hasBytes(of: namespace) && (service.map(self.service.hasBytes) ?? true)
     }
 
     /// Orders by namespace, service, account.
@@ -57,9 +56,8 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// Compares bytes: as in the files, canonically equivalent spellings name different items.
     public static func == (left: ItemName, right: ItemName) -> Bool {
-        left.namespace.utf8.elementsEqual(right.namespace.utf8)
-            && left.service.utf8.elementsEqual(right.service.utf8)
-            && left.account.utf8.elementsEqual(right.account.utf8)
+        left.namespace.hasBytes(of: right.namespace) && left.service.hasBytes(of: right.service)
+            && left.account.hasBytes(of: right.account)
     }
 
     /// Hashes the bytes that ``==(_:_:)`` compares.

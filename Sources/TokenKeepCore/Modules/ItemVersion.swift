@@ -43,8 +43,8 @@ public struct ItemVersionKey: Sendable {
         return key.withUnsafeBytes { key in
             message.append(secret.withUnsafeBytes { KeyedHash.digest(of: $0, key: key, count: 32) })
             let digest = message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, key: key, count: 16) }
-            let number = digest.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            return max(1, number)
+            let number = digest.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+            return max(1, UInt64(littleEndian: number))
         }
     }
 }

@@ -10,11 +10,14 @@ public enum KeyedHash {
     public static func digest(
         of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer = .init(start: nil, count: 0), count: Int
     ) -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: count)
-        _ = crypto_generichash(
-            &digest, count, bytes.bindMemory(to: UInt8.self).baseAddress, UInt64(bytes.count),
-            key.bindMemory(to: UInt8.self).baseAddress, key.count)
-        return digest
+        [UInt8](unsafeUninitializedCapacity: count) { digest, initialized in
+            guard let start = digest.baseAddress else { return }
+            digest.initialize(repeating: 0)
+            initialized = count
+            _ = crypto_generichash(
+                start, count, bytes.bindMemory(to: UInt8.self).baseAddress, UInt64(bytes.count),
+                key.bindMemory(to: UInt8.self).baseAddress, key.count)
+        }
     }
 }
 
@@ -27,13 +30,30 @@ public struct LengthPrefixedBytes: Sendable {
     public init() { bytes.reserveCapacity(512) }
 
     /// Appends a part: its length (32 bits, little-endian), then its bytes.
-    public mutating func append(_ part: some Collection<UInt8>) {
-        withUnsafeBytes(of: UInt32(clamping: part.count).littleEndian) { bytes.append(contentsOf: $0) }
+    public mutating func append(_ part: String.UTF8View) {
+        append(length: part.count)
         bytes.append(contentsOf: part)
     }
 
+    /// Appends a part: its length (32 bits, little-endian), then its bytes.
+    public mutating func append(_ part: [UInt8]) {
+        append(length: part.count)
+        bytes.append(contentsOf: part)
+    }
+
+    private mutating func append(length: Int) {
+        withUnsafeBytes(of: UInt32(clamping: length).littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
     /// Appends an integer as a part of its own, little-endian.
-    public mutating func append(integer: some FixedWidthInteger) {
-        withUnsafeBytes(of: integer.littleEndian) { append(Array($0)) }
+    public mutating func append(integer: UInt32) {
+        append(length: 4)
+        withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends an integer as a part of its own, little-endian.
+    public mutating func append(integer: Int64) {
+        append(length: 8)
+        withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
     }
 }

@@ -1,3 +1,4 @@
+import Synchronization
 import TokenKeepCore
 
 /// Items in guarded memory, until the store is closed or the process ends.
@@ -5,11 +6,13 @@ final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
+    /// Whether an item was ever saved. Every load asks, and most programs have no item here.
+    private let isUsed = Atomic<Bool>(false)
 
     init() {
     }
 
-    func item(_ name: ItemName) -> TokenItem? { items.withLock { $0[name] } }
+    func item(_ name: ItemName) -> TokenItem? { isUsed.load(ordering: .acquiring) ? items.withLock { $0[name] } : nil }
 
     /// The items of a namespace: of one service, or of all services for nil.
     func listing(namespace: String, service: String?) -> ItemListing {
@@ -38,6 +41,7 @@ final class MemoryModule: Module {
             var details = request.details(replacing: present, module: name)
             details.version = versionKey.version(of: details, secret: request.secret)
             items[request.name] = TokenItem(details: details, secret: request.secret)
+            isUsed.store(true, ordering: .releasing)
             return details.version
         }
     }

@@ -1,30 +1,57 @@
+import TokenKeepCore
+
 /// Reads fields from untrusted bytes. Checks every length before using it.
+///
+/// Nothing here is generic: every load of an item reads some fifty fields, and a generic call costs more than the field.
 package struct ByteReader {
-    @usableFromInline let bytes: UnsafeRawBufferPointer
-    @usableFromInline var offset = 0
+    private let bytes: UnsafeRawBufferPointer
+    private var offset = 0
 
     package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    @inlinable package var remaining: Int { bytes.count - offset }
+    package var remaining: Int { bytes.count - offset }
 
     /// The next `count` bytes. The result points into the reader's bytes and is valid as long as those are.
-    @inlinable
     package mutating func take(_ count: Int, _ field: String) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
+        return UnsafeRawBufferPointer(start: bytes.baseAddress.map { $0 + offset }, count: count)
     }
 
     package mutating func array(_ count: Int, _ field: String) throws(FormatFault) -> [UInt8] {
         Array(try take(count, field))
     }
 
-    @inlinable @inline(__always)
-    package mutating func integer<Integer: FixedWidthInteger>(
-        _ type: Integer.Type, _ field: String
-    ) throws(FormatFault) -> Integer {
-        let bytes = try take(MemoryLayout<Integer>.size, field)
-        return Integer(littleEndian: bytes.loadUnaligned(as: Integer.self))
+    package mutating func integer(_: UInt8.Type, _ field: String) throws(FormatFault) -> UInt8 {
+        UInt8(truncatingIfNeeded: try bits(8, field))
+    }
+
+    package mutating func integer(_: UInt16.Type, _ field: String) throws(FormatFault) -> UInt16 {
+        UInt16(truncatingIfNeeded: try bits(16, field))
+    }
+
+    package mutating func integer(_: UInt32.Type, _ field: String) throws(FormatFault) -> UInt32 {
+        UInt32(truncatingIfNeeded: try bits(32, field))
+    }
+
+    package mutating func integer(_: UInt64.Type, _ field: String) throws(FormatFault) -> UInt64 {
+        try bits(64, field)
+    }
+
+    package mutating func integer(_: Int64.Type, _ field: String) throws(FormatFault) -> Int64 {
+        Int64(bitPattern: try bits(64, field))
+    }
+
+    /// The next integer of `width` bits, little-endian.
+    private mutating func bits(_ width: Int, _ field: String) throws(FormatFault) -> UInt64 {
+        let bytes = try take(width / 8, field)
+        var bits: UInt64 = 0
+        var index = bytes.count
+        while index > 0 {
+            index -= 1
+            bits = bits << 8 | UInt64(bytes[index])
+        }
+        return bits
     }
 
     package mutating func zeros(_ count: Int, _ field: String) throws(FormatFault) {
@@ -32,7 +59,7 @@ package struct ByteReader {
     }
 
     package mutating func text(_ count: Int, _ field: String) throws(FormatFault) -> String {
-        guard let text = String(validating: try take(count, field), as: UTF8.self) else {
+        guard let text = String(checking: try take(count, field)) else {
             throw .malformed("the \(field) is not UTF-8")
         }
         return text
@@ -40,7 +67,9 @@ package struct ByteReader {
 
     /// Checks the eight letters at the start of a file, and the file's version.
     package mutating func signature(_ letters: String, version supported: UInt16) throws(FormatFault) {
-        guard try take(8, "signature").elementsEqual(letters.utf8) else { throw .malformed("it has no signature") }
+        guard letters.hasBytes(try take(8, "signature").bindMemory(to: UInt8.self)) else {
+            throw .malformed("it has no signature")
+        }
         let version = try integer(UInt16.self, "version")
         guard version >= 1 else { throw .malformed("its version is 0") }
         guard version == supported else { throw .newerVersion(version) }

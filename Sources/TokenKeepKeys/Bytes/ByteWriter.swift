@@ -4,33 +4,67 @@ package struct ByteWriter {
 
     package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-    @inlinable @inline(__always)
-    package mutating func append(_ part: some Sequence<UInt8>) {
-        let isContiguous = part.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) } != nil
-        if !isContiguous { Array(part).withUnsafeBytes { append($0) } }
-    }
-
     package mutating func append(_ part: UnsafeRawBufferPointer) { bytes.append(contentsOf: part) }
 
-    @inlinable @inline(__always)
-    package mutating func append(integer: some FixedWidthInteger) {
-        withUnsafeBytes(of: integer.littleEndian) { append($0) }
+    package mutating func append(_ part: [UInt8]) { bytes.append(contentsOf: part) }
+
+    package mutating func append(_ part: String.UTF8View) { bytes.append(contentsOf: part) }
+
+    package mutating func append(integer: UInt8) { bytes.append(integer) }
+
+    package mutating func append(integer: UInt16) { append(bits: UInt64(integer), width: 16) }
+
+    package mutating func append(integer: UInt32) { append(bits: UInt64(integer), width: 32) }
+
+    package mutating func append(integer: UInt64) { append(bits: integer, width: 64) }
+
+    package mutating func append(integer: Int64) { append(bits: UInt64(bitPattern: integer), width: 64) }
+
+    private mutating func append(bits: UInt64, width: Int) {
+        withUnsafeBytes(of: bits.littleEndian) {
+            bytes.append(contentsOf: UnsafeRawBufferPointer(start: $0.baseAddress, count: width / 8))
+        }
     }
 
     package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
     /// Appends a field of a state or metadata box: tag, length, value.
-    @inlinable
-    package mutating func append(field tag: UInt16, _ value: some Collection<UInt8>) {
-        append(integer: tag)
-        append(integer: UInt32(value.count))
+    package mutating func append(field tag: UInt16, _ value: [UInt8]) {
+        append(head: tag, length: value.count)
         append(value)
     }
 
-    @inlinable
-    package mutating func append(field tag: UInt16, integer: some FixedWidthInteger) {
-        append(integer: tag)
-        append(integer: UInt32(MemoryLayout.size(ofValue: integer)))
+    package mutating func append(field tag: UInt16, _ value: String.UTF8View) {
+        append(head: tag, length: value.count)
+        append(value)
+    }
+
+    package mutating func append(field tag: UInt16, _ value: UnsafeRawBufferPointer) {
+        append(head: tag, length: value.count)
+        append(value)
+    }
+
+    package mutating func append(field tag: UInt16, integer: UInt8) {
+        append(head: tag, length: 1)
         append(integer: integer)
+    }
+
+    package mutating func append(field tag: UInt16, integer: UInt32) {
+        append(head: tag, length: 4)
+        append(integer: integer)
+    }
+
+    package mutating func append(field tag: UInt16, integer: UInt64) {
+        append(head: tag, length: 8)
+        append(integer: integer)
+    }
+
+    package mutating func append(field tag: UInt16, integer: Int64) {
+        append(field: tag, integer: UInt64(bitPattern: integer))
+    }
+
+    private mutating func append(head tag: UInt16, length: Int) {
+        append(integer: tag)
+        append(integer: UInt32(length))
     }
 }

@@ -5,9 +5,10 @@ package struct FieldReader {
 
     private var reader: ByteReader
     private var last: UInt16 = 0
-    private let repeating: Set<UInt16>
+    /// The one tag that may occur repeatedly.
+    private let repeating: UInt16?
 
-    package init(_ bytes: UnsafeRawBufferPointer, repeating: Set<UInt16>) {
+    package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil) {
         reader = ByteReader(bytes)
         self.repeating = repeating
     }
@@ -16,7 +17,7 @@ package struct FieldReader {
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")
-        guard tag > last || (tag == last && repeating.contains(tag)) else {
+        guard tag > last || (tag == last && tag == repeating) else {
             throw .malformed("its fields are out of order")
         }
         last = tag

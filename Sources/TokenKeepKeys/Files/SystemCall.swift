@@ -91,33 +91,46 @@ package enum SystemCall {
     ) throws(Errno) -> Int {
         var done = 0
         while done < bytes.count {
-            let count: Int
-            do {
-                count = try FileDescriptor(rawValue: descriptor.number).read(
-                    fromAbsoluteOffset: offset + Int64(done),
-                    into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
-            } catch {
-                throw error as? Errno ?? .ioError
+            let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[done...])
+            let count = pread(descriptor.number, rest.baseAddress, rest.count, off_t(offset) + done)
+            if count > 0 {
+                done += count
+            } else if count == 0 {
+                break
+            } else if errno != EINTR {
+                throw Errno(rawValue: errno)
             }
-            guard count > 0 else { break }
-            done += count
         }
         return done
     }
 
-    /// Up to `maximum` bytes of a file, from `offset` on.
-    package static func bytes(
-        of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
-    ) throws(Errno) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: maximum)
-        let count: Result<Int, Errno> = bytes.withUnsafeMutableBytes { bytes in
+    /// Reads an integer at `offset`. Returns the number of bytes read.
+    package static func read(
+        _ descriptor: OwnedDescriptor, from offset: Int64, into integer: inout UInt64
+    ) throws(Errno) -> Int {
+        let outcome: Result<Int, Errno> = withUnsafeMutableBytes(of: &integer) { bytes in
             do throws(Errno) {
                 return .success(try read(descriptor, from: offset, into: bytes))
             } catch {
                 return .failure(error)
             }
         }
-        bytes.removeLast(maximum - (try count.get()))
+        return try outcome.get()
+    }
+
+    /// Up to `maximum` bytes of a file, from `offset` on.
+    package static func bytes(
+        of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
+    ) throws(Errno) -> [UInt8] {
+        var failure: Errno?
+        let bytes = [UInt8](unsafeUninitializedCapacity: maximum) { bytes, count in
+            do throws(Errno) {
+                count = try read(descriptor, from: offset, into: UnsafeMutableRawBufferPointer(bytes))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
         return bytes
     }
 

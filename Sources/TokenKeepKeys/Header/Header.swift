@@ -15,6 +15,26 @@ package struct Header: Equatable, Sendable {
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
+    /// The keys of all known slots, in the order of the slots.
+    let listedKeys: [ListedKey]
+    /// Whether a password is set.
+    package let hasPassword: Bool
+
+    init(
+        vaultID: [UInt8], era: UInt64, epoch: UInt64, createdAt: UnixTime, nameKey: WrappedKey, journalKey: WrappedKey,
+        slots: [Slot]
+    ) {
+        self.vaultID = vaultID
+        self.era = era
+        self.epoch = epoch
+        self.createdAt = createdAt
+        self.nameKey = nameKey
+        self.journalKey = journalKey
+        self.slots = slots
+        let known = Header.known(slots)
+        listedKeys = known.flatMap { slot in slot.keys.map(ListedKey.init) }
+        hasPassword = known.contains { $0.type == .password }
+    }
 
     /// Reads a header file's bytes. The caller checks the MACs once their keys are open.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
@@ -71,9 +91,20 @@ package struct Header: Equatable, Sendable {
     }
 }
 
+/// A wrapped key without its box.
+struct ListedKey: Equatable, Sendable {
+    let purpose: KeyPurpose
+    let isRetiring: Bool
+    let id: UInt64
+
+    init(_ key: WrappedKey) { (purpose, isRetiring, id) = (key.purpose, key.isRetiring, key.id) }
+}
+
 extension Header {
     /// The slots whose types this version knows.
-    package var knownSlots: [KnownSlot] {
+    package var knownSlots: [KnownSlot] { Header.known(slots) }
+
+    private static func known(_ slots: [Slot]) -> [KnownSlot] {
         slots.compactMap { slot in
             guard case .known(let known) = slot else { return nil }
             return known
@@ -99,14 +130,11 @@ extension Header {
         }
     }
 
-    /// Whether a password is set.
-    package var hasPassword: Bool { slot(.password) != nil }
-
     /// Whether a slot has a retiring key, which is kept only for sealed items in other modules.
-    package var hasRetiringKeys: Bool { knownSlots.contains { $0.keys.contains(where: \.isRetiring) } }
+    package var hasRetiringKeys: Bool { listedKeys.contains(where: \.isRetiring) }
 
     /// Whether any slot has a key of this purpose and id.
     package func names(_ id: UInt64, _ purpose: KeyPurpose) -> Bool {
-        knownSlots.contains { $0.keys.contains { $0.id == id && $0.purpose == purpose } }
+        listedKeys.contains { $0.id == id && $0.purpose == purpose }
     }
 }

@@ -94,21 +94,23 @@ package struct ChangeLog {
             guard let opened = try SystemCall.openRegular(file, in: directory.descriptor.number, O_RDONLY) else {
                 return 0
             }
-            return try generation(of: opened)
+            return try generation(of: opened).mark
         } catch {
             throw error.error("cannot read \(file)")
         }
     }
 
-    /// The mark of the last entry; 0 if the log is empty.
-    fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> UInt64 {
+    /// The mark of the last entry, 0 if the log is empty; and whether the log still has its name.
+    fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
-            let size = try SystemCall.status(of: opened).size
-            guard size >= ChangeEvent.entryLength else { return 0 }
-            let count = MemoryLayout<UInt64>.size
-            let mark = try SystemCall.bytes(of: opened, from: Int64(size - count), atMost: count)
+            let status = try SystemCall.status(of: opened)
+            guard status.size >= ChangeEvent.entryLength else { return (0, status.links > 0) }
+            var mark: UInt64 = 0
+            let count = MemoryLayout.size(ofValue: mark)
+            let start = Int64(status.size - count)
+            let read = try SystemCall.read(opened, from: start, into: &mark)
             // A log that was emptied meanwhile is shorter: look again.
-            if mark.count == count { return mark.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+            if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
         throw .ioError  // no file system that works says a length and has less
     }
@@ -127,7 +129,7 @@ final class HeldChangeLog: Sendable {
 
     /// The present generation; nil if another log has taken this one's place.
     var generation: UInt64? {
-        guard let status = try? SystemCall.status(of: opened), status.links > 0 else { return nil }
-        return try? ChangeLog.generation(of: opened)
+        guard let (mark, isInPlace) = try? ChangeLog.generation(of: opened), isInPlace else { return nil }
+        return mark
     }
 }

@@ -30,54 +30,69 @@ package struct MetadataFields {
     package static func parse(
         _ bytes: UnsafeRawBufferPointer, level: AccessLevel, flags: ItemFlags
     ) throws(FormatFault) -> MetadataFields {
-        var fields = FieldReader(bytes, repeating: [Tag.attribute])
-        // Lists, because dictionaries cost a load more than the disk does.
-        var texts: [String?] = [nil, nil, nil, nil]
-        var numbers: [UInt64?] = [nil, nil, nil, nil]
-        var attributes: [(name: String, value: String)] = []
+        var fields = FieldReader(bytes, repeating: Tag.attribute)
+        var found = Found()
         var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
-            var reader = ByteReader(value)
+            if tag >= FieldReader.firstOptional {
+                kept.append(try UnknownField(tag: tag, copying: value))
+            } else {
+                var reader = ByteReader(value)
+                try found.read(tag, &reader)
+            }
+        }
+        return MetadataFields(details: try found.details(level: level, flags: flags), kept: kept)
+    }
+
+    /// The known fields of a box, as far as they were read.
+    private struct Found {
+        var namespace: String?
+        var service: String?
+        var account: String?
+        var label: String?
+        var createdAt: Int64?
+        var modifiedAt: Int64?
+        var expiresAt: Int64?
+        var version: UInt64?
+        var attributes: [(name: String, value: String)] = []
+
+        mutating func read(_ tag: UInt16, _ reader: inout ByteReader) throws(FormatFault) {
             switch tag {
-            case Tag.namespace...Tag.label:
-                texts[Int(tag - Tag.namespace)] = try reader.text(value.count, "metadata")
-            case Tag.createdAt...Tag.version:
-                numbers[Int(tag - Tag.createdAt)] = try reader.integer(UInt64.self, "metadata")
-                try reader.end()
+            case Tag.namespace: namespace = try reader.text(reader.remaining, "metadata")
+            case Tag.service: service = try reader.text(reader.remaining, "metadata")
+            case Tag.account: account = try reader.text(reader.remaining, "metadata")
+            case Tag.label: label = try reader.text(reader.remaining, "metadata")
+            case Tag.createdAt: createdAt = try reader.integer(Int64.self, "metadata")
+            case Tag.modifiedAt: modifiedAt = try reader.integer(Int64.self, "metadata")
+            case Tag.expiresAt: expiresAt = try reader.integer(Int64.self, "metadata")
+            case Tag.version: version = try reader.integer(UInt64.self, "metadata")
             case Tag.attribute:
                 let length = Int(try reader.integer(UInt8.self, "length of an attribute's name"))
                 let name = try reader.text(length, "attribute's name")
                 attributes.append((name, try reader.text(reader.remaining, "attribute's value")))
-            case FieldReader.firstOptional...: kept.append(try UnknownField(tag: tag, copying: value))
             default: throw .malformed("it has an unknown field \(tag)")
             }
+            try reader.end()
         }
-        return MetadataFields(
-            details: try details(texts, numbers, attributes, level: level, flags: flags), kept: kept)
-    }
 
-    private static func details(
-        _ texts: [String?], _ numbers: [UInt64?], _ attributes: [(name: String, value: String)],
-        level: AccessLevel, flags: ItemFlags
-    ) throws(FormatFault) -> ItemDetails {
-        guard let namespace = texts[0], let service = texts[1], let account = texts[2], let label = texts[3],
-            let createdAt = numbers[0], let modifiedAt = numbers[1], let version = numbers[3], version != 0
-        else { throw .malformed("a field of its metadata is missing") }
-        do throws(TokenKeepError) {
-            try Limits.check(label, field: "label", atMost: Limits.label)
-            let checked = try ItemAttributes(attributes)
-            guard checked.pairs.elementsEqual(attributes, by: { $0 == $1 }) else {
-                throw TokenKeepError(.invalid, "its attributes are out of order")
+        func details(level: AccessLevel, flags: ItemFlags) throws(FormatFault) -> ItemDetails {
+            guard let namespace, let service, let account, let label, let createdAt, let modifiedAt, let version,
+                version != 0
+            else { throw .malformed("a field of its metadata is missing") }
+            do throws(TokenKeepError) {
+                try Limits.check(label, field: "label", atMost: Limits.label)
+                let checked = try ItemAttributes(attributes)
+                guard checked.pairs.elementsEqual(attributes, by: { $0 == $1 }) else {
+                    throw TokenKeepError(.invalid, "its attributes are out of order")
+                }
+                return ItemDetails(
+                    name: try ItemName(namespace: namespace, service: service, account: account), label: label,
+                    attributes: checked, accessLevel: level, flags: flags, createdAt: UnixTime(createdAt),
+                    modifiedAt: UnixTime(modifiedAt), expiresAt: expiresAt.map { UnixTime($0) }, version: version,
+                    module: "vault")
+            } catch {
+                throw .malformed("its metadata is outside the limits: \(error.message)")
             }
-            return ItemDetails(
-                name: try ItemName(namespace: namespace, service: service, account: account), label: label,
-                attributes: checked, accessLevel: level, flags: flags,
-                createdAt: UnixTime(Int64(bitPattern: createdAt)),
-                modifiedAt: UnixTime(Int64(bitPattern: modifiedAt)),
-                expiresAt: numbers[2].map { UnixTime(Int64(bitPattern: $0)) }, version: version,
-                module: "vault")
-        } catch {
-            throw .malformed("its metadata is outside the limits: \(error.message)")
         }
     }
 

@@ -142,29 +142,52 @@ package struct RecordPrefix: Equatable {
     // MARK: Binding the boxes to their place
 
     func metadataAdditionalData() -> [UInt8] {
-        var writer = ByteWriter(capacity: 68)
-        writer.append("TKmetada".utf8)
-        writer.append(serialized()[8..<52])
-        writer.append(integer: era)
-        writer.append(integer: metadataKeyID)
-        return writer.bytes
+        serialized().withUnsafeBytes { RecordPrefix.metadataAdditionalData(of: $0) }
     }
 
-    func secretAdditionalData(metadataBox: some Collection<UInt8>) -> [UInt8] {
-        var writer = ByteWriter(capacity: 68 + metadataBox.count)
-        writer.append("TKsecret".utf8)
-        writer.append(serialized()[8..<52])
-        writer.append(integer: era)
-        writer.append(integer: classKeyID)
-        writer.append(metadataBox)
-        return writer.bytes
+    func secretAdditionalData(metadataBox: [UInt8]) -> [UInt8] {
+        serialized().withUnsafeBytes { prefix in
+            metadataBox.withUnsafeBytes { RecordPrefix.secretAdditionalData(of: prefix, metadataBox: $0) }
+        }
     }
 
     func stateAdditionalData(boxes: UnsafeRawBufferPointer) -> [UInt8] {
-        var writer = ByteWriter(capacity: 136)
-        writer.append("TKstate_".utf8)
-        writer.append(serialized())
-        writer.append(KeyedHash.digest(of: boxes, count: 32))
+        serialized().withUnsafeBytes { RecordPrefix.stateAdditionalData(of: $0, boxes: boxes) }
+    }
+}
+
+// A reader has the serialized prefix: it is the beginning of the file.
+extension RecordPrefix {
+    private static let bound = 8..<52
+    private static let eraField = 56..<64
+    private static let metadataKeyField = 64..<72
+    private static let classKeyField = 72..<80
+
+    /// - Parameter file: begins with the serialized prefix, like the other functions' `file`.
+    static func metadataAdditionalData(of file: UnsafeRawBufferPointer) -> [UInt8] {
+        additionalData("TKmetada", of: file, [bound, eraField, metadataKeyField])
+    }
+
+    static func secretAdditionalData(
+        of file: UnsafeRawBufferPointer, metadataBox: UnsafeRawBufferPointer
+    ) -> [UInt8] {
+        additionalData("TKsecret", of: file, [bound, eraField, classKeyField], metadataBox)
+    }
+
+    static func stateAdditionalData(of file: UnsafeRawBufferPointer, boxes: UnsafeRawBufferPointer) -> [UInt8] {
+        KeyedHash.digest(of: boxes, count: 32).withUnsafeBytes {
+            additionalData("TKstate_", of: file, [0..<length], $0)
+        }
+    }
+
+    private static func additionalData(
+        _ label: String, of file: UnsafeRawBufferPointer, _ fields: [Range<Int>],
+        _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) -> [UInt8] {
+        var writer = ByteWriter(capacity: 136 + rest.count)
+        writer.append(label.utf8)
+        for field in fields { writer.append(UnsafeRawBufferPointer(rebasing: file[field])) }
+        writer.append(rest)
         return writer.bytes
     }
 }

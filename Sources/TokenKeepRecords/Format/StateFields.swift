@@ -23,7 +23,7 @@ struct StateFields: Equatable {
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
-        var fields = FieldReader(bytes, repeating: [Tag.pendingWrite])
+        var fields = FieldReader(bytes, repeating: Tag.pendingWrite)
         var state: RecordState?
         var changedAt: UnixTime?
         var pending: [PendingWrite] = []

@@ -60,7 +60,7 @@ enum SealedNoteFormat {
     private static func parseFields(
         _ bytes: UnsafeRawBufferPointer
     ) throws(FormatFault) -> SealedNote {
-        var fields = FieldReader(bytes, repeating: [Tag.holder])
+        var fields = FieldReader(bytes, repeating: Tag.holder)
         var name: ItemName?
         var level: AccessLevel?
         var flags: ItemFlags?

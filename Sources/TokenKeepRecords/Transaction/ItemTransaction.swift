@@ -32,7 +32,7 @@ package struct ItemTransaction: ~Copyable {
             if let lease = call.lease { vault = vault.adding(vault.keys.leased(lease)) }
             let fileName = vault.keys.fileName(of: name)
             let present = try Present(
-                of: name, RecordReader(records: records, fileName: fileName), &vault, call.presence)
+                of: name, RecordReader(records: records, fileName: fileName, item: name), &vault, call.presence)
             let log = try ChangeLog(vault.directory)
             try log.append(.began(fileName))
             self.name = name
@@ -93,7 +93,8 @@ package struct ItemTransaction: ~Copyable {
     /// Reads the record again after changes.
     package mutating func reread() throws(TokenKeepError) {
         var vault = vault
-        let present = try Present(of: name, RecordReader(records: records, fileName: fileName), &vault, presence)
+        let present = try Present(
+            of: name, RecordReader(records: records, fileName: fileName, item: name), &vault, presence)
         entry = present.entry
         kept = present.kept
     }

@@ -81,7 +81,7 @@ package struct SessionNote: Sendable, Equatable {
 
     private static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SessionNote {
         var note = SessionNote()
-        var fields = FieldReader(bytes, repeating: [])
+        var fields = FieldReader(bytes)
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
             switch tag {
