@@ -1,6 +1,7 @@
 extension Deadline {
-    /// Passes the call's cancellation to a waiting C function, as a predicate and its data. Both are nil if the call
-    /// cannot be cancelled.
+    /// Calls `body` with a C function, and its argument, that tells whether the call was cancelled.
+    ///
+    /// A waiting C function calls it. Both are nil if the call cannot be cancelled.
     package func lendingCancellation<Result>(
         _ body: ((@convention(c) (UnsafeRawPointer?) -> Int32)?, UnsafeRawPointer?) -> Result
     ) -> Result {

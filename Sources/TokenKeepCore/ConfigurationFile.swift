@@ -14,7 +14,7 @@ package struct ConfigurationFile {
         self.text = text
     }
 
-    /// Reads a file; nil if there is no file.
+    /// Reads the file at a path; nil if there is no file.
     ///
     /// - Throws: ``Status/invalid`` if the file is no regular file, belongs to another user, is writable by others, is
     ///   too long or is not UTF-8; ``Status/denied`` or ``Status/io`` if the file cannot be read.
@@ -41,17 +41,17 @@ package struct ConfigurationFile {
     ///   permissions.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
-        // Opening the file reports any other problem with the directory.
+        // Other problems with the directory are reported when the file is opened.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
             try TrustedPath.check(directory)
         }
         try self.init(path: "\(directory)/\(name).conf")
     }
 
-    /// Whether an error of opening means that there is no file.
+    /// Whether an error of open(2) means that there is no file.
     ///
-    /// A directory that this process may not enter holds no file, for example a home protected by systemd. A file that
-    /// this process may not read exists.
+    /// A directory that this process may not enter, such as a home that systemd protects, counts as having no file. A
+    /// file that this process may not read counts as a file.
     private static func isAbsent(_ path: String, _ error: Int32) -> Bool {
         var status = stat()
         switch error {
@@ -77,7 +77,7 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Reads at most one byte past the limit, even if the file grows meanwhile.
+    /// Reads at most one byte more than the length limit, even if the file grows during the reading.
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)

@@ -6,13 +6,13 @@ public struct Deadline: Sendable, Comparable {
     /// The cancellation that can end the call earlier; nil if there is none.
     public private(set) var cancellation: Cancellation?
 
-    /// A deadline `milliseconds` from now.
+    /// Makes a deadline that is `milliseconds` from now.
     public init(milliseconds: UInt32, cancellation: Cancellation? = nil) {
         nanoseconds = Deadline.monotonic() + Int64(milliseconds) * 1_000_000
         self.cancellation = cancellation
     }
 
-    /// Milliseconds left, rounded up; 0 if the deadline has passed or the call was cancelled.
+    /// The milliseconds until the deadline, rounded up; 0 if it has passed or the call was cancelled.
     public var remainingMilliseconds: UInt32 {
         guard !isCancelled else { return 0 }
         let left = nanoseconds - Deadline.monotonic()
@@ -26,39 +26,37 @@ public struct Deadline: Sendable, Comparable {
     /// Whether the call was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
-    /// The same moment with `cancellation` in place of the present cancellation.
+    /// A copy with another cancellation.
     public func cancelled(by cancellation: Cancellation) -> Deadline {
         var deadline = self
         deadline.cancellation = cancellation
         return deadline
     }
 
-    /// The same moment without a cancellation.
+    /// A copy with the same time and no cancellation.
     public var withoutCancellation: Deadline {
         var deadline = self
         deadline.cancellation = nil
         return deadline
     }
 
-    /// The earlier of two moments, with this deadline's cancellation if it has one.
+    /// The earlier of this deadline and another one, with this deadline's cancellation if there is one.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }
         return other.cancelled(by: cancellation)
     }
 
-    /// The earlier of this moment and `milliseconds` from now.
+    /// The earlier of this deadline and the time `milliseconds` from now.
     public func within(milliseconds: UInt32) -> Deadline { noLater(than: Deadline(milliseconds: milliseconds)) }
 
-    /// Throws if the call was cancelled.
-    ///
-    /// - Throws: ``Status/cancelled``.
+    /// Throws ``Status/cancelled`` if the call was cancelled.
     public func checkCancellation() throws(TokenKeepError) {
         guard isCancelled else { return }
         throw TokenKeepError(.cancelled, "the call was cancelled")
     }
 
-    /// The error for a call that ended early: ``Status/cancelled`` if it was cancelled, else `status` with `message`.
+    /// The error of a call that ended early: ``Status/cancelled`` if it was cancelled, otherwise `status`.
     public func failure(
         _ message: String, else status: Status = .timedOut, module: String? = nil, hint: String? = nil
     ) -> TokenKeepError {
@@ -66,10 +64,10 @@ public struct Deadline: Sendable, Comparable {
         return TokenKeepError(status, message, module: module, hint: hint)
     }
 
-    /// Orders deadlines by their moments.
+    /// Compares the times of two deadlines.
     public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// Compares the moments, not the cancellations.
+    /// Compares the times of two deadlines, not their cancellations.
     public static func == (left: Deadline, right: Deadline) -> Bool { left.nanoseconds == right.nanoseconds }
 
     private static func monotonic() -> Int64 {

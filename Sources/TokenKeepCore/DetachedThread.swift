@@ -1,6 +1,6 @@
 import Glibc
 
-/// Starts threads that are never joined.
+/// Starts threads that no other thread waits for.
 package enum DetachedThread {
     private final class Body {
         let run: @Sendable () -> Void
@@ -9,7 +9,7 @@ package enum DetachedThread {
 
     /// Starts a thread with the signal mask of the calling thread.
     ///
-    /// - Returns: 0, or the error number of pthread_create(3). `body` does not run after an error.
+    /// - Returns: 0, or the error number of pthread_create(3), after which `body` is not called.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The names in a directory of programs or settings.
+/// Reads the names of the files in a directory.
 package enum DirectoryNames {
-    /// The names that do not begin with a dot and are UTF-8, sorted; nil if the directory cannot be opened.
+    /// The sorted names, without those that begin with a dot or are not UTF-8; nil if the directory cannot be opened.
     package static func visible(in path: String) -> [String]? {
         var opened = opendir(path)
         while opened == nil, errno == EINTR { opened = opendir(path) }

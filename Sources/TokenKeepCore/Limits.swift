@@ -1,27 +1,27 @@
-/// The largest sizes of an item's parts, in bytes.
+/// The maximum sizes of the parts of an item, in bytes.
 ///
-/// A larger part is refused with ``Status/invalid``; nothing is ever truncated.
+/// A longer part is refused with ``Status/invalid``. Nothing is truncated.
 public enum Limits {
-    /// A service name; at least one byte.
+    /// The maximum length of a service name, which has at least one byte.
     public static let service = 255
-    /// An account name; may be empty.
+    /// The maximum length of an account name, which may be empty.
     public static let account = 255
-    /// A namespace; may be empty.
+    /// The maximum length of a namespace, which may be empty.
     public static let namespace = 64
-    /// A label.
+    /// The maximum length of a label.
     public static let label = 1024
-    /// The largest number of attributes of an item.
+    /// The maximum number of attributes of one item.
     public static let attributeCount = 32
-    /// An attribute's name, of `[a-z0-9._-]`.
+    /// The maximum length of an attribute's name, which consists of `[a-z0-9._-]`.
     public static let attributeName = 64
-    /// An attribute's value.
+    /// The maximum length of an attribute's value.
     public static let attributeValue = 1024
-    /// A secret; may be empty.
+    /// The maximum length of a secret, which may be empty.
     public static let secret = 1 << 20
 
-    /// Checks a text's UTF-8 length, and refuses control characters (U+0000–U+001F, U+007F–U+009F).
+    /// Throws ``Status/invalid`` if a text's UTF-8 length exceeds its limits, or if it contains control characters.
     ///
-    /// - Throws: ``Status/invalid``, naming the field and the limit.
+    /// The control characters are U+0000–U+001F and U+007F–U+009F. The error names the field and the limit.
     public static func check(
         _ text: String, field: String, atLeast minimum: Int = 0, atMost maximum: Int
     ) throws(TokenKeepError) {
@@ -36,9 +36,7 @@ public enum Limits {
         }
     }
 
-    /// Checks a secret's length.
-    ///
-    /// - Throws: ``Status/invalid``, naming the limit.
+    /// Throws ``Status/invalid`` if a secret is longer than ``secret`` bytes.
     public static func checkSecret(count: Int) throws(TokenKeepError) {
         guard count <= secret else {
             throw TokenKeepError(.invalid, "the secret is longer than \(secret) bytes")

@@ -1,9 +1,9 @@
 import Glibc
 
-/// A value behind a POSIX mutex: only one thread at a time has access.
+/// A value that a POSIX mutex protects, so that only one thread at a time can use it.
 ///
-/// Replaces the Mutex of the Synchronization module. Under contention the kernel hands that mutex over, which
-/// ThreadSanitizer does not see and reports as a race.
+/// Replaces the Mutex of the Synchronization module, which ThreadSanitizer reports as a data race: if threads compete
+/// for it, the kernel passes it on, and ThreadSanitizer does not see this.
 package final class MutexGuarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
@@ -20,7 +20,7 @@ package final class MutexGuarded<Value>: @unchecked Sendable {
         value.deallocate()
     }
 
-    /// Runs `body` under the lock. `body` must not lock the same value again.
+    /// Calls `body` with the value while the mutex is locked. `body` must not lock the same mutex again.
     package func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure)
         -> Result
     {
@@ -29,10 +29,10 @@ package final class MutexGuarded<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Locks until ``unlock(after:)``. Only for the handlers of fork(): other code calls ``withLock(_:)``.
+    /// Locks the mutex until ``unlock(after:)``. Only for the handlers of fork(); all others use ``withLock(_:)``.
     package func lock() { pthread_mutex_lock(mutex) }
 
-    /// Runs `body` and unlocks.
+    /// Calls `body` with the value, and unlocks the mutex.
     package func unlock(after body: (inout Value) -> Void = { _ in }) {
         body(&value.pointee)
         pthread_mutex_unlock(mutex)

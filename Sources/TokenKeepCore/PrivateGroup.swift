@@ -1,10 +1,12 @@
 import Glibc
 
-/// The group that many systems make for each user. A umask of 002 gives no other user access to files of this group.
+/// Finds out whether a group has only one member, as the group that many systems make for each user.
+///
+/// If the user's umask is 002, the group may write to the user's files. No other user gets access by that.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 
-    /// Whether a group is the user's primary group, has the user's name and has no other member.
+    /// Whether a group is the user's primary group, has the same name as the user and has no other member.
     static func isOwn(_ group: gid_t, of user: uid_t) -> Bool {
         guard let (name, primary) = entry(of: user), primary == group else { return false }
         return isOf(name, group)
@@ -37,7 +39,7 @@ enum PrivateGroup {
         return isOwn == true
     }
 
-    /// Calls `body` with a growing buffer while it returns ERANGE.
+    /// Calls `body` with an ever larger buffer, until it no longer returns ERANGE.
     private static func withGrowingBuffer<Result>(
         _ body: (UnsafeMutablePointer<CChar>, Int) -> (error: Int32, result: Result?)
     ) -> Result? {

@@ -1,25 +1,25 @@
 /// A question from TokenKeep to the user.
 public struct Prompt: Sendable {
-    /// The object of the question. The raw values are those of the C API.
+    /// The secret that the user is asked for. Raw values as in the C API.
     public enum Kind: UInt32, Sendable {
-        /// The vault's password.
+        /// The vault's present password.
         case password = 1
-        /// A new password.
+        /// A new password for the vault.
         case newPassword = 2
-        /// A recovery code.
+        /// The vault's recovery code.
         case recovery = 3
     }
 
-    /// The object of the question.
+    /// The secret that the user is asked for.
     public let kind: Kind
-    /// The number of the attempt: 1, then one more after each wrong answer.
+    /// The number of the attempt, from 1. Increases after each wrong answer.
     public let attempt: UInt32
-    /// The question, for people.
+    /// The question, as a sentence for the user.
     public let message: String
-    /// The item for which a call needs the answer.
+    /// The item for which the answer is needed.
     public let item: ItemName
 
-    /// Asks for something.
+    /// Makes a question to the user.
     public init(kind: Kind, attempt: UInt32, message: String, item: ItemName) {
         self.kind = kind
         self.attempt = attempt
@@ -28,7 +28,7 @@ public struct Prompt: Sendable {
     }
 }
 
-/// Answers a prompt. Called on the thread of the call, without any lock held.
+/// Answers a prompt. Called on the thread of the call, while no lock is held.
 ///
 /// Throws ``Status/cancelled`` if the user dismisses the prompt.
 public typealias PromptHandler = @Sendable (Prompt) throws(TokenKeepError) -> SecretBytes

@@ -1,12 +1,10 @@
-/// The result of a call. The numbers are those of the C API and are never reused.
-///
-/// Source: the status table of the C header `tokenkeep/types.h`.
+/// The result of a call. The numbers are those of the C API (`tokenkeep/types.h`), and none is used again.
 public enum Status: Int32, Sendable, CaseIterable {
     /// The call succeeded.
     case ok = 0
-    /// There is no such item: every module that could hold it has answered.
+    /// No module has the item. Every module that could have it has answered.
     case notFound = 1
-    /// The item's module or class key is locked, and no prompt was allowed.
+    /// The item's module or key is locked, and no prompt was allowed.
     case locked = 2
     /// A module that may hold the item is unavailable.
     case unavailable = 3
@@ -16,9 +14,9 @@ public enum Status: Int32, Sendable, CaseIterable {
     case cancelled = 5
     /// The password is wrong, or the permissions do not allow the access.
     case denied = 6
-    /// The requested level is refused or cannot be enforced.
+    /// The requested level or protection is refused or cannot be enforced.
     case policy = 7
-    /// A session's token has expired and cannot be renewed. Loading an expired item is OK.
+    /// A session's token has expired and cannot be renewed. An expired item can still be loaded.
     case expired = 8
     /// The item has changed since it was read.
     case conflict = 9
@@ -30,18 +28,18 @@ public enum Status: Int32, Sendable, CaseIterable {
     case invalid = 12
     /// The module or build does not support the request.
     case unsupported = 13
-    /// The operating system reported an error. The message contains its text.
+    /// The operating system reported an error, whose text is in the message.
     case io = 14
-    /// Another process holds the item past the deadline.
+    /// Another process still had the item locked at the deadline.
     case busy = 15
-    /// The handle was made before `fork()`.
+    /// The store, session or watch was opened before `fork()`.
     case forked = 16
     /// An internal error of TokenKeep.
     case `internal` = 17
     /// The session has ended: the user must sign in again.
     case needsLogin = 18
 
-    /// The status in the spelling of the C API, as in `NOT_FOUND`.
+    /// The name of the status in the C API, for example `NOT_FOUND`.
     public var name: String {
         switch self {
         case .ok: "OK"

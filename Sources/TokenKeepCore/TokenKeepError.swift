@@ -1,24 +1,24 @@
 /// The error of a failed call: status, message, module and hint.
 ///
-/// Errors are equal if their statuses are equal: the texts are for people. No text ever contains a secret, a part of a
-/// secret or a hash of one.
+/// Errors are equal if their statuses are equal, because the texts are for people only. No text contains a secret, a
+/// part of it or its hash.
 public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The result of the call; never ``Status/ok``.
+    /// The status of the call, never ``Status/ok``.
     public let status: Status
-    /// The failure and its item: one line, lower case, without a final period.
+    /// A description of the failure and its item: one line, lower case, without a final period.
     public let message: String
-    /// The module that failed; nil if the error is not one module's.
+    /// The module that failed; nil if no single module failed.
     public var module: String?
     /// Advice for the user, one line; nil if there is none.
     public let hint: String?
     /// Whether the module does not exist on this machine. False if it exists but is unavailable.
     public let isAbsence: Bool
-    /// Whether a module certainly did nothing before the call was cancelled. If false, a sent change may still arrive.
+    /// Whether a module certainly changed nothing before the call ended. If false, a sent change may still take effect.
     public var changedNothing = false
-    /// Whether ``Status/locked`` only means that the module asks its user before it deletes an item.
+    /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
     public var asksBeforeDeleting = false
 
-    /// An error with a status and texts.
+    /// Makes an error with a status and its texts.
     public init(
         _ status: Status, _ message: String, module: String? = nil, hint: String? = nil, isAbsence: Bool = false
     ) {
@@ -29,7 +29,7 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         self.isAbsence = isAbsence
     }
 
-    /// A copy that names `module`, unless the error already names a module.
+    /// A copy with this module, unless the error already has a module.
     public func inModule(_ module: String) -> TokenKeepError {
         var copy = self
         copy.module = copy.module ?? module

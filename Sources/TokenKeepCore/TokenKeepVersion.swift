@@ -1,4 +1,4 @@
-/// The version of this build, in Swift. The C header `tokenkeep/version.h` repeats it.
+/// The version of this build. The C header `tokenkeep/version.h` has the same version.
 public enum TokenKeepVersion {
     /// `major.minor.patch`.
     public static let string = "0.1.0"

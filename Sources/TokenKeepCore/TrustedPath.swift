@@ -1,27 +1,27 @@
 internal import CSystemShims
 import Glibc
 
-/// Checks that no other user can replace the file at a path.
+/// Checks that no other user can replace the file or directory at a path.
 ///
-/// Write access to a directory suffices to replace a file in it, whatever the file's own permissions.
+/// A user who may write to a directory can replace a file in it, whatever the file's own permissions are.
 package enum TrustedPath {
     private static let mostLinks = 40
 
-    /// Refuses a path if a user other than `user` and root can replace a directory on it, or the directory at its end.
+    /// Throws if a user other than `user` and root can replace a directory of the path.
     ///
-    /// Links are followed, and the directories on the way to their targets are checked too. A file at the end is not
-    /// checked. A part is not checked either if the process cannot see it: it is missing, or in a directory that the
-    /// process may not enter.
+    /// Symbolic links are followed, and the directories of their targets are checked too. A file at the end of the path
+    /// is not checked. Parts that the process cannot see, because they are missing or in a directory that it may not
+    /// enter, are not checked either.
     ///
-    /// A directory passes if root or the user owns it, and only the owner and the owner's private group may write to
-    /// it. On the way, two more kinds of directories pass: those with the sticky bit, like /tmp, and those that root
-    /// gave to a group.
+    /// A directory is accepted if root or `user` owns it, and only its owner and the owner's private group may write to
+    /// it. Before the end of the path, two more kinds of directories are accepted: directories with the sticky bit,
+    /// like /tmp, and directories that root gave to a group.
     ///
     /// - Parameters:
     ///   - path: an absolute path.
-    ///   - user: the user whose directories pass besides root's; nil if only root's pass.
-    /// - Throws: ``Status/denied``, with the repairing command as the hint; ``Status/invalid`` for a relative path;
-    ///   ``Status/io``.
+    ///   - user: the user who may own directories of the path, besides root; nil for root only.
+    /// - Throws: ``Status/denied``, with a command that repairs the permissions as the hint; ``Status/invalid`` for a
+    ///   relative path; ``Status/io``.
     package static func check(_ path: String, user: UInt32?) throws(TokenKeepError) {
         guard path.utf8.first == UInt8(ascii: "/") else { throw TokenKeepError(.invalid, "\(path) is not absolute") }
         var ahead = Array(path.split(separator: "/").filter { $0 != "." }.reversed())
@@ -51,7 +51,7 @@ package enum TrustedPath {
         }
     }
 
-    /// Checks a path for the effective user of this process. See ``check(_:user:)``.
+    /// Checks a path as ``check(_:user:)`` does, for the effective user of this process.
     package static func check(_ path: String) throws(TokenKeepError) { try check(path, user: geteuid()) }
 
     private static func check(
@@ -76,15 +76,15 @@ package enum TrustedPath {
             hint: "chown \(user ?? 0) \(quoted(path))")
     }
 
-    /// Whether the owner has no number in this process's user namespace. The kernel shows every such owner as nobody.
+    /// Whether an owner does not exist in this process's user namespace, where the kernel shows it as nobody.
     ///
-    /// In most sandboxes root has no number.
+    /// In most sandboxes, root does not exist.
     private static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0
     }
 
-    /// The status of a path, or of a symbolic link itself; nil if the process cannot see it.
+    /// The metadata of a path, or of a symbolic link itself; nil if the process cannot see it.
     private static func status(of path: String) throws(TokenKeepError) -> stat? {
         var status = stat()
         if tokenkeep_fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }
@@ -108,7 +108,7 @@ package enum TrustedPath {
         return TokenKeepError(.io, "cannot inspect \(path): \(words)")
     }
 
-    /// A path quoted for a shell.
+    /// A path in quotation marks, for use in a shell command.
     private static func quoted(_ path: String) -> String {
         "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

@@ -1,23 +1,23 @@
 import Glibc
 
-/// A moment in whole seconds since 1970-01-01 00:00 UTC.
+/// A time in whole seconds since 1970-01-01 00:00 UTC.
 public struct UnixTime: RawRepresentable, Sendable, Hashable, Comparable {
-    /// Seconds since the epoch.
+    /// The seconds since 1970-01-01 00:00 UTC.
     public let rawValue: Int64
 
-    /// The moment `rawValue` seconds after the epoch.
+    /// Makes a time from the seconds since 1970-01-01 00:00 UTC.
     public init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// The moment `seconds` after the epoch.
+    /// Makes a time from the seconds since 1970-01-01 00:00 UTC.
     public init(_ seconds: Int64) { self.rawValue = seconds }
 
-    /// The wall clock now.
+    /// The present time of the wall clock.
     public static var now: UnixTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return UnixTime(Int64(time.tv_sec))
     }
 
-    /// Orders times from early to late.
+    /// Compares two times. The earlier one is less.
     public static func < (left: UnixTime, right: UnixTime) -> Bool { left.rawValue < right.rawValue }
 }

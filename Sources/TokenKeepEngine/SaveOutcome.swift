@@ -4,7 +4,7 @@ public struct SaveOutcome: Sendable {
     public let version: UInt64
     /// The module that holds the item now.
     public let module: String
-    /// The modules that missed the item; each has a pending write.
+    /// The modules that missed the saved value. Each has a pending write.
     public var pendingModules: [String]
 
     init(version: UInt64, module: String, pendingModules: [String] = []) {

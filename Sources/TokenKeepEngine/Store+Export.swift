@@ -10,12 +10,13 @@ public struct ExportOutcome: Sendable {
     public var leftOut = 0
     /// The number of locked items left out; counted only in a partial export.
     public var locked = 0
-    /// The first locked module other than the vault; nil if none is locked.
+    /// The error of the first locked module other than the vault; nil if none is locked.
     ///
-    /// The items of the locked module are left out and not counted.
+    /// A locked module's items are left out and not counted.
     public var lockedPlace: TokenKeepError?
-    /// The modules that list only a namespace that is named: their items of other namespaces are left out and not
-    /// counted.
+    /// The modules that can list only a namespace whose name is known.
+    ///
+    /// Their items of other namespaces are left out and not counted.
     public var modulesOfOneNamespace: [String] = []
 }
 
@@ -28,13 +29,13 @@ public struct ImportOutcome: Sendable {
 }
 
 extension Store {
-    /// Writes the store's items to a new file, sealed under a passphrase.
+    /// Writes the store's items to a new file, encrypted under a passphrase.
     ///
-    /// The file gets the items of all namespaces in all modules of the stack. A module that cannot say which namespaces
-    /// it has gives those of the store's namespace, and of the namespaces found elsewhere; the outcome names the module.
-    /// Memory-only items are left out. The store's timeout applies to each item, not to the whole export.
+    /// The file gets the items of all namespaces and modules of the stack, except memory-only items. A module that
+    /// cannot tell its namespaces gives only the items of the store's namespace and of namespaces found in other
+    /// modules; the outcome names such a module. The store's timeout applies to each item, not to the whole export.
     ///
-    /// - Parameter isPartial: whether locked items are left out instead of ending the export.
+    /// - Parameter isPartial: whether locked items are left out. If false, a locked item ends the export.
     /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
     ///   read an item. After an error no file is left.
     public func export(
@@ -75,7 +76,7 @@ extension Store {
         return outcome
     }
 
-    /// The context for one item; the item's time begins now, because a prompt may have taken long.
+    /// The context for the next item, whose time limit begins now: a prompt may have taken long.
     private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
 
     private func namesToExport(
@@ -98,7 +99,7 @@ extension Store {
         return names.sorted()
     }
 
-    /// Adds the namespaces in which the stack's modules have items.
+    /// Adds the names of the namespaces in which the stack's modules have items.
     private func addNamespaces(
         to namespaces: inout Set<String>, _ problems: inout [TokenKeepError], _ outcome: inout ExportOutcome,
         _ call: CallContext
@@ -117,7 +118,7 @@ extension Store {
         }
     }
 
-    /// Saves every item of an export file, after verifying the whole file.
+    /// Saves every item of an export file, after the whole file was verified.
     ///
     /// The store's timeout applies to each item, not to the whole import.
     ///
@@ -161,7 +162,7 @@ extension Store {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // Thrown after the last frame: damage to the file is reported as CORRUPT before any item's requirement.
+                // Throw the refusal only after the last frame, so that a damaged file is reported as CORRUPT first.
                 refusal = error
             }
         }
@@ -189,9 +190,9 @@ extension Store {
         }
     }
 
-    /// The error that ended an import, completed with the number of items saved before.
+    /// The error that ended an import, with the number of items saved before.
     ///
-    /// - Parameter name: the item that was not saved; nil if reading the file failed.
+    /// - Parameter name: the item that could not be saved; nil if the file could not be read.
     private static func cutShort(
         _ error: TokenKeepError, at name: ItemName?, _ outcome: ImportOutcome
     ) -> TokenKeepError {
@@ -206,7 +207,7 @@ extension Store {
             module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 
-    /// Saves one item; a password entered for one item is granted to the items after it.
+    /// Saves one item. A password that the user enters for it also serves the following items.
     private func save(_ item: TokenItem, isReplacing: Bool, _ call: inout CallContext) throws(TokenKeepError) {
         let details = item.details
         var request = try SaveRequest(

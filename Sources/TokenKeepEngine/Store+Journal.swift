@@ -3,7 +3,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// Drains the pending writes and removals for this stack's modules on this machine, in every namespace.
+    /// Applies the pending writes and removals to this stack's modules on this machine, in every namespace.
     ///
     /// The store's timeout applies to each item. Items not reached by `deadline` stay pending. If prompts are allowed,
     /// a module may prompt before the first item.
@@ -11,7 +11,7 @@ extension Store {
     /// - Parameters:
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
     ///   - progress: called with the number of finished items, on the caller's thread.
-    /// - Throws: if the journal cannot be read. Changes that stay pending are counted in the outcome.
+    /// - Throws: any failure to read the journal. The outcome counts the changes that stay pending.
     public func sync(
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -26,9 +26,9 @@ extension Store {
         return outcome
     }
 
-    /// Seals items anew that modules hold under the keys of a removed password.
+    /// Re-seals the items that modules hold under the keys of a removed password.
     ///
-    /// A vault without a password is never unlocked, so an unlock cannot do this.
+    /// An unlock usually does this, but a vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)
@@ -40,21 +40,20 @@ extension Store {
         return PendingReport(records)
     }
 
-    /// The changes pending on this machine for modules outside this stack.
+    /// The changes pending on this machine for modules that are not in this stack.
     ///
-    /// ``sync(until:progress:)`` skips these changes.
+    /// ``sync(until:progress:)`` does not apply these changes.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try pendingReport().entries.filter { $0.isOfThisMachine && !reconciler.pending.isOurs($0.part) }
     }
 
-    /// Forgets that a module was used on this machine, and drops the changes pending here for the module.
+    /// Forgets that a module was used on this machine, and drops the changes that are pending for it here.
     ///
-    /// The module need not be in this stack. The vault keeps an item whose only pending change is the module's write.
-    /// The module's pending removals are given up.
+    /// The module need not be in this stack. If a dropped change is the write of an item, the item stays in the vault.
+    /// If it is a removal, the item reappears if the module returns.
     ///
-    /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too. Use this for a machine
-    ///   that no longer exists: its pending changes are never drained. A machine that still exists treats the absent
-    ///   module as empty until the module is used there again.
+    /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too, because they no longer
+    ///   exist. On a machine that does exist, the module then counts as empty while absent, until it is used again.
     /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read the journal.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
@@ -69,8 +68,8 @@ extension Store {
 
     /// Throws if a module of the stack is reachable and still has changes pending on this machine.
     ///
-    /// Check this before ``forget(module:onEveryMachine:until:)``. Such a module can be drained. If the module is
-    /// forgotten instead, its older items come before the vault's, and its cleared items reappear.
+    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten instead of
+    /// drained, its older items take precedence over the vault's, and its cleared items reappear.
     ///
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
@@ -91,12 +90,12 @@ extension Store {
     /// Moves the items of the store's namespace from one module of the stack to another.
     ///
     /// The store's timeout applies to each item. An item leaves the source only after the item was read back from the
-    /// target. After a kill, another run completes the interrupted moves, and until then every load returns the item.
-    /// If prompts are allowed, a module may prompt before the first item.
+    /// target. If the process is killed, another run completes the move, and until then every load returns the item. If
+    /// prompts are allowed, a module may prompt before the first item.
     ///
     /// - Parameters:
-    ///   - service: only items of this service; nil for all.
-    ///   - isDryRun: whether the items are only named, not moved.
+    ///   - service: moves only items of this service; nil for all services.
+    ///   - isDryRun: whether the outcome only names the items, and none is moved.
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
     ///   - progress: called with the number of finished items, on the caller's thread.
     /// - Throws: ``Status/invalid`` if the stack lacks the module, ``Status/unsupported`` if the module's items cannot

@@ -4,27 +4,27 @@ import TokenKeepRecords
 
 /// The outcome of an unlock, or of a change of the password.
 public struct UnlockOutcome: Sendable {
-    /// The reason why only this store's memory has the keys; nil if every process of the user has the keys.
+    /// The reason why only this store has the keys; nil if every process of the user has the keys.
     public internal(set) var reasonForMemory: String?
-    /// The failure to seal items of other modules under the present keys; the vault is unlocked all the same.
+    /// The failure to re-seal items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records or sealed secrets that no key opens; these stay unchanged.
+    /// The number of records and sealed secrets that no key opens, which stay unchanged.
     public internal(set) var unreadable = 0
 }
 
 /// The keys that a lock removes.
 public enum Locking: Sendable {
-    /// All keys, as at the end of the session.
+    /// All keys, as at the end of the user's session.
     case all
-    /// Forgets the keys of ``AccessLevel/whenUnlocked`` alone, as a locked screen does.
+    /// Only the keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
     case screen
 }
 
 extension Store {
     /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items that modules hold
-    /// under older keys are sealed anew, until the deadline. The key of ``AccessLevel/whenUnlocked`` expires after 180
+    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Until the deadline, items
+    /// that modules hold under older keys are re-sealed. The key of ``AccessLevel/whenUnlocked`` expires after 180
     /// seconds. The other keys stay until the vault is locked or the machine is switched off.
     ///
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
@@ -47,7 +47,7 @@ extension Store {
         return outcome
     }
 
-    /// The vault, opened by its keyfile, if its password was removed while modules held items under its keys; else nil.
+    /// The vault without a password, if modules may still hold items under the removed password's keys; else nil.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
         guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
             return nil
@@ -63,20 +63,20 @@ extension Store {
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vault, call)
         try passwords.keep(unlocked)
-        // Watchers can see items now that were hidden by the lock.
+        // Watchers now see items that were hidden while the vault was locked.
         records.announceChange()
         return unlocked
     }
 
-    /// Seals items anew that modules of the stack hold under older keys.
+    /// Re-seals items that modules of the stack hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
-    /// Unlocks the vault for the programs that this process executes, and for no other.
+    /// Unlocks the vault only for the programs that this process executes.
     ///
-    /// The configuration's ``StoreConfiguration/residentKeys`` must keep keys in memory alone.
+    /// The configuration's ``StoreConfiguration/residentKeys`` must keep keys in memory only.
     ///
     /// - Returns: the descriptor of the sealed memory file with the keys; executed programs inherit it.
-    /// - Throws: as ``unlock(_:until:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
+    /// - Throws: the errors of ``unlock(_:until:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
     package func unlockForProcessTree(_ password: SecretBytes) throws(TokenKeepError) -> Int32 {
         let unlocked = try unlockVault(password, begin(.any))
         return try records.opener.residentKeys.handOver(unlocked.vault.keys.vaultID)
@@ -84,8 +84,8 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Returns: the reason why only this program is locked out, if the kernel's keyring cannot be reached; nil if the
-    ///   vault is locked for all processes.
+    /// - Returns: the reason why the vault is locked for this program alone, if the kernel's keyring cannot be reached;
+    ///   nil if the vault is locked for all processes.
     /// - Throws: ``Status/unsupported`` if the vault has no password, ``Status/io`` if a key could not be removed.
     @discardableResult
     public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
@@ -93,13 +93,13 @@ extension Store {
         let keys = records.opener.residentKeys
         keys.dropKeysOfLostVaults()
         guard let vaultID = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
-        // Before the header is read: a damaged header must not keep resident keys alive.
+        // Remove the keys before the header is read, so that a damaged header cannot keep them.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         return reason
     }
 
-    /// The protection that a level with flags has now, in this stack and on this machine.
+    /// The protection that an item with this level and these flags has now, in this stack and on this machine.
     ///
     /// - Throws: ``Status/unsupported`` for a level that this version does not support.
     public func protection(of level: AccessLevel, _ flags: ItemFlags = []) throws(TokenKeepError) -> Protection {
@@ -111,10 +111,10 @@ extension Store {
         return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
     }
 
-    /// The number of wrong passwords after which a prompt gives up.
+    /// The number of wrong passwords after which the prompt ends.
     private static let attempts: UInt32 = 3
 
-    /// Runs `body`; if the vault is locked and its password can be had, unlocks the vault and runs `body` again.
+    /// Runs `body`. If the vault is locked, asks for its password, unlocks the vault and runs `body` again.
     func unlocking<Result>(
         _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -128,7 +128,7 @@ extension Store {
         return try body(call.granting(try askForPassword(for: name, call)))
     }
 
-    /// Unlocks the vault if it is locked and the configuration gives its password.
+    /// Unlocks a locked vault if the configuration provides the password.
     package func unlockWithGivenPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
             !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))

@@ -3,18 +3,18 @@ public import TokenKeepCore
 import TokenKeepKeys
 package import TokenKeepRecords
 
-/// A stack of modules for one namespace: the engine under the C API, the Swift face and the command line.
+/// The items of one namespace in a stack of modules. The C API, the Swift API and the command line call this class.
 ///
-/// Every call runs on the caller's thread and returns by the store's timeout. Several threads may use a store at once.
-/// In a child made by `fork()` every call throws ``Status/forked``. Memory-only items end with the store.
+/// Every call runs on the caller's thread and returns within the store's timeout. Several threads may use a store at
+/// once. In a child made by `fork()` every call throws ``Status/forked``. Memory-only items end with the store.
 public final class Store: Sendable {
-    /// The namespace of every call.
+    /// The namespace of the items that the store handles.
     public let namespace: String
     let dispatcher: Dispatcher
     let reconciler: Reconciler
-    /// Keeps the journal and the files of sessions. Watches observe its changes.
+    /// Keeps the journal and the files of sessions. Watches observe the changes that it announces.
     package let records: Records
-    /// Tells every session of the store that it was changed.
+    /// Tells every session of this store that the session's state was changed.
     package let sessionSlots: SessionSlots
     /// The sessions that are open on the store and can ask a server.
     package let openSessions = OpenObjects()
@@ -23,9 +23,9 @@ public final class Store: Sendable {
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
-    /// Answers the vault's prompts.
+    /// Answers the prompts of the vault.
     let prompt: PromptHandler?
-    /// Gives the vault's password without asking a user.
+    /// Provides the vault's password without asking a user.
     let password: PasswordProvider?
     private let owner = getpid()
 
@@ -61,9 +61,9 @@ public final class Store: Sendable {
 
     /// Cancels every call in flight on this store. Later calls are not affected.
     ///
-    /// A cancelled call soon throws ``Status/cancelled``, unless the call had already succeeded. A cancelled save or
-    /// clear happens as a whole or not at all. A change that may have reached a module is resolved like a change that
-    /// the module did not answer.
+    /// A cancelled call soon throws ``Status/cancelled``, unless it had already succeeded. A cancelled save or clear
+    /// happens as a whole or not at all. A change that a module may have got before the cancellation is handled as
+    /// after a timeout.
     public func cancel() {
         guard isUsable else { return }  // after fork(), a thread missing in the child may hold the lock
         let ended = present.withLock { present in
@@ -74,10 +74,10 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// Cancels the calls that begin now; ``cancel()`` triggers it.
+    /// The cancellation of calls that begin now. Triggered by ``cancel()``.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
-    /// Copies a secret into the store's guarded memory, for a save. Faster than separate guard pages for each secret.
+    /// Copies a secret into the store's guarded memory, for a save. Faster than guard pages for each secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
@@ -86,9 +86,9 @@ public final class Store: Sendable {
 
     /// Saves an item and replaces an existing one. A returned save is durable, except for a memory-only item.
     ///
-    /// - Throws: ``Status/duplicate`` or ``Status/conflict`` by the request's precondition; ``Status/policy`` or
-    ///   ``Status/unsupported`` by its level; ``Status/invalid`` if its namespace is not the store's; any failure of a
-    ///   module.
+    /// - Throws: ``Status/duplicate`` or ``Status/conflict`` if the request's precondition is not met;
+    ///   ``Status/policy`` or ``Status/unsupported`` if its level cannot be met; ``Status/invalid`` if its namespace is
+    ///   not the store's; any failure of a module.
     public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
         try save(request, begin(.save, until: deadline))
     }
@@ -105,8 +105,8 @@ public final class Store: Sendable {
 
     /// Loads an item.
     ///
-    /// - Throws: ``Status/notFound`` if every module that could hold the item answered that it has none; otherwise the
-    ///   worst failure met.
+    /// - Throws: ``Status/notFound`` if every module that may hold the item answered that it has no such item;
+    ///   otherwise the worst failure of the modules.
     public func load(
         service: String, account: String, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> TokenItem {
@@ -115,7 +115,7 @@ public final class Store: Sendable {
         return try unlocking(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
     }
 
-    /// Clears an item from every module. Clearing an item that does not exist is no error.
+    /// Clears an item from every module. Clearing an item that does not exist is not an error.
     ///
     /// - Returns: whether the item existed.
     @discardableResult
@@ -126,7 +126,7 @@ public final class Store: Sendable {
         return try clear(name(service, account), ifVersion: nil, call)
     }
 
-    /// Clears an item if it still has `version`.
+    /// Clears an item if its version is still `version`.
     ///
     /// - Throws: ``Status/conflict`` if the item changed or is gone, ``Status/invalid`` for version 0.
     public func clear(
@@ -181,7 +181,7 @@ public final class Store: Sendable {
 
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
-    /// - Throws: if no module answered. If only some modules failed, the failure is the listing's problem.
+    /// - Throws: if no module answered. If only some modules failed, the worst failure is the listing's `problem`.
     public func list(
         service: String? = nil, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ItemListing {
@@ -191,13 +191,13 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// The names of the modules in which a save may end, in the order of the stack, without the memory-only module.
+    /// The names of the modules in which a save may end, in the order of the stack, without the memory module.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
-    /// Whether other programs may change items without a signal to this program.
+    /// Whether programs other than TokenKeep may change items without a signal to this process.
     var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
-    /// Whether a module beside the vault may hold items that a watch reports.
+    /// Whether a module other than the vault may hold items that a watch reports.
     var keepsItemsElsewhere: Bool {
         dispatcher.places(for: .list).modules.contains { $0.name != "vault" && $0.name != ItemView.memory }
     }
@@ -211,28 +211,30 @@ public final class Store: Sendable {
             pending: PendingReport(records))
     }
 
-    /// Calls `observer` after a module signals that items may have changed, until `observer` returns false.
+    /// Registers an observer that is called after a module signals a possible change, until it returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
         for module in dispatcher.places(for: .list).modules { module.whenChanged(observer) }
     }
 
     /// Lists items for a watch. Never prompts.
-    ///
     func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts
         if let service { _ = try name(service, "") }
         return try list(service, call)
     }
 
-    /// Drains for a watch, because a pending change hides what another program has changed in the module. Never prompts.
+    /// Applies pending changes to modules for a watch, because a pending change hides a change by another program.
+    ///
+    /// Never prompts.
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch. Never prompts and never drains: an attempt that a module refuses is signalled as a
-    /// change, which would lead to the next attempt at once.
+    /// Loads an item for a watch. Never prompts, and never applies pending changes.
+    ///
+    /// A module that refuses a pending change signals a change of its items, so the watch would load again and again.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
@@ -271,12 +273,12 @@ public final class Store: Sendable {
     /// The deadline of a call that begins now. A call that waits for its turn can pass this deadline as `until`.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
-    /// Whether the calling process opened the store, rather than a child made by `fork()`.
+    /// Whether this process opened the store. False in a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
     /// Checks that a call may begin, and makes its context.
     ///
-    /// - Throws: ``Status/unsupported`` if no line of the stack is for the operation: an empty walk has no answer.
+    /// - Throws: ``Status/unsupported`` if the stack has no line for the operation, so that no module can answer;
     ///   ``Status/cancelled`` if the call was cancelled before it began.
     func begin(
         _ operation: StackLine.Operation, until deadline: Deadline? = nil
@@ -301,8 +303,8 @@ public final class Store: Sendable {
 public struct StoreStatus: Sendable {
     /// The reports of the modules, in the order of the stack.
     public let modules: [ModuleReport]
-    /// Whether the memory of secrets is locked, so that the system never swaps it out.
+    /// Whether the memory that holds secrets is locked, so that the system never swaps it out.
     public let isMemoryLocked: Bool
-    /// The pending writes and removals.
+    /// The writes and removals that modules missed.
     public let pending: PendingReport
 }

@@ -2,7 +2,7 @@ public import TokenKeepCore
 package import TokenKeepKeys
 package import TokenKeepRecords
 
-/// Provides the key of item versions.
+/// Provides the key that computes item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
 
 /// Provides the vault's password.
@@ -10,42 +10,42 @@ package typealias PasswordProvider = @Sendable () throws(TokenKeepError) -> Secr
 
 /// The options for opening a store.
 public struct StoreConfiguration: Sendable {
-    /// The name of a configured stack; nil for the default. Excludes ``stackText``.
+    /// The name of a configured stack; nil for `default`. Must be nil if ``stackText`` is given.
     public var stack: String?
-    /// The text of a stack, in place of a configured stack.
+    /// The text of a stack, instead of a configured stack; nil to use ``stack``.
     public var stackText: String?
-    /// The namespace of every call.
+    /// The namespace of the items that the store handles.
     public var namespace: String
     /// The timeout of a call in milliseconds; 0 for 5000, or for 120000 if prompts are allowed.
     public var timeoutMilliseconds: UInt32
-    /// Whether prompts are allowed.
+    /// Whether the store may show prompts to the user.
     public var isInteractive: Bool
-    /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program answers no prompt.
+    /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program cannot answer prompts.
     public var prompt: PromptHandler?
-    /// Gives the vault's password without asking a user, whether prompts are allowed or not; nil to ask ``prompt``.
+    /// Provides the vault's password without a prompt, even if prompts are not allowed; nil to ask ``prompt``.
     package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
-    /// Keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
+    /// Keeps the keys of the unlocked vault; nil to use the kernel's keyring if possible.
     package var residentKeys: ClassKeyStore?
-    /// The address of a message bus that replaces the session's, for tests.
+    /// The address of a message bus to use instead of the session's bus, for tests.
     package var busAddress: String?
-    /// Makes replacement modules by name, for tests; each maker gets the key of item versions.
+    /// Functions that make replacement modules, by module name, for tests. Each gets the key of item versions.
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
-    /// Gives the time of a pending change; replaced in tests.
+    /// Provides the time of a pending change. Replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
-    /// Gives the clocks at the time of a pending change; replaced in tests.
+    /// Provides the state of the machine's clocks at the time of a pending change. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
-    /// The costs of deriving new passwords; lower in tests.
+    /// The costs of deriving keys from new passwords. Lower in tests.
     package var passwordCosts = PasswordCosts.standard
-    /// The directories of stack files.
+    /// The directories in which stack files are searched.
     package var stackDirectories = StackDirectories.standard
-    /// The path of a stack file, checked like a file in the directories; nil for a stack by name.
+    /// The path of a stack file, checked like a file in the stack directories; nil to use ``stack``.
     package var stackFile: String?
-    /// Gets an event for each module's answer; nil for none, unless the environment asks for a trace.
+    /// Receives an event for each module's answer; nil for no trace, unless the environment asks for a trace.
     package var trace: StackTraceHandler?
 
-    /// Defaults: the default stack, the common namespace, five seconds a call, no prompts.
+    /// Defaults: the default stack, the empty namespace, a timeout of five seconds, no prompts.
     public init(
         stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
         isInteractive: Bool = false
@@ -57,7 +57,7 @@ public struct StoreConfiguration: Sendable {
         self.isInteractive = isInteractive
     }
 
-    /// Reads the stack of the configuration. Opening a store reads nothing else.
+    /// Reads the stack that the options name. Opening a store reads no other file.
     package func readStack() throws(TokenKeepError) -> Stack {
         if let stackFile { return try Stack(path: stackFile, directories: stackDirectories) }
         guard let stackText else { return try Stack(name: stack ?? "default", directories: stackDirectories) }

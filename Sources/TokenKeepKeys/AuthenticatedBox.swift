@@ -1,13 +1,13 @@
 import CSodium
 package import TokenKeepCore
 
-/// Seals bytes with XChaCha20-Poly1305. A box begins with its random nonce.
+/// Encrypts and authenticates bytes with XChaCha20-Poly1305. The result is called a box, and begins with its nonce.
 package enum AuthenticatedBox {
-    /// The bytes that a box adds to its plaintext: nonce and tag.
+    /// The number of bytes by which a box is longer than its plaintext: nonce and tag.
     package static let overhead = nonceLength + 16
     private static let nonceLength = 24
 
-    /// Seals `plaintext` under a key of 32 bytes.
+    /// Encrypts `plaintext` under a key of 32 bytes, with a random nonce. The box authenticates `data` too.
     package static func seal(_ plaintext: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8]) -> [UInt8] {
         var box = [UInt8](repeating: 0, count: plaintext.count + overhead)
         box.withUnsafeMutableBytes { box in
@@ -24,7 +24,7 @@ package enum AuthenticatedBox {
         return box
     }
 
-    /// Opens a box into guarded memory.
+    /// Decrypts a box into guarded memory. Throws if the key or `data` is wrong or the box was altered.
     package static func open(
         _ box: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8], _ what: String
     ) throws(FormatFault) -> SecretBytes {

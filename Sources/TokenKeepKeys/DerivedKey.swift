@@ -1,8 +1,9 @@
 package import TokenKeepCore
 
-/// The result of a derivation: the key that wraps a slot's keys, and the commitment stored in the slot.
+/// The result of deriving a key from a password: a key that encrypts other keys, and a commitment to the password.
 ///
-/// The commitment is compared before a box is opened, so that no slot opens under two passwords.
+/// The stored commitment is compared before anything is decrypted, so that the same keys never open under two
+/// passwords.
 package struct DerivedKey: Sendable {
     package static let commitmentLength = 32
     package let wrapping: SecretBytes

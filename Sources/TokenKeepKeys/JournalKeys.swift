@@ -1,8 +1,8 @@
 package import TokenKeepCore
 
-/// The subkeys of the journal key, which are the same in every era of a vault (docs/format.md, "Keys").
+/// The keys that compute versions, fingerprints and IDs. They stay the same when the vault's other keys are replaced.
 package struct JournalKeys: Sendable {
-    /// The secret key for hashing items to versions.
+    /// The key that computes item versions.
     package let versions: ItemVersionKey
     private let ids: SecretBytes
     private let machines: SecretBytes
@@ -15,13 +15,13 @@ package struct JournalKeys: Sendable {
         fingerprints = try Subkey.ofJournalKey(key, for: .fingerprints)
     }
 
-    /// The ID (16 bytes) for a serialized name.
+    /// The 16-byte ID of an item, computed from its encoded name.
     package func id(of bytes: [UInt8]) -> [UInt8] { JournalKeys.digest(bytes, ids) }
 
-    /// The hash (16 bytes) of a machine's id.
+    /// The 16-byte hash of a machine's id.
     package func machine(_ id: [UInt8]) -> [UInt8] { JournalKeys.digest(id, machines) }
 
-    /// A keyed fingerprint (16 bytes) of a value. Equal fingerprints mean equal values, without keeping the values.
+    /// The keyed fingerprint of a value, 16 bytes. It allows values to be compared without being stored.
     package func fingerprint(of secret: SecretBytes) -> [UInt8] {
         secret.withUnsafeBytes { secret in
             fingerprints.withUnsafeBytes { KeyedHash.digest(of: secret, key: $0, count: 16) }

@@ -1,9 +1,9 @@
 package import TokenKeepCore
 
-/// The keys of one era of a vault, as far as they are open. A changed header makes a new ring.
+/// The open keys of a vault under one header. If the header changes, a new key ring is made.
 ///
-/// The ring holds the keys that the keyfile opens. A key that a password opened is read from the resident keys at each
-/// use: another process may have locked the vault meanwhile.
+/// The keys that the keyfile opens are in the ring. A key that a password opened is read from the kernel's keyring, or
+/// from this process's memory, at each use, because another process may have locked the vault.
 package struct KeyRing: Sendable {
     /// The length of every key, in bytes.
     package static let keyLength = 32
@@ -64,9 +64,9 @@ package struct KeyRing: Sendable {
         opened = other.opened + keys
     }
 
-    /// Opens a header file with the keyfile. Checks MAC A; without a password, checks MAC B too.
+    /// Opens a header file with the keyfile. Checks MAC A; without a password, also MAC B.
     ///
-    /// - Parameter era: the number of the directory that holds the file.
+    /// - Parameter era: the N of the directory `era-N` that contains the file.
     static func open(
         headerFile: [UInt8], keyfile: Keyfile, era: UInt64, residentKeys: ClassKeyStore
     ) throws(FormatFault) -> KeyRing {
@@ -88,38 +88,38 @@ package struct KeyRing: Sendable {
         return ring.adding(keys)
     }
 
-    /// The keys that are open in this process: those of the keyfile slot, and those added by ``adding(_:)``.
+    /// The keys that are open in this process: those that the keyfile opened, and those added by ``adding(_:)``.
     package var openKeys: [OpenKey] { opened }
 
-    /// A copy of the ring with more open keys, for the length of an operation.
+    /// A copy of the ring with more open keys, to be used only for the present operation.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 
-    /// The key with the id that a record names.
+    /// The key with the purpose and id that a record names.
     ///
-    /// - Throws: ``FormatFault/unknownKey`` if the header does not list the key, ``FormatFault/lockedKey`` if the key
-    ///   is not open.
+    /// - Throws: ``FormatFault/unknownKey`` if the header does not contain the key, ``FormatFault/lockedKey`` if the
+    ///   key is locked.
     package func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
         if let key = opened.first(where: { $0.id == id && $0.purpose == purpose }) { return key.bytes }
         guard base.header.names(id, purpose) else { throw .unknownKey }
         return try resident(id, purpose)
     }
 
-    /// The key that seals new items.
+    /// The key that encrypts new data for this purpose.
     package func currentKey(for purpose: KeyPurpose) throws(FormatFault) -> OpenKey {
         if let key = opened.first(where: { $0.purpose == purpose && !$0.isRetiring }) { return key }
         guard let id = currentKeyID(for: purpose) else { throw .lockedKey(purpose) }
         return OpenKey(purpose: purpose, isRetiring: false, id: id, bytes: try resident(id, purpose))
     }
 
-    /// The id of the key that seals new items, open or not; nil if the vault has no key for the purpose.
+    /// The id of the key that encrypts new data for this purpose, open or locked; nil if the vault has none.
     package func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
         base.header.listedKeys.first { $0.purpose == purpose && !$0.isRetiring }?.id
     }
 
-    /// Whether the current key of a purpose is open.
+    /// Whether the key that encrypts new data for this purpose is open.
     package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
 
-    /// The current key of a purpose, to ask again later whether it is open; nil if the vault has none.
+    /// An object that tells whether the current key of a purpose is still open; nil if the vault has no such key.
     package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
         currentKeyID(for: purpose).map {
             ResidentKey(store: base.residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))

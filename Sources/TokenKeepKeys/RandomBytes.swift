@@ -1,6 +1,6 @@
 import CSodium
 
-/// Random bytes that are not secret, for ids and salts.
+/// Makes random bytes that need not be secret, for ids and salts.
 package enum RandomBytes {
     package static func make(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

@@ -1,9 +1,9 @@
 import CSodium
 package import TokenKeepCore
 
-/// Keys derived from keys (docs/format.md, "Keys").
+/// Derives keys from other keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The subkeys of the name key, by number.
+    /// The numbers of the keys derived from the name key.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
@@ -11,7 +11,7 @@ package enum Subkey {
         case sessions = 4
     }
 
-    /// The subkeys of the journal key, by number.
+    /// The numbers of the keys derived from the journal key.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2
@@ -19,22 +19,22 @@ package enum Subkey {
         case fingerprints = 4
     }
 
-    /// A subkey of the name key.
+    /// Derives a key from the name key.
     static func ofNameKey(_ key: SecretBytes, for use: NameKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKname__")
     }
 
-    /// A subkey of the journal key.
+    /// Derives a key from the journal key.
     static func ofJournalKey(_ key: SecretBytes, for use: JournalKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }
 
-    /// The subkey of the header key, for MAC B.
+    /// Derives the key for the header's MAC B from the header key.
     static func ofHeaderKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: 1, context: "TKheader")
     }
 
-    /// The key of items that ask at each use, from class key and presence key.
+    /// The key for items that need the password at each use, from their level's key and a second key.
     package static func joining(
         _ classKey: SecretBytes, _ presenceKey: SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
@@ -50,7 +50,7 @@ package enum Subkey {
         }
     }
 
-    /// Derives 32 bytes with libsodium's crypto_kdf.
+    /// Derives 32 bytes with `crypto_kdf_derive_from_key` of libsodium.
     static func derive(
         from key: SecretBytes, number: UInt64, context: String
     ) throws(TokenKeepError) -> SecretBytes {

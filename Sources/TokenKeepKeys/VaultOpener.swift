@@ -8,7 +8,7 @@ package final class OpenVault: Sendable {
     package let era: EraDirectory
     package let records: OwnedDescriptor
     package let keys: KeyRing
-    /// The bytes of the header in force.
+    /// The bytes of the vault's present header file.
     package let headerFile: [UInt8]
 
     init(
@@ -27,37 +27,37 @@ package final class OpenVault: Sendable {
             directory: directory, era: era, records: records, keys: self.keys.adding(keys), headerFile: headerFile)
     }
 
-    /// Another era of the same vault.
+    /// The same vault under other keys, in another directory `era-N`.
     package func with(era: EraDirectory, records: OwnedDescriptor, _ made: EraKeys, _ keys: KeyRing) -> OpenVault {
         OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: made.headerFile)
     }
 }
 
-/// Opens a vault, and keeps it open while its files stay the same.
+/// Opens a vault, and remembers it while its files stay the same.
 ///
-/// Each call compares the status of the vault's directory, and of the header and `records` that `current` leads to. A vault that was
-/// restored, moved or removed, or that got new keys, is opened anew.
+/// Each call compares the metadata (stat(2)) of the vault's directory, and of the header and the directory `records` to
+/// which `current` leads. If any of them changed, the vault is opened again.
 package final class VaultOpener: Sendable {
     private struct Kept {
         let vault: OpenVault
         let identity: Identity
     }
 
-    /// Distinguishes a vault from another vault that took its path.
+    /// The metadata of a vault's files, which shows whether the vault at the path was changed or replaced.
     private struct Identity: Equatable {
         let directory: FileStatus.Identity
-        /// Differs in each era.
+        /// The metadata of the header. Every change of the vault's keys changes it.
         let header: FileStatus.Identity
         let records: FileStatus.Identity
     }
 
     package let residentKeys: ClassKeyStore
-    /// The Argon2id costs of new password slots.
+    /// The costs of Argon2id for new passwords.
     package let costs: PasswordCosts
     private let knownPath: MutexGuarded<String?>
     private let kept = MutexGuarded<Kept?>(nil)
 
-    /// Prepares the vault at a path; nil for the user's own vault. Touches no file yet.
+    /// Prepares to open the vault at a path; for nil, the user's own vault. Opens no file.
     package init(path: String? = nil, residentKeys: ClassKeyStore, costs: PasswordCosts = .standard) {
         knownPath = MutexGuarded(path)
         self.costs = costs
@@ -66,7 +66,8 @@ package final class VaultOpener: Sendable {
 
     /// The path of the vault, which need not exist.
     ///
-    /// - Throws: ``Status/invalid`` if `TOKENKEEP_VAULT` is relative, ``Status/io`` if the user has no home.
+    /// - Throws: ``Status/invalid`` if the path in `TOKENKEEP_VAULT` is relative, ``Status/io`` if the user has no home
+    ///   directory.
     package func path() throws(TokenKeepError) -> String {
         if let known = knownPath.withLock({ $0 }) { return known }
         let path = try VaultLocation.path()
@@ -74,18 +75,18 @@ package final class VaultOpener: Sendable {
         return path
     }
 
-    /// Opens the vault; nil if no vault was made.
+    /// Opens the vault; nil if there is no vault.
     ///
-    /// - Parameter fresh: reads the header again even if its file looks unchanged.
-    /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if a vault exists but
-    ///   cannot be used.
+    /// - Parameter fresh: whether the header is read again even if its file looks unchanged.
+    /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if there is a vault
+    ///   that cannot be used.
     package func open(fresh: Bool = false) throws(TokenKeepError) -> OpenVault? {
         try open(fresh: fresh, isTrusting: false)
     }
 
-    /// Opens the vault even if its header differs from the verified header; nil if no vault was made.
+    /// Opens the vault even if its header differs from the one that an unlock verified; nil if there is no vault.
     ///
-    /// Only for a change of all keys, which uses nothing from the header but the slot that the password opens.
+    /// Only for a replacement of all keys, which uses nothing of the header but the password's slot.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
 
     private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
@@ -97,9 +98,9 @@ package final class VaultOpener: Sendable {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
-        // Another process may replace `current` or the header meanwhile: parts read from two states are read again.
+        // If another process replaces the keys or the header during the reading, the parts do not match: read again.
         for _ in 0..<VaultOpener.attempts {
-            // Before the era's number: if the era changes in between, the next call sees another identity.
+            // Read the metadata first: if the keys are replaced in between, the next call sees other metadata.
             let identity = identity(path, directory)
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
@@ -113,7 +114,8 @@ package final class VaultOpener: Sendable {
                 }
                 return vault
             } catch {
-                // A header read just before its replacement is older than the header that is trusted since.
+                // If the header was replaced just after it was read, it is older than the header now trusted: read
+                // again.
                 guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
@@ -137,7 +139,7 @@ package final class VaultOpener: Sendable {
         return OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: file)
     }
 
-    /// Reads the first intact copy of an era's header, and compares it with the verified header.
+    /// Reads the first intact copy of the header, and compares it with the header that an unlock verified.
     private func readHeader(
         of era: EraDirectory, isTrusting: Bool
     ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
@@ -157,7 +159,7 @@ package final class VaultOpener: Sendable {
         throw VaultOpener.noHeader(first)
     }
 
-    /// The identities of the files now at the path; nil if a file is missing or has a wrong type or owner.
+    /// The metadata of the vault's files; nil if a file is missing or has a wrong type or owner.
     private func identity(_ path: String, _ directory: VaultDirectory) -> Identity? {
         let vault = directory.descriptor.number
         guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
@@ -168,7 +170,7 @@ package final class VaultOpener: Sendable {
             directory: found.identity.ofFolder, header: header.identity, records: records.identity.ofFolder)
     }
 
-    /// The paths of files of the era in force, relative to the vault's directory.
+    /// The paths of the header and of the records, relative to the vault's directory.
     private static let header = "\(EraDirectory.link)/\(HeaderFiles.names[0])"
     private static let records = "\(EraDirectory.link)/\(EraDirectory.recordsFolder)"
 
@@ -176,7 +178,7 @@ package final class VaultOpener: Sendable {
         (try? SystemCall.status(of: path, in: directory)) ?? nil
     }
 
-    /// The error if no header can be read. A damaged header is not renamed: it holds the keys of all records.
+    /// The error if no copy of the header is readable. No copy is renamed, because it has the keys of all records.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(
@@ -195,15 +197,15 @@ package final class VaultOpener: Sendable {
             hint: "restore it from a backup; if there is nothing to restore: mkdir -m 700 '\(era.path)/records'")
     }
 
-    /// Whether an unlock since the machine's start verified this very header.
+    /// Whether an unlock since the machine's start verified exactly this header.
     package func isVerified(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
         try residentKeys.trust(of: vault.keys.vaultID)?.verified(vault.keys.header, file: vault.headerFile) ?? false
     }
 
-    /// The id of the vault at the path, for locking a vault; nil if neither keyfile nor header can be read.
+    /// The id of the vault at the path; nil if neither the keyfile nor a header can be read.
     ///
-    /// The id comes from the keyfile. If the keyfile is damaged, the id comes from a header without any check, which is
-    /// enough for a lock.
+    /// If the keyfile is damaged, the id is read from a header that is not verified. This is enough for the caller,
+    /// which locks the vault.
     package func vaultID() throws(TokenKeepError) -> [UInt8]? {
         guard let directory = try VaultDirectory.open(try path()), let number = try directory.currentEra(),
             let era = try EraDirectory.open(number, of: directory)
@@ -225,7 +227,7 @@ package final class VaultOpener: Sendable {
 }
 
 extension VaultDirectory {
-    /// Whether the path no longer holds a vault of this id. False if the path cannot be checked.
+    /// Whether there is no vault with this id at the path any more. False if the path cannot be read.
     static func isGone(_ vaultID: [UInt8], from path: String) -> Bool {
         do throws(TokenKeepError) {
             let opener = VaultOpener(path: path, residentKeys: ClassKeyStore(obstacle: "not needed"))

@@ -1,27 +1,27 @@
 package import TokenKeepCore
 
-/// The protection that a vault achieves on this machine at the moment.
+/// The protection that a vault gives items on this machine at the moment.
 package struct VaultProtection {
     private enum Key {
-        /// The keyfile beside the records opens the key.
+        /// The keyfile, which is stored beside the records, opens the keys.
         case keyfile
-        /// Only the password opens the key.
+        /// Only the password opens the keys.
         case password
     }
 
     private let key: Key
-    /// The reason why keys cannot be kept in the kernel's keyring; nil if they can.
+    /// The reason why keys cannot be kept in the kernel's keyring; nil if they can be kept there.
     private let keyringObstacle: String?
     private let isMemoryLocked: Bool
 
-    /// - Parameter vault: nil if no vault was made.
+    /// - Parameter vault: the open vault; nil if there is no vault.
     package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
         key = vault?.keys.header.hasPassword == true ? .password : .keyfile
         keyringObstacle = residentKeys.knownObstacle
         isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
-    /// The protection for a level. The state of the kernel's keyring is as last observed by ``ClassKeyStore/probe()``.
+    /// The protection of an item with this level and these flags, without a new trial of the kernel's keyring.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         Protection { axis($0, level, flags) }
     }

@@ -2,47 +2,48 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the machine's clocks at a moment. A later mark shows whether the wall clock was set back in between.
+/// The state of the machine's clocks at a moment. A later state shows whether the wall clock was set back meanwhile.
 package struct ClockMark: Sendable, Equatable {
-    /// A hash of the id of the machine's start, 16 bytes.
+    /// A hash of the boot id, which changes at each start of the machine; 16 bytes.
     package let boot: [UInt8]
     /// The wall clock less the time since the machine's start, in milliseconds.
     package let offset: Int64
 
     package static let bootLength = 16
-    /// NTP moves the wall clock by small steps all the time.
+    /// NTP often moves the wall clock by small steps, which do not count as setting it back.
     private static let toleratedMilliseconds: Int64 = 1000
 
-    /// A mark with a hash of 16 bytes.
+    /// The state of the clocks with these values. `boot` must have 16 bytes.
     package init(boot: [UInt8], offset: Int64) {
         self.boot = boot
         self.offset = offset
     }
 
-    /// The clocks now.
+    /// The present state of the machine's clocks.
     package static var now: ClockMark {
         ClockMark(boot: start, offset: milliseconds(CLOCK_REALTIME) - milliseconds(CLOCK_BOOTTIME))
     }
 
-    /// The order of times of the wall clock between two marks.
+    /// Whether the wall clock's times can be compared between two moments.
     package enum Order: Sendable {
-        /// A later moment has a later time.
+        /// The later moment has a later time.
         case kept
-        /// The machine was started anew in between: the clocks cannot be compared.
+        /// The machine was restarted between the two moments, so the times cannot be compared.
         case unknown
-        /// The wall clock was set back.
+        /// The wall clock was set back between the two moments.
         case setBack
     }
 
-    /// The order of times from this mark to a later one.
+    /// Whether the wall clock was set back between this state of the clocks and a later one.
     package func order(until later: ClockMark) -> Order {
         guard boot == later.boot else { return .unknown }
         let (least, isOver) = offset.subtractingReportingOverflow(ClockMark.toleratedMilliseconds)
         return isOver || later.offset > least ? .kept : .setBack
     }
 
-    /// The hash of `/proc/sys/kernel/random/boot_id` (random(4)); random if the file cannot be read, so that no two
-    /// processes rely on each other's clocks.
+    /// A hash of `/proc/sys/kernel/random/boot_id` (random(4)).
+    ///
+    /// If the file cannot be read, the hash is random, so that no two processes compare their clocks.
     private static let start: [UInt8] = {
         var text = [UInt8](repeating: 0, count: 36)
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)

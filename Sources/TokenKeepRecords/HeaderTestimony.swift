@@ -1,25 +1,25 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Checks the header against the records (docs/format.md, "Records testify").
+/// Checks that a vault's header belongs to its records (docs/format.md, "Records testify").
 ///
-/// All records of an era are sealed under the current keys of its header. Two observations refute a header: somebody
-/// with the keyfile made another header, or put back an older one.
+/// Another person may have replaced the header by a forged or an older one. The records are encrypted under the current
+/// keys of the true header. So a header is refused in each of these cases:
 ///
-/// - A record with an authentic state names another class key, or the header's key does not open the record's metadata.
-/// - At least three records belong to another era or have a state that does not open, and they outnumber the other
-///   records.
+/// - The state of a record is authentic, but names a class key that the header lacks, or the header's key does not open
+///   the record's metadata.
+/// - At least three records are of another vault or era, or have a state that does not open, and they outnumber all
+///   other records.
 enum HeaderTestimony {
     private static let sample = 16
-    /// How many records that no key of the header opens show that the header is a wrong one. Fewer count as damaged
-    /// records.
+    /// A header is refused only if at least this many records are under other keys. Fewer count as damaged.
     private static let leastStrangers = 3
-    /// The limit of names from which the sample is drawn: a vault may have very many.
+    /// The maximum number of record names from which the sample is drawn, because a vault may have very many.
     private static let mostNames = 2048
 
     /// Checks a sample of the vault's records.
     ///
-    /// - Throws: ``Status/corrupt`` if the records refute the header.
+    /// - Throws: ``Status/corrupt`` if the records show that the header is forged or older.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {
         var (own, strangers) = (0, 0)
         for name in try RecordNames.first(mostNames, in: vault.records).shuffled().prefix(sample) {
@@ -47,12 +47,12 @@ enum HeaderTestimony {
                 + "move it away")
     }
 
-    /// Whether the header's keys fit a record whose state is authentic.
+    /// Whether the header's keys open a record whose state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
         guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
-            // If the box is authentic but its fields break a rule, only this record is damaged.
+            // Authentic metadata with a malformed field means a damaged record, not a wrong header.
             _ = try file.openMetadataBox()
             return true
         } catch {

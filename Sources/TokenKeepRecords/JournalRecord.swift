@@ -1,19 +1,19 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The record of an item at the beginning of a change.
+/// The result of reading an item's record at the beginning of a change.
 package enum JournalEntry: Sendable {
-    /// No record.
+    /// The item has no record.
     case none
-    /// A readable record.
+    /// The item's record is readable.
     case record(JournalRecord)
-    /// An unreadable record, with the reason.
+    /// The record cannot be read, for this reason.
     case unreadable(TokenKeepError)
 }
 
-/// The state of a record.
+/// The state of an item's record.
 package enum RecordState: UInt8, Sendable {
-    /// The item lives in the vault.
+    /// The vault keeps the item.
     case home = 1
     /// The record has the item's newest value, which a module has not got yet.
     case pending = 2
@@ -21,23 +21,23 @@ package enum RecordState: UInt8, Sendable {
     case tombstone = 3
 }
 
-/// One record of the journal, as a change or a load sees it.
+/// An item's record, with the changes that are pending for modules.
 package struct JournalRecord: Sendable {
     /// The record's state.
     package var state: RecordState
-    /// The pending writes and removals.
+    /// The writes and removals that modules missed.
     package var pending: [PendingWrite]
-    /// The item's details; nil in a tombstone.
+    /// The item's details; nil if the item was cleared.
     package var details: ItemDetails?
-    /// The item's name; nil if the record does not hold it.
+    /// The item's name; nil if the record does not contain it.
     package var name: ItemName?
-    /// The reason why the value's details are unreadable: their keys are locked. nil if the details are readable.
+    /// The error to throw if the item's details are needed but their keys are locked; nil if the details are readable.
     package var locked: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
-    /// A record in the given state.
+    /// Makes the value of a record.
     ///
-    /// - Parameter item: opens the item with its secret; returns nil in a tombstone.
+    /// - Parameter item: opens the item with its secret; returns nil if the item was cleared.
     package init(
         state: RecordState, pending: [PendingWrite] = [], details: ItemDetails? = nil, name: ItemName? = nil,
         locked: TokenKeepError? = nil, item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
@@ -50,25 +50,26 @@ package struct JournalRecord: Sendable {
         self.openItem = item
     }
 
-    /// Whether the record holds a value, readable or locked.
+    /// Whether the record has a value of the item, readable or locked. False if the item was cleared.
     package var holdsValue: Bool { state != .tombstone }
 
-    /// The details of the value; nil in a tombstone.
+    /// The item's details; nil if the item was cleared.
     ///
-    /// - Throws: ``Status/locked`` if the details' keys are locked.
+    /// - Throws: ``Status/locked`` if the keys of the details are locked.
     package func openDetails() throws(TokenKeepError) -> ItemDetails? {
         if let locked { throw locked }
         return details
     }
 
-    /// The item with its secret; nil in a tombstone.
+    /// Opens the item with its secret; returns nil if the item was cleared.
     ///
-    /// - Throws: ``Status/locked`` if the item's class key is not open, ``Status/corrupt``.
+    /// - Throws: ``Status/locked`` if the key of the item's level is locked, ``Status/corrupt`` if the record is
+    ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The pending writes before the record's value is replaced, with the present value's fingerprint in flight.
+    /// The pending writes before a change, with the present value's fingerprint added to the values in flight.
     ///
-    /// A process that sent the present value may have ended before it noted the fingerprint.
+    /// A process may have sent the present value and ended before it noted the fingerprint.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending
@@ -78,14 +79,14 @@ package struct JournalRecord: Sendable {
     }
 }
 
-/// The next state of a record.
+/// The change that a transaction makes to an item's record.
 package enum JournalChange: Sendable {
-    /// The record stays unchanged.
+    /// Leaves the record unchanged.
     case keep
-    /// A value, with its pending writes.
+    /// Replaces the record's value, and its pending writes and removals.
     case value(RecordState, details: ItemDetails, secret: SecretBytes, pending: [PendingWrite])
-    /// A tombstone, with its pending removals.
+    /// Records that the item was cleared, with the removals that are pending.
     case tombstone(pending: [PendingWrite])
-    /// The record is removed.
+    /// Removes the record.
     case remove
 }

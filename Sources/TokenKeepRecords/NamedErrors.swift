@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension TokenKeepError {
-    /// The error with the item's name in its message, unless the message names the item already.
+    /// Adds the item's name to the error's message, unless the message already contains it.
     func of(_ name: ItemName) -> TokenKeepError {
         let words = message.utf8
         // String.contains would link the regular expressions into the library: 1.3 MB.

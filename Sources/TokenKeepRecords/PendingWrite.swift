@@ -1,32 +1,32 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A change that a module on one machine missed. The module must get the record's value, or lose the item.
+/// A change of an item that a module on one machine missed.
 package struct PendingWrite: Sendable, Equatable {
-    /// The change that the module missed.
+    /// The kind of the missed change.
     package enum Kind: UInt8, Sendable {
-        /// The module must get the record's value.
+        /// The module must save the record's value.
         case write = 1
-        /// The module must lose the item.
+        /// The module must remove the item.
         case remove = 2
     }
 
     /// The module's name.
     package var module: String
-    /// The hash of the machine that has the module, 16 bytes.
+    /// The hash of the machine on which the module is, 16 bytes.
     package var machine: [UInt8]
-    /// The change that the module missed.
+    /// Whether the module must save or remove the item.
     package var kind: Kind
-    /// The time of the change.
+    /// The time at which the item was changed.
     package var since: UnixTime
-    /// The clocks at the time of the change.
+    /// The state of the machine's clocks when the item was changed.
     package var clocks: ClockMark
-    /// A keyed fingerprint (16 bytes) of the module's value as last seen; nil if the value was absent or is unknown.
+    /// The keyed fingerprint (16 bytes) of the module's last known value; nil if it had none or it is unknown.
     package var base: [UInt8]?
-    /// Keyed fingerprints (16 bytes each) of values that were sent but not acknowledged.
+    /// The keyed fingerprints (16 bytes each) of values that were sent and that the module has not confirmed.
     package var inFlight: [[UInt8]]
 
-    /// Describes a pending write.
+    /// Makes a pending write with these values.
     package init(
         module: String, machine: [UInt8], kind: Kind, since: UnixTime, clocks: ClockMark = .now,
         base: [UInt8]? = nil, inFlight: [[UInt8]] = []
@@ -42,10 +42,10 @@ package struct PendingWrite: Sendable, Equatable {
 
     private static let maximumInFlight = 16
 
-    /// Whether another fingerprint fits into ``inFlight``.
+    /// Whether ``inFlight`` has room for another fingerprint.
     package var hasRoomInFlight: Bool { inFlight.count < PendingWrite.maximumInFlight }
 
-    /// A copy with one more fingerprint in flight, of a value that was sent and may have arrived.
+    /// A copy with one more fingerprint in ``inFlight``, of a value that is sent to the module.
     package func sending(_ fingerprint: [UInt8]) -> PendingWrite {
         guard !inFlight.contains(fingerprint) else { return self }
         var copy = self
@@ -53,10 +53,10 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy dated now: changes that another program made earlier count as older.
+    /// A copy with the present time as the time of the change, so that earlier changes by other programs are older.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
-    /// A copy with the given time of change.
+    /// A copy with another time of the change.
     package func renewed(at time: UnixTime, _ clocks: ClockMark) -> PendingWrite {
         var copy = self
         copy.since = time
@@ -64,7 +64,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy that removes the item instead of writing it.
+    /// A copy with the kind ``Kind/remove``.
     package var ofRemoval: PendingWrite {
         var copy = self
         copy.kind = .remove

@@ -8,7 +8,7 @@ final class RecordFile: Sendable {
     private let keys: KeyRing
     private let item: ItemName?
 
-    /// Splits a file into prefix and boxes.
+    /// Splits a file into its unencrypted prefix and its encrypted parts.
     ///
     /// - Parameters:
     ///   - name: the file's binary name, which the record must repeat.
@@ -31,7 +31,7 @@ final class RecordFile: Sendable {
         self.item = item
     }
 
-    /// Opens the state. Success also proves that the three boxes belong together.
+    /// Opens the state. This also proves that state, metadata and secret belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
@@ -50,7 +50,7 @@ final class RecordFile: Sendable {
         return state
     }
 
-    /// Opens the metadata. Throws for a tombstone.
+    /// Opens the metadata. Throws if the record says that the item was cleared.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         guard
@@ -80,9 +80,10 @@ final class RecordFile: Sendable {
         }
     }
 
-    /// Opens metadata and secret. Throws for a tombstone.
+    /// Opens the metadata and the secret. Throws if the record says that the item was cleared.
     ///
-    /// - Parameter presence: the keys that the user's answer opened, for an item that asks at each use.
+    /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
+    ///   password at each use; nil if the user was not asked.
     func openItem(_ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
         let details = try openMetadata().details
         let secret = try openSecret(presence)
@@ -92,7 +93,7 @@ final class RecordFile: Sendable {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens the secret into guarded memory of its own. Throws for a tombstone.
+    /// Opens the secret, in guarded memory. Throws if the record says that the item was cleared.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = bytes.withUnsafeBytes { file in
             RecordPrefix.secretAdditionalData(
@@ -111,7 +112,7 @@ final class RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// The record as the journal sees it. Its existence and its pending writes are readable while the vault is locked.
+    /// Describes the record for the journal. A locked vault still tells which writes and removals are pending.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {

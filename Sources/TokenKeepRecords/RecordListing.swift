@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 
 extension Records {
-    /// The vault's items of every namespace, including those on their way to modules, and the number of locked items.
+    /// The items of all namespaces in the vault, including items with pending writes, and the number of locked items.
     package func everyItem(
         _ call: CallContext
     ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problems: [TokenKeepError]) {
@@ -15,19 +15,19 @@ extension Records {
         return (listing.items, locked, listing.problems)
     }
 
-    /// Lists every item of the vault without its secret, and the problems of unreadable items.
+    /// Lists every item of the vault without its secret. Unreadable items are the listing's problems.
     ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes first, ``Status/cancelled``.
+    /// - Throws: ``Status/timedOut`` if the deadline passes before the end, ``Status/cancelled``.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         while true {
             guard let vault = try open() else { return ItemListing() }
             let listing = try allItems(of: vault, call)
-            // The file names of records differ in each era.
+            // If the vault's keys were replaced during the reading, list again: the records' file names have changed.
             guard try open()?.era.number != vault.era.number else { return listing }
         }
     }
 
-    /// Lists every item of an open vault, some of whose keys may be open for this call alone.
+    /// Lists every item of an open vault, with the keys that are open in `vault`.
     package func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         var vault = vault
         var listing = ItemListing()
@@ -53,7 +53,7 @@ extension Records {
         return listing.counting(unreadable)
     }
 
-    /// Calls `body` with the prefix of each record that has a readable prefix. Needs no key.
+    /// Calls `body` with the unencrypted prefix of each record. Skips records without a readable prefix. Needs no key.
     package func forEachPrefix(
         in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -65,7 +65,7 @@ extension Records {
 }
 
 extension ItemListing {
-    /// A copy whose first problem's message includes the number of unreadable records.
+    /// A copy in which the first problem's message contains the number of unreadable records.
     fileprivate func counting(_ unreadable: Int) -> ItemListing {
         guard let problem, unreadable > 1 else { return self }
         let count = problem.status == .locked ? "\(unreadable) items" : "and \(unreadable - 1) more"

@@ -3,12 +3,12 @@ import TokenKeepKeys
 
 /// The file names of records: 32 lower-case hexadecimal digits.
 enum RecordNames {
-    /// The binary names of all records in a directory, in the directory's order.
+    /// The binary names of all records in a directory, unsorted.
     static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The binary names of the first `count` records in a directory.
+    /// The binary names of at most `count` records in a directory.
     static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         try VaultFiles.forEachName(in: records) { file in
@@ -18,7 +18,7 @@ enum RecordNames {
         return names
     }
 
-    /// Whether the directory has a record. Stops at the first record.
+    /// Whether the directory has any record. Stops at the first record found.
     static func hasAny(in records: OwnedDescriptor) throws(TokenKeepError) -> Bool {
         var isFound = false
         try VaultFiles.forEachName(in: records) { file in

@@ -10,12 +10,12 @@ struct RecordReader {
 
     /// Reads the record and opens the parts that `body` needs; nil if there is no record.
     ///
-    /// If the record names an unknown or locked key, header and record are read once more: the keys may have changed.
-    /// If another era is in force by then, `vault` becomes that era and the result is nil, because the file names of
-    /// records differ in each era.
+    /// If the record names an unknown or locked key, the header and the record are read once more, because the vault's
+    /// keys may have changed. If all keys were replaced, the records have new file names: `vault` is then set to the
+    /// vault under its new keys, and the result is nil.
     ///
     /// - Returns: the result of `body`, or the reason why the record cannot be read.
-    /// - Throws: if the vault itself cannot be read.
+    /// - Throws: the reason why the vault cannot be read.
     func read<Value>(
         _ vault: inout OpenVault, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
     ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
@@ -26,7 +26,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// The vault after a change of its keys; nil without a change, or if the result does not depend on the keys.
+    /// The vault under changed keys; nil if the keys did not change or the result does not depend on them.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {
@@ -39,7 +39,7 @@ struct RecordReader {
         }
     }
 
-    /// The error for a record that cannot be read.
+    /// The error to throw for a record that cannot be read.
     func error(_ fault: FormatFault) -> TokenKeepError { fault.error(in: "records/\(Hexadecimal.text(fileName))") }
 
     private func attempt<Value>(

@@ -2,12 +2,13 @@ import CSodium
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Makes the bytes of records.
+/// Encodes and encrypts records.
 enum RecordWriter {
-    /// The bytes of a record with a value.
+    /// Makes the bytes of a record with a value.
     ///
-    /// - Parameter presence: the keys that the user's answer opened, for an item that asks at each use.
-    /// - Throws: if a reader would refuse the record. Such a record must not be acknowledged.
+    /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
+    ///   password at each use; nil if the user was not asked.
+    /// - Throws: if a reader would refuse the record. A save that needs such a record must fail.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
         presence: PresenceGrant?
@@ -36,7 +37,7 @@ enum RecordWriter {
         return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
     }
 
-    /// The key that seals an item's secret.
+    /// The key that encrypts the secret of an item with these flags.
     static func sealingKey(
         _ classKey: SecretBytes, _ flags: ItemFlags, _ presence: PresenceGrant?
     ) throws(FormatFault) -> SecretBytes {
@@ -47,7 +48,7 @@ enum RecordWriter {
         }
     }
 
-    /// The bytes of a tombstone, the record of a cleared item.
+    /// Makes the bytes of a record which says that the item was cleared.
     static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
         var statePlaintext = try plaintext(of: state)
         defer { wipe(&statePlaintext) }
@@ -64,7 +65,7 @@ enum RecordWriter {
         return state.serialized()
     }
 
-    /// Wipes a state's bytes: a session's fields in a state may hold a token.
+    /// Wipes the bytes of a state, because a session's state may contain a token.
     private static func wipe(_ bytes: inout [UInt8]) {
         bytes.withUnsafeMutableBytes { bytes in
             if let start = bytes.baseAddress { sodium_memzero(start, bytes.count) }

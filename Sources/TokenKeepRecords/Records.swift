@@ -1,38 +1,36 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The encrypted records of a vault, one file per item. The first write makes the vault; before it every item is
-/// absent.
+/// The encrypted records of a vault, one file for each item. The first write makes the vault.
 ///
-/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so that a reader sees the old or the
-/// new record.
+/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so that a reader sees either the old
+/// or the new record.
 package final class Records: Sendable {
     package let opener: VaultOpener
-    /// The machine whose pending writes this process drains.
+    /// The machine of this process. The process applies only this machine's pending writes.
     package let machine: MachineID
-    /// The header that was last checked against the records.
+    /// The bytes of the header that was last checked against the records.
     private let testified = MutexGuarded<[UInt8]?>(nil)
-    /// The vault in its last observed state without pending writes; nil if none was observed.
+    /// The vault when nothing was pending in it, remembered to answer loads quickly; nil if not observed.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
-    /// Prepares access to the records of a vault. Touches no file yet.
+    /// Prepares access to the records of a vault. Opens no file.
     package init(_ opener: VaultOpener, machine: MachineID = .current) {
         self.opener = opener
         self.machine = machine
     }
 
-    /// Opens the vault; nil if no vault was made.
+    /// Opens the vault; nil if there is no vault.
     ///
-    /// Without a password, the header is checked against the records before the first use: anyone with the keyfile can
-    /// forge such a header.
+    /// The header of a vault without a password is checked against the records first, because anyone with the keyfile
+    /// could have forged it.
     package func open() throws(TokenKeepError) -> OpenVault? {
         guard let vault = try opener.open() else { return nil }
         if !vault.keys.header.hasPassword { try testify(vault) }
         return vault
     }
 
-    /// Opens the vault, and makes it if there is none. The header is checked against the records before anything is
-    /// written.
+    /// Opens the vault, or makes it. An existing header is checked against the records before anything is written.
     package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty {
             try testify(vault)
@@ -46,37 +44,37 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens a vault again that was open a moment ago. A changed header is checked like any other.
+    /// Opens a vault again. If its header has changed, the new header is checked against the records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }
         return try openOrMake(call)
     }
 
-    /// Refuses a header that does not belong to the records; see ``HeaderTestimony``.
+    /// Throws if the header does not belong to the records. See ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
-        // An unlock verified this very header: records prove nothing against it.
+        // If an unlock has verified this header, the records need not be read.
         if try !opener.isVerified(vault) { try HeaderTestimony.check(vault) }
         testified.withLock { $0 = vault.headerFile }
     }
 
-    /// Whether a vault was made.
+    /// Whether there is a vault.
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 
-    /// The hash of a machine's id, as stored in pending writes and notes; empty if no vault can be read.
+    /// The hash of a machine's id, which pending writes and notes store; empty if no vault can be read.
     package func hash(of machine: MachineID) -> [UInt8] {
         (try? opener.open())?.keys.journal.machine(machine.bytes) ?? []
     }
 
-    /// A keyed fingerprint of a value; nil if no vault can be read.
+    /// The keyed fingerprint of a secret; nil if no vault can be read.
     package func fingerprint(of secret: SecretBytes) -> [UInt8]? {
         (try? open())?.keys.journal.fingerprint(of: secret)
     }
 
-    /// The secret key for hashing items to versions; nil if no vault can be read.
+    /// The key that computes item versions; nil if no vault can be read.
     package func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }
 
-    /// The item's record; nil if there is no record. Takes no lock.
+    /// Reads an item's record without a lock; nil if there is no record.
     package func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         do throws(TokenKeepError) {
             return try read(name) { file, state throws(FormatFault) in try file.journalRecord(state, call.presence) }
@@ -85,7 +83,7 @@ package final class Records: Sendable {
         }
     }
 
-    /// The item with its secret; nil if its record has no value.
+    /// Reads the item with its secret; nil if the item has no record or was cleared.
     package func item(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let found: TokenItem?? = try read(name) { file, state throws(FormatFault) in
             state.state == .tombstone ? nil : try file.openItem(call.presence)
@@ -113,7 +111,7 @@ package final class Records: Sendable {
             case .success(let value): return value
             case .failure(let fault): throw reader.error(fault)
             case nil:
-                // The record's file name differs in each era.
+                // If the vault's keys were replaced meanwhile, search again: the record has another file name.
                 guard let present = try open() else { return nil }
                 guard present.era.number != era else { return nil }
                 vault = present
@@ -121,15 +119,16 @@ package final class Records: Sendable {
         }
     }
 
-    /// Notifies watchers that anything may have changed, or that an item of another module has. Without a vault there
-    /// are no watchers.
+    /// Notifies watchers that an item in another module may have changed; for nil, that anything may have changed.
+    ///
+    /// Does nothing without a vault.
     package func announceChange(of name: ItemName? = nil) {
         let event = name.flatMap { try? open()?.keys.fileName(of: $0) }.map(ChangeEvent.changed) ?? .anything
         guard let path = try? opener.path(), let directory = try? VaultDirectory.open(path) else { return }
         (try? ChangeLog(directory))?.announce(event)
     }
 
-    /// The name of the item whose record has a file name; nil if there is no such record, or if it does not say.
+    /// The name of the item whose record has this file name; nil if there is no such record or it names no item.
     ///
     /// - Throws: the reason why the record cannot be read.
     package func itemName(ofRecord fileName: [UInt8]) throws(TokenKeepError) -> ItemName? {
@@ -145,7 +144,7 @@ package final class Records: Sendable {
         }
     }
 
-    /// The function that gives the file name of an item's record in the present era; nil without a vault.
+    /// Returns a function that computes the file name of an item's record; nil without a vault.
     package func fileNames() throws(TokenKeepError) -> ((ItemName) -> [UInt8])? {
         try open().map { vault in { vault.keys.fileName(of: $0) } }
     }

@@ -1,13 +1,11 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Handling of records that no key opens, so that their items' names are unknown.
+/// Functions for records that no key opens. The names of their items are unknown.
 extension Records {
-    /// Refuses to remove an unreadable record with pending writes.
+    /// Throws ``Status/corrupt`` if an unreadable record has pending writes or removals.
     ///
-    /// The item's name is unknown, so that a module would miss the removal.
-    ///
-    /// - Throws: ``Status/corrupt``.
+    /// Such a record must not be removed: its item's name is unknown, so that a module would miss the removal.
     package func checkNothingPending(_ fileName: [UInt8], of vault: OpenVault) throws(TokenKeepError) {
         var vault = vault
         let reader = RecordReader(records: self, fileName: fileName)
@@ -19,9 +17,9 @@ extension Records {
             module: "vault", hint: "clear the item by its name first: tokenkeep clear")
     }
 
-    /// Renames an unreadable record, so that its item counts as absent.
+    /// Renames an unreadable record, so that the vault counts as having no such item.
     ///
-    /// Locks the whole vault, because the item's own lock is unknown.
+    /// Locks the whole vault: the item alone cannot be locked, because its ID is unknown.
     package func setAside(
         _ fileName: [UInt8], of vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) {

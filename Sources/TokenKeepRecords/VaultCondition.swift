@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 
 extension Records {
-    /// Notes about the vault for a person, one line each.
+    /// Describes the vault's condition in sentences for the user.
     ///
     /// - Throws: the reason why the vault cannot be used.
     func condition() throws(TokenKeepError) -> [String] {
@@ -20,7 +20,7 @@ extension Records {
         return notes
     }
 
-    /// Notes on the vault's password and on its lock state.
+    /// Describes whether the vault has a password and is locked.
     private func lockNotes(_ keys: KeyRing) -> [String] {
         var notes: [String] = []
         if keys.header.hasPassword {

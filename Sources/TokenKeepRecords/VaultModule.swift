@@ -1,17 +1,17 @@
 public import TokenKeepCore
 import TokenKeepKeys
 
-/// The module `vault`: items that live in the vault's records.
+/// The module `vault`, which keeps items in the vault's encrypted records.
 ///
-/// A record with pending writes counts as an item, a tombstone does not. The module keeps pending writes.
+/// A record with pending writes counts as an item of the module. A record of a cleared item does not.
 public final class VaultModule: Module {
-    /// `vault`.
+    /// The module's name, `vault`.
     public let name = "vault"
-    /// Always true.
+    /// True: the module's items are the vault's records.
     public let holdsRecords = true
     private let records: Records
 
-    /// Keeps items in `records`.
+    /// Makes the module for the items in `records`.
     package init(_ records: Records) { self.records = records }
 
     /// See ``Module``.
@@ -75,7 +75,7 @@ public final class VaultModule: Module {
         return try item.clear()
     }
 
-    /// Whether an item to be removed is absent from a vault that cannot be written.
+    /// Whether the vault cannot be written and has no such item, so that a clear need not fail.
     private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .io || error.status == .denied else { return false }
         do throws(TokenKeepError) {
@@ -95,7 +95,7 @@ public final class VaultModule: Module {
         return listing
     }
 
-    /// The protection that the vault achieves at the moment; nil if the vault cannot be read.
+    /// The protection that the vault gives an item now; nil if the vault cannot be read.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
         guard let vault = try? records.open() as OpenVault?? else { return nil }
         return VaultProtection(vault, records.opener.residentKeys).protection(of: level, flags)
@@ -113,13 +113,13 @@ public final class VaultModule: Module {
 }
 
 extension ItemTransaction {
-    /// Clears the record. A pending write becomes a pending removal.
+    /// Clears the record. If a write to a module is pending, a removal from the module becomes pending instead.
     ///
-    /// - Returns: whether an item existed.
+    /// - Returns: whether the item existed.
     package mutating func clear() throws(TokenKeepError) -> Bool {
         let (change, wasThere): (JournalChange, Bool) =
             switch entry {
-            // Removing a missing record is made durable too: an earlier removal may have been interrupted.
+            // Make the removal durable even if the record is missing: an earlier removal may have been interrupted.
             case .none: (.remove, false)
             case .unreadable: (.remove, true)
             case .record(let record) where record.state == .tombstone: (.tombstone(pending: record.pending), false)
@@ -133,7 +133,7 @@ extension ItemTransaction {
 }
 
 extension JournalEntry {
-    /// The record; nil if there is none or it is unreadable.
+    /// The record; nil if there is none or it cannot be read.
     package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record

@@ -1,19 +1,19 @@
-/// The level of an item: when it may be read. Mirrors the Keychain's accessibility levels; raw values as in the C API.
+/// The accessibility level of an item: when the item can be read. Raw values as in the C API.
 public enum AccessLevel: UInt32, Sendable, CaseIterable {
     /// Readable while the screen is unlocked.
     case whenUnlocked = 1
-    /// Readable from the first unlock after boot on; the default.
+    /// Readable after the first unlock since the machine's start. The default.
     case afterFirstUnlock = 2
-    /// Like ``whenUnlocked``, but only on this machine.
+    /// Like ``whenUnlocked``, but the item never leaves this machine.
     case whenUnlockedThisDeviceOnly = 3
-    /// Like ``afterFirstUnlock``, but only on this machine.
+    /// Like ``afterFirstUnlock``, but the item never leaves this machine.
     case afterFirstUnlockThisDeviceOnly = 4
     /// Like ``whenUnlockedThisDeviceOnly``, but only while the vault has a password.
     case whenPasscodeSetThisDeviceOnly = 5
-    /// Kept only in this store's memory, until the store is closed or the process ends. For one-time codes.
+    /// Kept only in the store's memory until the store is closed or the process ends. For one-time codes.
     case memoryOnly = 6
 
-    /// The level's word on the command line and in files, as in `after-first-unlock`.
+    /// The level's name on the command line and in files, for example `after-first-unlock`.
     public var word: String {
         switch self {
         case .whenUnlocked: "when-unlocked"
@@ -34,10 +34,10 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
         }
     }
 
-    /// Reads a level's word.
+    /// Makes the level with this name.
     ///
-    /// - Throws: ``Status/policy`` for `always`, which is too permissive; ``Status/invalid`` for any other unknown
-    ///   word.
+    /// - Throws: ``Status/policy`` for the Keychain's `always`, which is too permissive; ``Status/invalid`` for any
+    ///   other unknown name.
     public init(word: String) throws(TokenKeepError) {
         if word == "always" || word == "always-this-device-only" {
             throw TokenKeepError(

@@ -1,4 +1,4 @@
-/// An item's own attributes, within the limits and sorted by name.
+/// The attributes that an application gives an item: names and values, checked and sorted by name.
 ///
 /// Attributes are metadata, not secrets: modules may store them where other users and programs can read them.
 public struct ItemAttributes: Sendable, Hashable {
@@ -10,10 +10,10 @@ public struct ItemAttributes: Sendable, Hashable {
 
     private init() { pairs = [] }
 
-    /// Checks and sorts attributes.
+    /// Checks the attributes' limits, and sorts the attributes.
     ///
     /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount``; if a name is empty, too long, not
-    ///   of `[a-z0-9._-]` or not unique; if a value is outside its limits.
+    ///   of `[a-z0-9._-]` or not unique; if a value exceeds its limits.
     public init(_ pairs: [(name: String, value: String)]) throws(TokenKeepError) {
         guard !pairs.isEmpty else {
             self = .none
@@ -37,15 +37,15 @@ public struct ItemAttributes: Sendable, Hashable {
         self.pairs = ordered
     }
 
-    /// The value of the attribute `name`; nil if there is none.
+    /// The value of the attribute with this name; nil if there is none.
     public subscript(name: String) -> String? { pairs.first { $0.name == name }?.value }
 
-    /// Compares names and values.
+    /// Compares the names and values.
     public static func == (left: ItemAttributes, right: ItemAttributes) -> Bool {
         left.pairs.elementsEqual(right.pairs) { $0 == $1 }
     }
 
-    /// Hashes names and values.
+    /// Hashes the names and values.
     public func hash(into hasher: inout Hasher) {
         for pair in pairs {
             hasher.combine(pair.name)

@@ -1,13 +1,13 @@
-/// A change of a store's items, without values.
+/// A change of a store's items, as a watch reports it, without values.
 public enum ItemChange: Sendable, Hashable {
     /// The item was saved: it is new, or its secret or metadata changed.
     case saved(ItemName)
     /// The item was cleared.
     case cleared(ItemName)
-    /// Unknown items may have changed: list again.
+    /// Some items may have changed, and it is not known which: list the items again.
     case listAgain
 
-    /// The event's word on the command line: `saved`, `cleared` or `list-again`.
+    /// The change's name on the command line: `saved`, `cleared` or `list-again`.
     public var word: String {
         switch self {
         case .saved: "saved"
@@ -16,7 +16,7 @@ public enum ItemChange: Sendable, Hashable {
         }
     }
 
-    /// The changed item; nil if unknown.
+    /// The name of the changed item; nil for ``listAgain``.
     public var name: ItemName? {
         switch self {
         case .saved(let name), .cleared(let name): name

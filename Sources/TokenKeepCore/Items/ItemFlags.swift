@@ -1,18 +1,18 @@
-/// The flags of an item, which are kept besides its level. The raw values are those of the C API.
+/// Requirements and permissions of an item, besides its level. Raw values as in the C API.
 public struct ItemFlags: OptionSet, Sendable, Hashable {
-    /// The flags' bits, as in the C API.
+    /// The bits of the flags, as in the C API.
     public let rawValue: UInt32
 
-    /// The flags that `rawValue` numbers.
+    /// Makes the flags whose bits are set in `rawValue`.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Saving fails unless the level is enforced by keys on every axis it needs.
+    /// A save fails unless encryption or the kernel enforces the level against every threat that the level names.
     public static let requireEnforced = ItemFlags(rawValue: 1)
-    /// Each use asks the user for the password.
+    /// The user must enter the password at each use of the item.
     public static let userPresence = ItemFlags(rawValue: 2)
-    /// The item may be copied to the user's other machines. Excludes a this-device-only level.
+    /// The item may be copied to the user's other machines. Not allowed with a this-device-only level.
     public static let synchronizable = ItemFlags(rawValue: 4)
 
-    /// Every flag that this build knows.
+    /// All flags that this version knows.
     public static let known: ItemFlags = [.requireEnforced, .userPresence, .synchronizable]
 }

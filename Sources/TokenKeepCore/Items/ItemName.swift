@@ -1,13 +1,13 @@
-/// The name of an item: namespace, service and account, within the limits.
+/// The name of an item: namespace, service and account, with checked lengths and characters.
 public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The Linux form of a keychain access group; "" is the common one.
+    /// The group of applications that share the item, like a keychain access group; "" is the common group.
     public let namespace: String
-    /// The service that the secret is for, as in `example.com` or `com.example.app`.
+    /// The service for which the secret is, for example `example.com` or `com.example.app`.
     public let service: String
-    /// The account at the service; may be empty.
+    /// The user's account at the service. May be empty.
     public let account: String
 
-    /// Checks and joins the parts of a name.
+    /// Makes a name, after checking each part.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits (see ``Limits``).
     public init(namespace: String = "", service: String, account: String) throws(TokenKeepError) {
@@ -37,30 +37,29 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The default label of an item.
     public var defaultLabel: String { "\(service) (\(account))" }
 
-    /// `service (account)`, and the namespace unless it is empty. For messages.
+    /// `service (account)`, followed by the namespace unless it is empty. For messages.
     public var description: String {
         let subject = removedService.map { "every item of \($0)" } ?? defaultLabel
         return namespace.isEmpty ? subject : "\(subject) in namespace \(namespace)"
     }
 
-    /// Whether the item is in this namespace and of this service; nil for any service. Compares bytes, like
-    /// ``==(_:_:)``.
+    /// Whether the item is in this namespace and, if `service` is not nil, of this service. Compares the bytes.
     public func isIn(namespace: String, service: String?) -> Bool {
         self.namespace.hasBytes(of: namespace) && (service.map(self.service.hasBytes) ?? true)
     }
 
-    /// Orders by namespace, service, account.
+    /// Orders names by namespace, then service, then account.
     public static func < (left: ItemName, right: ItemName) -> Bool {
         (left.namespace, left.service, left.account) < (right.namespace, right.service, right.account)
     }
 
-    /// Compares bytes: as in the files, canonically equivalent spellings name different items.
+    /// Compares the bytes of the parts: two Unicode spellings of the same text are different names, as in files.
     public static func == (left: ItemName, right: ItemName) -> Bool {
         left.namespace.hasBytes(of: right.namespace) && left.service.hasBytes(of: right.service)
             && left.account.hasBytes(of: right.account)
     }
 
-    /// Hashes the bytes that ``==(_:_:)`` compares.
+    /// Hashes the bytes of the parts.
     public func hash(into hasher: inout Hasher) {
         for part in [namespace, service, account] {
             hasher.combine(part.utf8.count)

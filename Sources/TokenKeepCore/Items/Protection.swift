@@ -1,4 +1,4 @@
-/// A threat that an item is protected against. The raw values are those of the C API.
+/// A threat against which an item can be protected (an axis of protection). Raw values as in the C API.
 public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     /// Another user of the machine.
     case otherUser = 1
@@ -8,10 +8,10 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     case otherMachine = 3
     /// The user's own programs while the screen is locked.
     case screenLock = 4
-    /// A use of the item without asking the user.
+    /// A use of the item without the user's knowledge.
     case presence = 5
 
-    /// The axis's word on the command line, as in `disk-theft`.
+    /// The threat's name on the command line, for example `disk-theft`.
     public var word: String {
         switch self {
         case .otherUser: "other-user"
@@ -23,16 +23,16 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     }
 }
 
-/// The strength of a protection. The raw values are those of the C API.
+/// The strength of the protection against a threat. Raw values as in the C API.
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
     /// No protection.
     case none = 0
     /// Protection that can be circumvented.
     case advisory = 1
-    /// Protection by a missing key, or by the kernel.
+    /// An attacker cannot read the item, because a key is missing or the kernel prevents it.
     case enforced = 2
 
-    /// The strength's word on the command line.
+    /// The strength's name on the command line.
     public var word: String {
         switch self {
         case .none: "none"
@@ -41,24 +41,24 @@ public enum ProtectionStrength: UInt32, Sendable, Comparable {
         }
     }
 
-    /// Orders strengths from weak to strong.
+    /// Orders strengths from the weakest to the strongest.
     public static func < (left: ProtectionStrength, right: ProtectionStrength) -> Bool {
         left.rawValue < right.rawValue
     }
 }
 
-/// The protection that a module really achieves for a level, axis by axis.
+/// The protection that a module gives items of one level at the moment, against each threat.
 public struct Protection: Sendable {
-    /// The protection on one axis.
+    /// The protection against one threat.
     public struct Axis: Sendable {
         /// The strength of the protection.
         public let strength: ProtectionStrength
-        /// The mechanism of the protection, in words.
+        /// A sentence for the user about how the item is protected, or why it is not.
         public let mechanism: String
-        /// The measure that would make the strength ``ProtectionStrength/enforced``; nil if none is needed or possible.
+        /// Advice for the user that would make the strength ``ProtectionStrength/enforced``; nil if there is none.
         public let remedy: String?
 
-        /// The protection on one axis.
+        /// Makes the protection against one threat.
         public init(_ strength: ProtectionStrength, _ mechanism: String, remedy: String? = nil) {
             self.strength = strength
             self.mechanism = mechanism
@@ -68,22 +68,20 @@ public struct Protection: Sendable {
 
     private var axes: [ProtectionAxis: Axis]
 
-    /// Collects the result of `axis` for each axis.
+    /// Calls `axis` for each threat, and collects the results.
     public init(_ axis: (ProtectionAxis) -> Axis) {
         axes = Dictionary(uniqueKeysWithValues: ProtectionAxis.allCases.map { ($0, axis($0)) })
     }
 
-    /// The protection on one axis.
+    /// The protection against this threat.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// The weaker protection on each axis, for an item that may be in either of two modules.
+    /// The weaker of two protections for each threat, for an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Refuses an item whose protection requirements are not met.
-    ///
-    /// - Throws: ``Status/policy``.
+    /// Throws ``Status/policy`` if this protection does not meet an item's protection requirements.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(
@@ -94,9 +92,9 @@ public struct Protection: Sendable {
         try requireEnforced(details.accessLevel, details.flags)
     }
 
-    /// Refuses a level that is not enforced on every axis.
+    /// Throws ``Status/policy`` if a level is not enforced against every threat that it names.
     ///
-    /// - Throws: ``Status/policy``, naming the first axis that is not enforced.
+    /// The error names the first threat.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
         let missing = level.axes(with: flags).first { self[$0].strength != .enforced }
         guard let missing else { return }
@@ -108,19 +106,19 @@ public struct Protection: Sendable {
 }
 
 extension Protection {
-    /// No protection on any axis, for one reason.
+    /// No protection against any threat, for the same reason.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
-    /// Whether an item has a level or a protection requirement that a module may not fulfil.
+    /// Whether an item requires a protection that not every module gives, by its level or its flags.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
         level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
     }
 
-    /// Whether a module with this protection may hold the item without sealing.
+    /// Whether a module with this protection may store the item unsealed.
     ///
-    /// Without a protection requirement, any module may hold the item, and its protection is only reported. Exception:
-    /// an item of ``AccessLevel/whenUnlocked`` is sealed if the vault protects it better against the locked screen than
-    /// the module does, because the vault can purge that level's key.
+    /// An item without a protection requirement may be stored in any module, and its protection is only reported. The
+    /// exception is an item of ``AccessLevel/whenUnlocked``: the vault seals it if the vault protects it better than
+    /// the module while the screen is locked, because the vault can remove that level's key.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }
@@ -132,14 +130,12 @@ extension Protection {
 }
 
 extension ItemFlags {
-    /// The protection requirements: an item is kept under them, or not at all.
+    /// The flags that are protection requirements: a module that does not meet them must not store the item.
     public static let requirements: ItemFlags = [.requireEnforced, .userPresence]
 }
 
 extension ItemDetails {
-    /// Refuses an item with fewer protection requirements than the item it replaces.
-    ///
-    /// - Throws: ``Status/policy``.
+    /// Throws ``Status/policy`` if this item has fewer protection requirements than the item that it replaces.
     public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
         guard !(present?.flags ?? []).intersection(.requirements).isSubset(of: flags) else { return }
         throw TokenKeepError(
@@ -149,7 +145,7 @@ extension ItemDetails {
 }
 
 extension AccessLevel {
-    /// The axes on which this level must protect, with these flags.
+    /// The threats against which an item with this level and these flags must be protected.
     public func axes(with flags: ItemFlags) -> [ProtectionAxis] {
         let ofLevel: [ProtectionAxis] =
             switch self {

@@ -1,12 +1,12 @@
-/// A request to save an item, within the limits.
+/// A request to save an item, with checked values.
 public struct SaveRequest: Sendable {
-    /// A condition on the present item, without which the save fails.
+    /// A condition that the existing item must meet; otherwise the save fails.
     public enum Precondition: Sendable, Equatable {
-        /// No condition: a present item is replaced.
+        /// No condition. An existing item is replaced.
         case none
-        /// No item may exist; otherwise ``Status/duplicate``.
+        /// The item must not exist yet; otherwise the save throws ``Status/duplicate``.
         case absent
-        /// The item must have this version; otherwise ``Status/conflict``.
+        /// The existing item must have this version; otherwise the save throws ``Status/conflict``.
         case version(UInt64)
     }
 
@@ -14,9 +14,9 @@ public struct SaveRequest: Sendable {
     public let name: ItemName
     /// The item's secret, at most ``Limits/secret`` bytes.
     public let secret: SecretBytes
-    /// The item's level; nil to leave the level open.
+    /// The item's level; nil to keep the level and the flags of the existing item.
     ///
-    /// An open level keeps the level and the flags of an existing item, or means ``AccessLevel/afterFirstUnlock``.
+    /// If nil and the item does not exist yet, the level is ``AccessLevel/afterFirstUnlock``.
     public let accessLevel: AccessLevel?
     /// The item's flags.
     public let flags: ItemFlags
@@ -26,14 +26,16 @@ public struct SaveRequest: Sendable {
     public let attributes: ItemAttributes
     /// The time at which the secret expires; nil if unknown.
     public let expiresAt: UnixTime?
-    /// The condition on the present item.
+    /// The condition that the existing item must meet.
     public var precondition: Precondition
-    /// The item's details in another module of the stack; nil if there are none.
+    /// The item's details in another module of the stack; nil if no other module has the item.
     ///
-    /// If the saving module has no such item itself, it keeps level, flags and date of creation from these details.
+    /// If the module that saves does not have the item yet, it takes the level, flags and creation time from these
+    /// details.
     public var inherited: ItemDetails?
-    /// Whether the save may have fewer protection requirements than the present item. True for an item that was
-    /// acknowledged elsewhere: it must be written.
+    /// Whether the item may replace one with more protection requirements.
+    ///
+    /// True for an item that another module or the journal has already accepted: such an item must be written.
     public var mayLowerRequirements = false
 
     /// Whether a locked module leaves the value as a pending write, sealed under an open key of a vault with a password.
@@ -42,9 +44,9 @@ public struct SaveRequest: Sendable {
 
     /// Checks and joins the parts of a request.
     ///
-    /// - Parameter label: nil for `SERVICE (ACCOUNT)`.
-    /// - Throws: ``Status/invalid`` if a part is outside its limits, or if ``ItemFlags/synchronizable`` is combined
-    ///   with a this-device-only level.
+    /// - Parameter label: the item's label; nil for `SERVICE (ACCOUNT)`.
+    /// - Throws: ``Status/invalid`` if a value exceeds its limits, or if ``ItemFlags/synchronizable`` is combined with
+    ///   a this-device-only level.
     public init(
         name: ItemName, secret: SecretBytes, accessLevel: AccessLevel? = nil, flags: ItemFlags = [],
         label: String? = nil, attributes: ItemAttributes = .none, expiresAt: UnixTime? = nil,
@@ -66,7 +68,7 @@ public struct SaveRequest: Sendable {
         self.inherited = nil
     }
 
-    /// A request to save an item unchanged, from any module.
+    /// Makes a request to save this item unchanged in another module.
     public init(_ item: TokenItem) throws(TokenKeepError) {
         let details = item.details
         try self.init(
@@ -76,9 +78,7 @@ public struct SaveRequest: Sendable {
         mayLowerRequirements = true
     }
 
-    /// Checks the precondition against the present item.
-    ///
-    /// - Throws: ``Status/duplicate`` or ``Status/conflict``.
+    /// Throws ``Status/duplicate`` or ``Status/conflict`` if the existing item does not meet the precondition.
     public func check(present: ItemDetails?) throws(TokenKeepError) {
         switch precondition {
         case .none: return
@@ -91,9 +91,7 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// Checks that the present item has the version that the caller expects.
-    ///
-    /// - Throws: ``Status/conflict``.
+    /// Throws ``Status/conflict`` unless the existing item has the version `expected`.
     public static func check(
         version expected: UInt64, of name: ItemName, present: ItemDetails?
     ) throws(TokenKeepError) {
@@ -103,10 +101,10 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// The details of the item after this save. The version is 0.
+    /// The details that the item has after this save, except its version, which is 0.
     ///
-    /// The date of creation comes from `present`; without a present item, from ``inherited``. If the request has no
-    /// level, level and flags come from there too.
+    /// The creation time is that of `present`, or else that of ``inherited``. If the request names no level, level and
+    /// flags are taken from there too.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         return ItemDetails(

@@ -2,10 +2,10 @@
 public struct TokenItem: Sendable {
     /// The item's details, without the secret.
     public let details: ItemDetails
-    /// The secret, in guarded memory that is wiped with the last reference.
+    /// The secret, in guarded memory that is wiped when the last reference is released.
     public let secret: SecretBytes
 
-    /// Joins an item's details and its secret.
+    /// Makes an item from its details and its secret.
     public init(details: ItemDetails, secret: SecretBytes) {
         self.details = details
         self.secret = secret
@@ -14,32 +14,32 @@ public struct TokenItem: Sendable {
 
 /// An item without its secret, as a list returns it.
 public struct ItemDetails: Sendable {
-    /// Namespace, service and account.
+    /// The namespace, service and account.
     public var name: ItemName
-    /// The label shown to people.
+    /// The label shown to users.
     public var label: String
-    /// The item's own attributes.
+    /// The attributes that the application gave the item.
     public var attributes: ItemAttributes
     /// The item's level.
     public var accessLevel: AccessLevel
     /// The item's flags.
     public var flags: ItemFlags
-    /// The time of the first save; nil if the module does not know it.
+    /// The time of the item's first save; nil if the module does not know it.
     public var createdAt: UnixTime?
-    /// The time of the last save; nil if the module does not know it.
+    /// The time of the item's last save; nil if the module does not know it.
     public var modifiedAt: UnixTime?
-    /// The time at which the secret expires; nil if the caller gave none. Loading an expired item is OK.
+    /// The time at which the secret expires; nil if unknown. An expired item can still be loaded.
     public var expiresAt: UnixTime?
-    /// A value that changes with the secret and with user-visible metadata; 0 if a list does not know it.
+    /// A number that changes with the secret and the visible metadata; 0 if a list did not compute it.
     public var version: UInt64
-    /// The module that holds the item.
+    /// The name of the module that holds the item.
     public var module: String
-    /// Whether the vault sealed the secret for the module.
+    /// Whether the secret is stored in the module sealed (encrypted) by the vault.
     public var isSealed = false
-    /// Whether the item is a foreign item, which another program keeps under the same names.
+    /// Whether another program saved the item under the same service and account.
     public var isForeign = false
 
-    /// Describes an item.
+    /// Makes the details of an item.
     public init(
         name: ItemName, label: String, attributes: ItemAttributes = .none,
         accessLevel: AccessLevel = .afterFirstUnlock, flags: ItemFlags = [], createdAt: UnixTime? = nil,

@@ -1,17 +1,17 @@
-/// The conditions under which modules work on a call.
+/// The conditions under which a module must complete a call.
 public struct CallContext: Sendable {
-    /// The deadline of the call, with its cancellation.
+    /// The time at which the call must end, with its cancellation.
     public let deadline: Deadline
-    /// Whether modules may prompt the user.
+    /// Whether modules may show prompts to the user.
     public let promptsAllowed: Bool
-    /// The presence keys that the user's answer opened for this call alone. Items that ask at each use need them.
+    /// The keys for items that need the password at each use, opened for this call alone; nil if not opened.
     package private(set) var presence: PresenceGrant?
-    /// The sealer of the call. It opens sealed secrets, and seals the secret of the item whose lock the call holds.
+    /// Opens sealed secrets, and seals the secret of an item that the call has locked; nil for none.
     package private(set) var sealer: (any SecretSealer)?
     /// Keys with which the call seals even if the vault was locked since; nil for none.
     package private(set) var lease: SealingLease?
 
-    /// A context without sealer and presence keys.
+    /// Makes a context without a sealer, and without keys for items that need the password at each use.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
         self.deadline = deadline
         self.promptsAllowed = promptsAllowed
@@ -24,25 +24,25 @@ public struct CallContext: Sendable {
         lease = other.lease
     }
 
-    /// A copy without prompts.
+    /// A copy that does not allow prompts.
     public var withoutPrompts: CallContext { allowingPrompts(false) }
 
-    /// A copy with or without prompts.
+    /// A copy that allows prompts or not.
     public func allowingPrompts(_ allowed: Bool) -> CallContext {
         CallContext(self, deadline, promptsAllowed: allowed)
     }
 
-    /// A copy that cannot be cancelled, for work that must not be left half done.
+    /// A copy that cannot be cancelled, for work that must be finished once it has begun.
     public var withoutCancellation: CallContext {
         CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
-    /// A copy that ends at `earlier` if that comes first. The cancellation stays the same.
+    /// A copy with an earlier deadline; unchanged if `earlier` is later. The cancellation stays the same.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }
 
-    /// A copy with the presence keys that the user's answer opened.
+    /// A copy with the keys for items that need the password at each use, after the user has entered the password.
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
@@ -64,12 +64,12 @@ public struct CallContext: Sendable {
     }
 }
 
-/// The presence keys that one answer of the user opened, for items that ask at each use. Never stored.
+/// The keys for items that need the password at each use, opened when the user enters the password. Never stored.
 package struct PresenceGrant: Sendable {
-    /// The keys: the first seals and opens, the others only open.
+    /// The keys. The first encrypts and decrypts; the others only decrypt.
     package let keys: [SecretBytes]
 
-    /// A copy with only the key that seals.
+    /// A copy with only the key that encrypts.
     package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
 
     package init(keys: [SecretBytes]) { self.keys = keys }

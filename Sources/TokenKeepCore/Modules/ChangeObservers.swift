@@ -1,4 +1,4 @@
-/// The observers of a module's reports that its items may have changed.
+/// The observers to call after the items of a module may have changed.
 package final class ChangeObservers: Sendable {
     package typealias Observer = @Sendable () -> Bool
 
@@ -11,7 +11,7 @@ package final class ChangeObservers: Sendable {
 
     package init() {}
 
-    /// Adds an observer. It is called until it returns false.
+    /// Adds an observer, which is called after each possible change until it returns false.
     package func add(_ observer: @escaping Observer) {
         state.withLock { state in
             state.observers[state.nextNumber] = observer
@@ -19,7 +19,7 @@ package final class ChangeObservers: Sendable {
         }
     }
 
-    /// Calls all observers, outside the lock, and removes those that return false.
+    /// Calls all observers, without holding the lock, and removes those that return false.
     package func tell() {
         for (number, observer) in state.withLock({ $0.observers }) where !observer() {
             state.withLock { _ = $0.observers.removeValue(forKey: number) }

@@ -1,13 +1,13 @@
-/// Computes item versions: a keyed hash of the secret and the user-visible metadata.
+/// Computes the version of an item: a keyed hash of its secret and its visible metadata.
 ///
-/// Time, nonce and module are left out, so that a version survives a move between modules.
+/// Times and the module's name are not hashed, so that an item keeps its version when it moves between modules.
 public struct ItemVersionKey: Sendable {
     private let key: SecretBytes
 
-    /// Uses a key of 32 bytes.
+    /// Makes the key from 32 secret bytes.
     public init(key: SecretBytes) { self.key = key }
 
-    /// A random key, for a store without a readable vault.
+    /// Makes a random key, for a store that has no readable vault.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public static func random() throws(TokenKeepError) -> ItemVersionKey {
@@ -15,10 +15,10 @@ public struct ItemVersionKey: Sendable {
             key: try SecretBytes(randomCount: 32))
     }
 
-    /// The version of an item, never 0.
+    /// Computes the version of an item, which is never 0.
     ///
-    /// The first eight bytes of BLAKE2b-128 under the key, over these parts in this order, each after its length (32
-    /// bits):
+    /// The version is the first eight bytes of the keyed BLAKE2b-128 of these parts. Each part is preceded by its
+    /// length (32 bits):
     ///
     /// - namespace, service, account, label
     /// - the level and the flags (32 bits each)
@@ -26,7 +26,7 @@ public struct ItemVersionKey: Sendable {
     /// - each attribute's name and value, in the order of the names
     /// - BLAKE2b-256 of the secret under the same key
     ///
-    /// The result 0 becomes 1. All integers are little-endian.
+    /// If the result is 0, the version is 1. All integers are little-endian.
     public func version(of details: ItemDetails, secret: SecretBytes) -> UInt64 {
         var message = LengthPrefixedBytes()
         message.append(details.name.namespace.utf8)

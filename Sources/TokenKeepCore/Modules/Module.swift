@@ -1,119 +1,122 @@
-/// A module: holds items for a stack.
+/// Holds items for a stack. Every place in which a stack can keep items is a module.
 ///
-/// A module does not know the other modules: the stack asks them in order and joins their answers. Calls come from any
-/// thread, several at once. A module checks all data it reads before use, and keeps the deadline.
+/// A module does not know the other modules: the stack asks them in order and combines their answers. Calls may come
+/// from several threads at once. A module must check all data that it reads before using them, and must answer before
+/// the deadline.
 public protocol Module: Sendable {
-    /// The module's name on a stack line and in ``ItemDetails/module``.
+    /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }
 
-    /// Whether the module is deferrable: a change that it missed becomes pending, and is drained later.
+    /// Whether a change that the module missed becomes pending and is applied later (a deferrable module).
     var supportsPendingWrites: Bool { get }
 
-    /// Whether the module's items are the journal's own records in the state ``RecordState/home``.
+    /// Whether the module is the vault, whose items are the records of the journal.
     var holdsRecords: Bool { get }
 
-    /// False if the module certainly cannot answer now, as far as known without asking anything.
+    /// False if the module certainly cannot answer now. Decided without asking the module.
     var mayAnswer: Bool { get }
 
-    /// Whether every item of the module has the time of its last modification.
+    /// Whether the module knows the time of the last change of each of its items.
     var reportsModificationTime: Bool { get }
 
-    /// Calls `observer` after changes of the module's items outside this process, until `observer` returns false.
+    /// Calls `observer` after items were changed outside this process, until `observer` returns false.
     ///
-    /// Covers only changes that the module learns of. `observer` is called on any thread, and must be brief.
+    /// Changes that the module does not learn of are not reported. `observer` may be called on any thread, and must be
+    /// brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
 
-    /// Does the work that needs the user, if prompts are allowed: unlocks or makes the module's storage.
+    /// Does the work that needs a prompt, if prompts are allowed: unlocks or makes the module's storage.
     func prepare(_ call: CallContext) throws(TokenKeepError)
 
     /// Loads the item with its secret.
     ///
-    /// - Throws: ``Status/notFound`` if the module does not hold the item. ``Status/locked``, ``Status/unavailable``,
-    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` if the module cannot find out.
+    /// - Throws: ``Status/notFound`` if the module does not have the item. ``Status/locked``, ``Status/unavailable``,
+    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` if the module cannot tell whether it has the item.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem
 
-    /// Saves an item and returns its version. The save is durable if the module is.
+    /// Saves an item and returns its version. The saved item is durable, unless the module keeps items in memory.
     ///
-    /// The precondition is checked in the same step as the save.
+    /// The module checks the request's precondition in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item if one step suffices: if the process ends meanwhile, the old or the new item is left.
+    /// Saves an item if one step is enough. If the process is killed during the step, the old or the new item is left.
     ///
-    /// Never prompts. `call` says whether a following ``save(_:_:)`` in several steps may prompt.
+    /// Never prompts. `call` tells whether a ``save(_:_:)`` in several steps, which may follow, may prompt.
     ///
-    /// - Returns: the item's version; nil, without any change, if the save needs several steps.
+    /// - Returns: the item's version; nil if the save needs several steps, and then nothing was changed.
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
 
     /// Removes an item. Clearing a missing item is not an error.
     ///
     /// - Parameter version: the version that the item must have, otherwise ``Status/conflict``; nil for any version.
-    /// - Returns: whether there was an item.
+    /// - Returns: whether the item existed.
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
 
-    /// Removes the items saved through this module under the name. Foreign items stay.
+    /// Removes the item that was saved through this module. Items that other programs saved under the name stay.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
-    /// The foreign items under the name, whether or not the module has an item of its own.
+    /// The items that other programs saved under this name, even if the module has its own item of the name.
     ///
-    /// - Throws: ``Status/locked`` if locked items may be foreign items of this name, and the errors of a load.
+    /// - Throws: ``Status/locked`` if locked items may be such items, and the errors of ``load(_:_:)``.
     func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem]
 
-    /// The items of a namespace, without their secrets.
+    /// Lists the items of a namespace, without their secrets.
     ///
-    /// - Parameter service: only items of this service; nil for all.
+    /// - Parameter service: lists only items of this service; nil for all services.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
-    /// The namespaces in which the module has items of TokenKeep's; nil if the module can list only a namespace that is
-    /// named.
+    /// The namespaces in which the module has items that TokenKeep saved.
+    ///
+    /// nil if the module can list only a namespace whose name it is given.
     func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>?
 
-    /// Whether the module seals secrets with the call's sealer, if its own protection is not enough for an item.
+    /// Whether the vault can seal secrets for the module, if an item requires more protection than the module gives.
     var supportsSealing: Bool { get }
 
-    /// The protection that the module achieves for a level; nil if unknown, which counts as none.
+    /// The protection that the module gives items of this level; nil if unknown, which counts as no protection.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
     /// The names of all items, in every namespace, that the module knows to be sealed by the vault.
     func sealedItems(_ call: CallContext) -> [ItemName]
 
-    /// The module's condition, for people. Changes nothing.
+    /// Describes the module's condition for the user. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
 }
 
 extension Module {
-    /// False: a module within this process or its files is never unavailable for a time.
+    /// False: the module is always available.
     public var supportsPendingWrites: Bool { false }
-    /// False.
+    /// False: the module is not the vault.
     public var holdsRecords: Bool { false }
-    /// True.
+    /// True: the module can always answer.
     public var mayAnswer: Bool { true }
-    /// False.
+    /// False: the module does not know when its items changed.
     public var reportsModificationTime: Bool { false }
     /// Never calls the observer.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
-    /// Unknown.
+    /// nil: the module's protection is unknown.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
-    /// False.
+    /// False: the module does not store sealed secrets.
     public var supportsSealing: Bool { false }
-    /// nil.
+    /// nil: the module cannot list its namespaces.
     public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? { nil }
-    /// Empty: the module gets no sealed secrets.
+    /// Empty: the module does not store sealed secrets.
     public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
-    /// Saves: every save is one step.
+    /// Saves the item: every save of the module is one step.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)
     }
-    /// Clears: the module has no foreign items.
+    /// Clears the item: the module has no items of other programs.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         _ = try clear(name, ifVersion: nil, call)
     }
-    /// Empty.
+    /// Empty: the module has no items of other programs.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] { [] }
-    /// Does nothing.
+    /// Does nothing: the module never needs a prompt.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }
 
-/// The items that a module or a whole stack lists.
+/// The items that a module or a whole stack has listed.
 public struct ItemListing: Sendable {
     /// The items found.
     public var items: [ItemDetails]
@@ -122,13 +125,13 @@ public struct ItemListing: Sendable {
     /// The first error of each status and module: ``problem`` alone could hide a more serious error.
     public private(set) var problems: [TokenKeepError] = []
 
-    /// A listing of `items`.
+    /// Makes a listing of `items`.
     public init(items: [ItemDetails] = [], problem: TokenKeepError? = nil) {
         self.items = items
         if let problem { count(problem) }
     }
 
-    /// Adds an error to ``problem`` and ``problems``, unless an earlier error takes precedence.
+    /// Adds an error to ``problem`` and ``problems``, unless they already have an error that comes before it.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }
@@ -142,12 +145,12 @@ public struct ModuleReport: Sendable {
     public let module: String
     /// The reason why the module cannot be used; nil if it can.
     public let problem: TokenKeepError?
-    /// The location of the module's items, in words: a path, a service's name.
+    /// A description of the place of the module's items, for example a path or the name of a service.
     public let place: String
-    /// Further notes for a person, one line each.
+    /// More sentences for the user, one line each.
     public let notes: [String]
 
-    /// Describes a module's condition.
+    /// Makes the description of a module's condition.
     public init(module: String, problem: TokenKeepError? = nil, place: String, notes: [String] = []) {
         self.module = module
         self.problem = problem

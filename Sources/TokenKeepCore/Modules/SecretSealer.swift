@@ -1,66 +1,68 @@
-/// Seals secrets under the keys of a vault, for modules whose protection is too weak for an item. Part of a call.
+/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Part of a call.
 public protocol SecretSealer: Sendable {
-    /// The id of the vault whose keys seal; nil if there is none.
+    /// The id of the vault under whose keys secrets are sealed; nil if there is no vault.
     ///
     /// 32 hexadecimal digits, constant for the life of the vault.
     ///
-    /// - Throws: if the vault cannot be read.
+    /// - Throws: the reason why the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?
 
     /// The id of the vault that sealed a secret, in hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault seals items: it does if it has a password.
+    /// Whether the vault can seal items, because it has a password.
     ///
-    /// - Throws: if the vault cannot be read.
+    /// - Throws: the reason why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
-    /// Whether the call holds the item's lock, which sealing needs.
+    /// Whether the call has locked the item in the vault, which is necessary for sealing it.
     func holds(_ name: ItemName) -> Bool
 
-    /// Whether any module may hold items sealed under the vault's keys, noted or not. True if the vault cannot be read.
+    /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
-    /// Whether a note says that any module may hold the item sealed.
+    /// Whether the vault has a note that it sealed this item for a module.
     func hasNote(of name: ItemName) -> Bool
 
-    /// Whether a note says that `module` on this machine holds the item sealed. A plain item in its place does not
-    /// count.
+    /// Whether the vault has a note that this module on this machine holds the item sealed.
+    ///
+    /// If the module has an unsealed item of the name, that item is not the one in the note.
     ///
     /// - Throws: if the note cannot be read.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
 
-    /// The protection that sealing achieves for a level at the moment.
+    /// The protection that a sealed item of this level has at the moment.
     ///
-    /// - Throws: if the vault cannot be read.
+    /// - Throws: the reason why the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Notes and seals a secret for `module`, bound to the item's name, level and flags. The result needs no
-    /// protection.
+    /// Seals a secret for `module`, after noting it in the vault. The result needs no further protection.
     ///
-    /// - Throws: ``Status/locked`` if the key of the level is not open. ``Status/unavailable`` if the call does not
-    ///   hold the item's lock: without it the keys could be replaced before the module has the secret.
+    /// A sealed secret can be opened only with the same name, level and flags of the item.
+    ///
+    /// - Throws: ``Status/locked`` if the key of the level is locked. ``Status/unavailable`` if the call has not locked
+    ///   the item: the vault's keys could then be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module has the secret that was sealed last, and no earlier secret.
+    /// Notes that the module saved the secret that was sealed last, and holds no earlier one.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
     ///
-    /// - Throws: ``Status/locked`` if its key is not open. ``Status/corrupt`` if the secret is damaged, belongs to
-    ///   another item, level or flags, or is older than the secret that `details.module` got last. Both errors name the
+    /// - Throws: ``Status/locked`` if its key is locked. ``Status/corrupt`` if the secret is damaged, was sealed for
+    ///   another name, level or flags, or is older than the secret that the module got last. Both errors have the
     ///   module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module no longer holds the item sealed.
+    /// Notes that a module no longer holds the sealed item.
     ///
-    /// Without the item's lock nothing happens: the note is removed later.
+    /// Does nothing if the call has not locked the item. The note is then removed later.
     ///
-    /// - Parameter everywhere: whether the item was cleared, so that the module on other machines does not hold it
-    ///   either.
+    /// - Parameter everywhere: whether the note is removed for the module on other machines too, because the item was
+    ///   cleared.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

@@ -1,19 +1,19 @@
-/// The result of a sync.
+/// The result of applying pending writes and removals.
 public struct SyncOutcome: Sendable {
-    /// The number of drained items: no module of the stack on this machine has pending changes of them.
+    /// The number of items for which no change is pending any more for modules of the stack on this machine.
     public var drained: Int
-    /// The number of items with pending writes or removals left.
+    /// The number of items for which writes or removals are still pending.
     public var left: Int
-    /// The modules with pending writes or removals left, sorted by name.
+    /// The modules for which writes or removals are still pending, sorted by name.
     public var pendingModules: [String]
     /// The first failure other than an unavailable module; nil if there was none.
     ///
-    /// Examples: an unreadable record, an item that another process holds.
+    /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The module's error for the first item still pending; nil if nothing is pending or no module could be asked.
+    /// The error of the module of the first item that is still pending; nil if there is none or no module was asked.
     public var obstacle: TokenKeepError?
 
-    /// An outcome. By default nothing was pending.
+    /// Makes an outcome. The default values mean that nothing was pending.
     public init(
         drained: Int = 0, left: Int = 0, pendingModules: [String] = [], problem: TokenKeepError? = nil,
         obstacle: TokenKeepError? = nil

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Zeroed pages between two guard pages, left out of core dumps.
+/// Zeroed memory pages between two guard pages, left out of core dumps.
 ///
-/// Any access to a guard page faults.
+/// An access to a guard page ends the process with a signal.
 struct GuardedPages {
     static let pageSize = sysconf(Int32(_SC_PAGESIZE))
 
     let bytes: UnsafeMutableRawBufferPointer
 
-    /// Maps at least `count` bytes, rounded up to whole pages. nil if the kernel refuses the mapping.
+    /// Maps at least `count` bytes, rounded up to whole pages; nil if the kernel refuses it.
     init?(count: Int) {
         guard count > 0, count <= Int.max / 2 else { return nil }
         let (guardPage, access) = (GuardedPages.pageSize, PROT_READ | PROT_WRITE)
@@ -24,12 +24,12 @@ struct GuardedPages {
         }
     }
 
-    /// Locks the pages into memory. False if the limit of locked memory (RLIMIT_MEMLOCK) forbids it.
+    /// Locks the pages into memory; false if the limit of locked memory (RLIMIT_MEMLOCK) forbids it.
     ///
     /// A child of fork() does not inherit the lock.
     func lock() -> Bool { mlock(bytes.baseAddress, bytes.count) == 0 }
 
-    /// Unmaps the pages and their guard pages. Does not wipe.
+    /// Unmaps the pages and their guard pages. The caller must have wiped them.
     func release() {
         guard let base = bytes.baseAddress else { return }
         munmap(base - GuardedPages.pageSize, bytes.count + 2 * GuardedPages.pageSize)

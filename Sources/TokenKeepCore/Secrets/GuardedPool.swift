@@ -2,27 +2,28 @@ import CSodium
 import CSystemShims
 import Glibc
 
-/// A secret's bytes in a ``GuardedPool``.
+/// The memory of one secret in a ``GuardedPool``.
 package struct GuardedSlot: @unchecked Sendable {
-    /// The secret's first byte, aligned to 16 bytes.
+    /// The address of the secret's first byte, a multiple of 16.
     package let address: UnsafeMutableRawPointer
-    /// The number of bytes. A NUL follows the last byte.
+    /// The number of the secret's bytes. A zero byte follows them.
     package let count: Int
     let region: GuardedRegion
 
     package var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: address, count: count) }
 }
 
-/// The memory of secrets: slots by size class, in regions between guard pages.
+/// The memory in which secrets are kept: slots of a few sizes, in regions between guard pages.
 ///
-/// Regions are left out of core dumps, and locked into memory if RLIMIT_MEMLOCK allows it. Each size class keeps one
-/// empty region, so that secrets made and freed in a loop need no system call. Lists of free slots lie outside the
-/// regions. A write out of a secret's bounds aborts the process, at the latest when the secret is freed.
+/// Regions are left out of core dumps, and locked into memory if RLIMIT_MEMLOCK allows it. For each slot size, one
+/// empty region is kept, so that secrets made and freed in a loop need no system call. The lists of free slots are
+/// outside the regions. A write beyond the bounds of a secret aborts the process, at the latest when the secret is
+/// freed.
 ///
-/// Safe from any thread, and in a child of fork(): the child has copies of the secrets, and locks their memory on its
-/// first allocation.
+/// Safe from any thread, and in a child of fork(). The child has copies of the secrets, and locks their memory when it
+/// first allocates a secret.
 package final class GuardedPool: Sendable {
-    /// The pool of the process.
+    /// The pool that all secrets of the process use.
     package static let shared: GuardedPool = {
         let pool = GuardedPool()
         var handlers = tokenkeep_fork_handlers(
@@ -37,45 +38,45 @@ package final class GuardedPool: Sendable {
 
     private let state = MutexGuarded(PoolState())
 
-    /// A pool that maps nothing yet. Only ``shared`` survives fork().
+    /// Makes a pool that has no memory yet. Only ``shared`` can be used after fork().
     package init() {}
 
-    /// Returns `count` zeroed bytes.
+    /// Allocates `count` zeroed bytes.
     ///
-    /// - Throws: ``Status/io`` if the kernel grants no more memory.
+    /// - Throws: ``Status/io`` if the kernel gives no more memory.
     package func allocate(_ count: Int) throws(TokenKeepError) -> GuardedSlot {
         try Sodium.start()
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
         let (region, slot) = try takeSlot(for: count)
         guard let start = slot.baseAddress else { throw SecretBytes.exhausted(count) }
-        // The bytes lie at the end of their slot, so that the guard page is near a large secret.
+        // Put the bytes at the end of the slot, so that the guard page is near the end of a large secret.
         let offset = (slot.count - SlotCanary.count - count) & ~(SlotCanary.count - 1)
         let allocated = GuardedSlot(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)
         return allocated
     }
 
-    /// Wipes the bytes and frees the slot. Aborts the process if a write went out of bounds.
+    /// Wipes a secret and frees its memory. Aborts the process if a write beyond the secret's bounds is detected.
     package func free(_ slot: GuardedSlot) {
         guard GuardedPool.canary.isIntact(around: slot) else { GuardedPool.abortProcess() }
         sodium_memzero(slot.address - SlotCanary.count, slot.count + 2 * SlotCanary.count)
         state.withLock { $0.returnSlot(at: slot.address, of: slot.region) }?.pages.release()
     }
 
-    /// Whether all regions are locked into memory, so that no secret is swapped out. Maps a region if none exists.
+    /// Whether all regions are locked into memory, so that no secret is swapped out. Maps a region if there is none.
     ///
-    /// - Throws: ``Status/io`` if the kernel grants no memory.
+    /// - Throws: ``Status/io`` if the kernel gives no memory.
     package func isLocked() throws(TokenKeepError) -> Bool {
         free(try allocate(1))
         return state.withLock { $0.unlockedCount == 0 }
     }
 
-    /// The number of mapped regions, including empty ones.
+    /// The number of regions, including empty ones.
     package var regionCount: Int { state.withLock { $0.regionCount } }
 
     private func takeSlot(for count: Int) throws(TokenKeepError) -> PoolState.Slot {
         let sizeClass = SizeClass(for: count)
-        // Mapped outside the lock: locking the many pages of a large secret into memory takes long.
+        // Map the region outside the lock, because it takes long to lock the many pages of a large secret into memory.
         let ownPages = sizeClass == .ownPages ? GuardedRegion(of: sizeClass, for: count) : nil
         let taken = state.withLock { state -> PoolState.Slot? in
             if let ownPages { state.add(ownPages) }

@@ -1,21 +1,21 @@
-/// Guarded pages divided into slots of one size. The pool's lock guards all mutable properties.
+/// Guarded pages divided into slots of one size. The pool's lock protects all variables.
 final class GuardedRegion: @unchecked Sendable {
     let sizeClass: SizeClass
     let pages: GuardedPages
     private(set) var isLocked: Bool
-    /// The index in the region's ``RegionList``.
+    /// The index of this region in its ``RegionList``.
     var position = 0
 
     private let slotSize: Int
     private let slotCount: Int
-    /// The slots' memory. The last slot ends at the guard page.
+    /// The memory of the slots. The last slot ends at the guard page.
     private let slots: UnsafeMutableRawBufferPointer
-    /// The indices of the free slots. The slot freed last is used next.
+    /// The indices of the free slots. The slot that was freed last is used first.
     private var freeSlots: [UInt16]
 
-    /// Maps and locks a region. nil if the kernel refuses the mapping.
+    /// Maps a region and locks it into memory; nil if the kernel refuses it.
     ///
-    /// - Parameter count: the length of the secret, if the region is for one secret alone.
+    /// - Parameter count: the length of the secret, if the region is for a single secret.
     init?(of sizeClass: SizeClass, for count: Int) {
         guard let pages = GuardedPages(count: sizeClass.regionSize(for: count)) else { return nil }
         self.sizeClass = sizeClass
@@ -30,7 +30,7 @@ final class GuardedRegion: @unchecked Sendable {
     var isFull: Bool { freeSlots.isEmpty }
     var isEmpty: Bool { freeSlots.count == slotCount }
 
-    /// Marks a slot as used and returns its bytes. nil if the region is full.
+    /// Marks a slot as used and returns its bytes; nil if no slot is free.
     func takeSlot() -> UnsafeMutableRawBufferPointer? {
         guard let index = freeSlots.popLast() else { return nil }
         let start = Int(index) * slotSize
@@ -43,38 +43,38 @@ final class GuardedRegion: @unchecked Sendable {
         freeSlots.append(UInt16(clamping: (address - base) / slotSize))
     }
 
-    /// Locks the pages again: in a child of fork(), or after other locked memory was released.
+    /// Locks the pages into memory again: in a child of fork(), or after other locked memory was released.
     func lockAgain() { isLocked = pages.lock() }
 }
 
-/// The regions of one size class: first those with a free slot, then the full ones.
+/// The regions with slots of one size: first those with a free slot, then the full ones.
 struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
 
-    /// A region with a free slot, or nil.
+    /// A region with a free slot; nil if there is none.
     var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
 
-    /// Adds a region with a free slot.
+    /// Adds a region, which must have a free slot.
     mutating func insert(_ region: GuardedRegion) {
         region.position = regions.count
         regions.append(region)
         becameAvailable(region)
     }
 
-    /// Moves a region that became full behind the regions with free slots.
+    /// Moves a region whose last free slot was taken to the full regions.
     mutating func becameFull(_ region: GuardedRegion) {
         availableCount -= 1
         move(region, to: availableCount)
     }
 
-    /// Moves a full region, one of whose slots was freed, to the regions with free slots.
+    /// Moves a full region, in which a slot was freed, to the regions with free slots.
     mutating func becameAvailable(_ region: GuardedRegion) {
         move(region, to: availableCount)
         availableCount += 1
     }
 
-    /// Removes a region with a free slot.
+    /// Removes a region, which must have a free slot.
     mutating func remove(_ region: GuardedRegion) {
         becameFull(region)
         move(region, to: regions.count - 1)

@@ -1,12 +1,12 @@
 import CSodium
 
-/// BLAKE2b with a key (RFC 7693), by libsodium.
+/// Computes keyed BLAKE2b hashes (RFC 7693) with libsodium.
 public enum KeyedHash {
-    /// The digest of `bytes`.
+    /// Computes the hash of `bytes`.
     ///
     /// - Parameters:
     ///   - key: 16 to 64 bytes, or empty for a hash without a key.
-    ///   - count: the digest's length, 16 to 64.
+    ///   - count: the length of the hash in bytes, 16 to 64.
     public static func digest(
         of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer = .init(start: nil, count: 0), count: Int
     ) -> [UInt8] {
@@ -21,12 +21,12 @@ public enum KeyedHash {
     }
 }
 
-/// Length-prefixed parts in a row: different lists of parts never give the same bytes.
+/// A sequence of parts, each after its length. Different sequences never have the same bytes.
 public struct LengthPrefixedBytes: Sendable {
-    /// The bytes of all parts.
+    /// The bytes of all parts with their lengths.
     public private(set) var bytes: [UInt8] = []
 
-    /// No parts.
+    /// Makes an empty sequence.
     public init() { bytes.reserveCapacity(512) }
 
     /// Appends a part: its length (32 bits, little-endian), then its bytes.

@@ -1,15 +1,15 @@
-/// The regions of a pool. Guarded by the pool's lock.
+/// The regions of a pool. The pool's lock protects them.
 struct PoolState: Sendable {
     typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
-    /// Regions with at least one used slot, by size class.
+    /// The regions with at least one used slot, by the size of their slots.
     private var lists = [RegionList](repeating: RegionList(), count: SizeClass.allCases.count)
-    /// At most one empty region of each size class.
+    /// The empty regions that are kept, at most one for each slot size.
     private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
     private(set) var regionCount = 0
     /// The number of regions that are not locked into memory.
     private(set) var unlockedCount = 0
-    /// Set in a child of fork(), which does not inherit the locks of its parent's memory.
+    /// True in a child of fork() until it has locked its regions into memory, because the locks are not inherited.
     var mustLockAgain = false
 
     /// Adds a new region.
@@ -19,7 +19,7 @@ struct PoolState: Sendable {
         if !region.isLocked { unlockedCount += 1 }
     }
 
-    /// Takes a free slot of a size class and its region. nil if no region has one.
+    /// Takes a free slot of this size, with its region; nil if no slot is free.
     mutating func takeSlot(of sizeClass: SizeClass) -> Slot? {
         if mustLockAgain { lockAgain() }
         let index = sizeClass.rawValue
@@ -32,7 +32,7 @@ struct PoolState: Sendable {
         return (region, slot)
     }
 
-    /// Frees a slot. Returns the region if it must be unmapped: it is empty and not kept.
+    /// Frees a slot. Returns the slot's region if it must be unmapped, because it is empty and not kept.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }
@@ -49,7 +49,7 @@ struct PoolState: Sendable {
         return region
     }
 
-    /// Locks every region, in a child of fork().
+    /// Locks every region into memory, in a child of fork().
     private mutating func lockAgain() {
         mustLockAgain = false
         for region in lists.flatMap(\.regions) + spares.compactMap({ $0 }) { lockAgain(region) }

@@ -1,10 +1,10 @@
 import CSodium
 
-/// A secret in guarded memory, between guard pages. Wiped with the last reference.
+/// A secret in guarded memory, which is wiped when the last reference is released.
 ///
 /// The memory is left out of core dumps, and locked if the kernel allows it. A secret never changes, so any thread may
-/// read it. Its description is always `<redacted>`. A comparison takes a time that depends only on the lengths. Copies
-/// outside, such as a String, are not wiped.
+/// read it. Its description is always `<redacted>`. The time of a comparison depends only on the lengths. Copies that a
+/// program makes, for example a String, are not wiped.
 public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
@@ -12,10 +12,11 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     public let count: Int
     private let slot: GuardedSlot
 
-    /// Makes a secret of `count` bytes, written by `initialize`, with a NUL behind it.
+    /// Makes a secret of `count` bytes, followed by a zero byte that is not counted.
     ///
     /// - Parameters:
-    ///   - initialize: gets `count` zeroed bytes. If it throws, the memory is wiped and the error passed on.
+    ///   - initialize: writes the secret into `count` zeroed bytes. If it throws, the memory is wiped and the error is
+    ///     thrown.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     public init(
         count: Int,
@@ -23,11 +24,11 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         self.slot = try GuardedPool.shared.allocate(count)
         self.count = count
-        // All stored properties are set: from here on an error runs deinit, which wipes the memory.
+        // All stored properties are set, so that deinit runs after an error and wipes the memory.
         try initialize(slot.bytes)
     }
 
-    /// Copies bytes into guarded memory. The caller wipes the source.
+    /// Copies bytes into guarded memory. The caller must wipe its own bytes.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(
@@ -63,7 +64,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     deinit { GuardedPool.shared.free(slot) }
 
-    /// Passes the bytes to `body`. The pointer is valid only during `body`.
+    /// Calls `body` with the bytes. The pointer is valid only during `body`.
     @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -72,10 +73,10 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         return try body(UnsafeRawBufferPointer(start: unsafeAddress, count: count))
     }
 
-    /// The address of the bytes, followed by a NUL. Valid while this object lives.
+    /// The address of the bytes, which a zero byte follows. Valid while this object exists.
     public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(slot.address) }
 
-    /// A copy of the first `count` bytes in its own guarded memory.
+    /// Copies the first `count` bytes into guarded memory of their own.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     package func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {
@@ -84,12 +85,12 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         }
     }
 
-    /// The secret as a String; nil if it is not UTF-8. The String is not wiped.
+    /// Copies the secret into a String, which is not wiped; nil if the secret is not UTF-8.
     public var utf8String: String? {
         withUnsafeBytes { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Compares secrets in a time that depends only on the lengths.
+    /// Compares two secrets in a time that depends only on their lengths.
     public static func == (left: SecretBytes, right: SecretBytes) -> Bool {
         left.count == right.count && sodium_memcmp(left.slot.address, right.slot.address, left.count) == 0
     }

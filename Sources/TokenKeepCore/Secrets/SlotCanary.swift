@@ -1,15 +1,15 @@
 import CSodium
 
-/// Random bytes directly before and behind each secret. A write out of bounds changes them.
+/// Random bytes directly before and after each secret. A write beyond the secret's bounds changes them.
 ///
-/// The first byte behind a secret is zero: for C, a secret is a string that ends there.
+/// The first byte after a secret is zero, so that the secret is also a C string.
 struct SlotCanary: Sendable {
     static let count = 16
 
     private let before: (UInt64, UInt64)
     private let behind: (UInt64, UInt64)
 
-    /// Draws the random bytes. libsodium must be started.
+    /// Makes the random bytes. libsodium must have been started.
     init() {
         before = (SlotCanary.random(), SlotCanary.random())
         behind = ((SlotCanary.random() & ~0xFF).littleEndian, SlotCanary.random())

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension Dispatcher {
-    /// Saves an item in the stack's modules; not called for memory-only items.
+    /// Saves an item in the stack's modules. Not called for memory-only items.
     typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
 
-    /// Saves in the first module that takes the item, and removes older copies below that module.
+    /// Saves an item in the first module that takes it, and removes older copies from the modules below that module.
     func save(
         _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -18,9 +18,10 @@ extension Dispatcher {
         return try inPlaces(request, call)
     }
 
-    /// Saves over a memory-only item, which is the item that the caller sees.
+    /// Saves an item that has the name of a memory-only item. A load returns the memory-only item now.
     ///
-    /// The memory-only item's level is kept and its version is checked, until a save with another level replaces the
+    /// The save checks the memory-only item's version. A save without a level, or with the level memory-only, replaces
+    /// the memory-only item's value. A save with another level goes to the stack's modules and removes the memory-only
     /// item.
     private func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
@@ -64,7 +65,7 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first module that takes the item can check the precondition.
+            // Only the first module that takes the item checks the precondition: the save changes the version.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
@@ -79,11 +80,11 @@ extension Dispatcher {
         return SaveOutcome(version: saved.version, module: saved.place.module.name)
     }
 
-    /// Whether a save may go on to the next module after a failure.
+    /// Whether a failed save may try the next module of the stack.
     ///
-    /// A precondition is checked in one module alone, so such a save never goes on. A save passes a module that missed
-    /// the value only if a pending write can be recorded, or if the line's action is not `bad`. Otherwise the module's
-    /// older value would reappear.
+    /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
+    /// save goes on only if the journal can keep a pending write for the failed module, or if the line's action is not
+    /// `bad`. Otherwise the failed module's older value would reappear.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
@@ -92,9 +93,9 @@ extension Dispatcher {
         }
     }
 
-    /// Completes a request with the facts that one module cannot know: another module's item, its version and level.
+    /// Completes a save request with the level of an item in another module, and whether another module has the item.
     ///
-    /// If another module may hold the item but cannot be asked, a precondition fails rather than passes.
+    /// If another module cannot be asked whether it holds the item, a save with a precondition fails.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -105,7 +106,7 @@ extension Dispatcher {
                 do throws(TokenKeepError) {
                     request.inherited = try place.module.load(request.name, call).details
                 } catch {
-                    // A locked item may have a level that the save must keep.
+                    // The save must keep the item's level, which cannot be read while the item is locked.
                     guard error.status != .locked else { throw error }
                 }
             }
@@ -130,7 +131,7 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        // If the stack has no line for `clear`, nothing is removed.
+        // A stack without a line for `clear` removes nothing.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Asks the modules of a stack in their order and joins their answers.
+/// Asks the modules of a stack in their order and combines their answers.
 struct Dispatcher: Sendable {
     /// A module and the line that names it.
     struct Place: Sendable {
@@ -8,13 +8,13 @@ struct Dispatcher: Sendable {
         let module: any Module
     }
 
-    /// The programs of the stack, without the store's implicit memory module.
+    /// The stack's lines for each operation, without the store's implicit memory module.
     let programs: StackOperations
-    /// Holds memory-only items. Asked before every stack.
+    /// Holds memory-only items. Asked before the stack's modules.
     let memory: MemoryModule
-    /// Gets an event for each module's answer; nil for no trace.
+    /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether a save may go on to the next module and leave a pending write for the present one.
+    /// Whether a save may go on to the next module, with a pending write recorded for the failed module.
     var canRecordPending = false
 
     /// Loads the first item found. If there is none, throws the worst failure met.
@@ -42,8 +42,8 @@ struct Dispatcher: Sendable {
     ///
     /// - Parameters:
     ///   - version: if given, the clear happens only if a load finds the item with this version.
-    ///   - passesOutages: whether the stack's lines decide about an outage of a deferrable module; if false, the clear
-    ///     throws the outage.
+    ///   - passesOutages: whether an outage of a module that supports pending writes is handled as the stack's lines
+    ///     say; if false, the clear throws it.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -60,9 +60,9 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The module that has the item checks the version again, in one step with its removal.
+                // The module that has the item compares the version again, in one step with its removal of the item.
                 let version = place.module.name == holder ? version : nil
-                // A clear must not stop halfway.
+                // Once a module has lost the item, the other modules must lose it too: ignore a cancellation.
                 let call = wasThere ? call.withoutCancellation : call
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
@@ -74,7 +74,7 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
-        // If no module checked the precondition, the precondition was not met.
+        // A clear must not succeed if the only module failed without checking the version.
         if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
@@ -128,14 +128,14 @@ struct Dispatcher: Sendable {
         }
     }
 
-    /// The error of an operation for which the stack has no line: nothing can answer it.
+    /// The error of an operation for which the stack has no line, so that no module can be asked.
     static func noModule(_ does: String) -> TokenKeepError {
         TokenKeepError(.unsupported, "no module of the stack \(does) items")
     }
 }
 
 extension Sequence<Dispatcher.Place> {
-    /// The modules of these places in their order, each once.
+    /// The modules of these lines of a stack in their order, without repetitions.
     var modules: [any Module] {
         var seen: Set<String> = []
         return map(\.module).filter { seen.insert($0.name).inserted }

@@ -1,33 +1,33 @@
 import TokenKeepCore
 
-/// The lines of a stack that apply to one operation, ready to be walked.
+/// The lines of a stack that apply to one operation, in the order in which modules are asked.
 struct OperationSteps: Sendable {
-    /// One line.
+    /// One line of the stack, as a step of the operation.
     struct Step: Sendable {
-        /// The module and its line; nil if the line is skipped.
+        /// The module and its line; nil if the line is skipped because its module is missing.
         let place: Dispatcher.Place?
         let actions: StackActions
-        /// The index of the line's stack or substack, and the line's position among the entries there.
+        /// The index of the line's stack or substack in ``OperationSteps/scopes``, and the line's position in it.
         let scope: Int
         let position: Int
     }
 
     /// A stack or substack.
     struct Scope: Sendable {
-        /// The first step of each entry, and finally the first step behind all entries.
+        /// The index of the first step of each entry; last, of the first step after this stack or substack.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
     }
 
     private(set) var steps: [Step] = []
-    /// The stack itself, then its substacks in the order in which a walk enters the substacks.
+    /// The stack itself, then its substacks in the order in which an operation enters them.
     private(set) var scopes: [Scope] = []
 
-    /// The first step that asks a module.
+    /// The first step whose line is not skipped.
     var first: Step? { steps.first { $0.place != nil } }
 
-    /// The modules that a walk may ask, in the order of the stack.
+    /// The lines and modules that an operation may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
 
     /// - Parameter place: finds the module of a line; nil if the line is skipped.
@@ -57,7 +57,7 @@ struct OperationSteps: Sendable {
         scopes[scope].starts.append(steps.count)
     }
 
-    /// The step that follows a step whose answer met `action`.
+    /// The index of the step to take after step `index`, if the module's answer led to `action`.
     func next(after index: Int, _ action: StackAction) -> Int {
         let step = steps[index]
         let scope = scopes[step.scope]
@@ -70,9 +70,9 @@ struct OperationSteps: Sendable {
         }
     }
 
-    /// Checks that a save ends in the first module that saves, because a pending write belongs to one module alone.
+    /// Checks that a save ends in the first module that saves: a save leaves a pending write for one module alone.
     ///
-    /// - Throws: ``Status/invalid`` if the first module that saves does not end the walk.
+    /// - Throws: ``Status/invalid`` if the save would go on after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {
         guard let first, let place = first.place else { return }
         let action = first.actions[.ok]

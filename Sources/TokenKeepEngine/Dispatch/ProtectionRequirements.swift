@@ -1,19 +1,19 @@
 import TokenKeepCore
 
-/// Compares the protection of a stack's modules with an item's protection requirement.
+/// Compares the protection that a stack's modules give with the protection that an item requires.
 struct ProtectionRequirements {
     let dispatcher: Dispatcher
-    /// Seals for modules that support sealing; nil if there is no vault that seals.
+    /// Seals items for modules that support sealing; nil if there is no vault that can seal.
     let sealer: (any SecretSealer)?
 
-    /// Whether an item may be kept in a module. See ``Protection/isEnough(for:_:beside:)``.
+    /// Whether a module protects an item as much as the item requires. See ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
         let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
 
-    /// Refuses a module that does not meet an item's protection requirement.
+    /// Throws if a module does not meet an item's protection requirement.
     ///
     /// - Throws: ``Status/policy``.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
@@ -28,10 +28,10 @@ struct ProtectionRequirements {
         dispatcher.places(for: .save).map(\.module).first(where: \.holdsRecords)
     }
 
-    /// Whether a `save` line of the stack names the vault.
+    /// Whether the stack has a `save` line for the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// The protection of a level: the weakest protection of the modules in which a save may end.
+    /// The protection that an item of this level has at least: the weakest among the modules that may save the item.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }
@@ -43,7 +43,8 @@ struct ProtectionRequirements {
 
     /// The protection that a module gives an item.
     ///
-    /// If the item asks for more and the vault has a password, the protection is the one of a sealed item.
+    /// If the item requires more and the vault has a password, the vault seals the item for the module. The protection
+    /// is then that of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
         if module.supportsSealing, Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true,
             let sealed = try? sealer.protection(of: level, flags)

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A stack, prepared for walking: for each operation its lines, with the modules that they name.
+/// The lines of a stack for each operation, with the modules that the lines name.
 struct StackOperations: Sendable {
     /// The modules and their lines in the order of the stack.
     let places: [Dispatcher.Place]
@@ -9,9 +9,9 @@ struct StackOperations: Sendable {
     private let clear: OperationSteps
     private let list: OperationSteps
 
-    /// Makes the modules, one for each name.
+    /// Makes the modules, one for each module name in the stack.
     ///
-    /// - Throws: the errors of `make`, with the line's place; ``Status/invalid`` if a jump leads out of its stack.
+    /// - Throws: the errors of `make`, with the file and line; ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], make: (StackLine) throws(TokenKeepError) -> any Module
     ) throws(TokenKeepError) {
@@ -38,7 +38,7 @@ struct StackOperations: Sendable {
         list = try program(.list)
     }
 
-    /// The program of one operation, which must not be ``StackLine/Operation/any``.
+    /// The lines for one operation, which must not be ``StackLine/Operation/any``.
     subscript(operation: StackLine.Operation) -> OperationSteps {
         switch operation {
         case .load, .any: load
@@ -70,7 +70,7 @@ struct StackOperations: Sendable {
             .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
-    /// Checks that all lines of a module have the arguments of its first line, or none.
+    /// Checks that a later line of a module repeats the arguments of the module's first line, or has none.
     private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
         guard line.arguments.isEmpty || line.arguments == first.arguments else {
             throw TokenKeepError(

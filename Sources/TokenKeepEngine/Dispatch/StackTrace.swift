@@ -1,31 +1,31 @@
 import Glibc
 package import TokenKeepCore
 
-/// An event of a call: a module was asked, answered, and the walk went on or ended. Holds no secret.
+/// A trace event: a module was asked, what it answered, and whether the next module is asked. Holds no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation of the call, or of the module if it differs.
+    /// The operation of the call; or the operation that the module was asked to do, if it differs.
     package let operation: StackLine.Operation
-    /// The item, or the service of a list.
+    /// The item; for a list, the service.
     package let subject: String
-    /// The module asked.
+    /// The name of the module that was asked.
     package let module: String
-    /// The module's answer.
+    /// The status of the module's answer.
     package let status: Status
-    /// The action of the module's line for the answer; nil if no line decides.
+    /// The action that the module's line takes for the status; nil if the module was not asked because of a line.
     package let action: StackAction?
-    /// Whether the walk ends although the line's action lets it go on.
+    /// Whether no further module is asked although the line's action would go on.
     package var isHeldBack = false
-    /// The module that the walk asks next; nil if the walk ends.
+    /// The module that is asked next; nil if no further module is asked.
     package var next: String?
-    /// The reason why the module was asked, if no line decides.
+    /// The reason why the module was asked, if no line of the stack decides it.
     package var reason = ""
 
-    /// One line: the call, the module, the status, the action, and why the walk goes on or ends.
+    /// One line of text: the call, the module, the status, the action, and whether the next module is asked.
     package var description: String {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// An event outside the walk.
+    /// An event for a module that was asked for another reason than a line of the stack.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {
@@ -51,14 +51,14 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     }
 }
 
-/// Gets the events of a store's calls, on the thread of the call. Must not call the store.
+/// Receives the events of a store's calls, on the thread of the call. Must not call the store.
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
 /// Writes trace events to standard error, for `TOKENKEEP_DEBUG=1`.
 enum DebugTrace {
-    /// The handler, if the environment asks for a trace; nil otherwise.
+    /// The handler that writes to standard error; nil if the environment asks for no trace.
     ///
-    /// A program with more rights than its caller ignores the environment, and gets nil.
+    /// A program with more rights than its caller gets nil: its caller chooses the environment.
     static func handler() -> StackTraceHandler? {
         guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }
@@ -77,7 +77,7 @@ enum DebugTrace {
         return result
     }
 
-    /// Writes a line in one piece, so that the lines of several threads do not mix. A failure to write is ignored.
+    /// Writes a line with one system call, so that the lines of several threads do not mix. Failures are ignored.
     private static func write(_ line: String) {
         var line = line
         line.withUTF8 { bytes in

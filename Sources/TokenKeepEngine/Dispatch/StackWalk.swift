@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// The counted answers and failures of a walk.
+/// The result of asking the modules of a stack: the answers and failures that the stack's actions count.
 struct StackWalk<Answer> {
-    /// The successes, in their order.
+    /// The counted answers, in the order in which the modules gave them.
     var answers: [Answer] = []
-    /// The worst failure.
+    /// The worst of the counted failures; nil if no failure counts.
     var failure: TokenKeepError?
-    /// Every failure that counts.
+    /// Every counted failure, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
-    /// Counts a failure. Keeps the worst; of equal failures, the first.
+    /// Counts a failure. The worst failure is kept; of equally bad failures, the first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -19,18 +19,18 @@ struct StackWalk<Answer> {
     }
 }
 
-/// The precedence of failures: the worst failure becomes the answer.
+/// The order of failures by severity: if several modules fail, the operation throws the worst failure.
 enum FailurePrecedence {
-    /// The statuses from the worst on. A locked or absent module must never look like "no token".
+    /// The statuses, the worst first. A locked or absent module must never look like "no token".
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status; the lowest is the worst. Failures of the user or the caller have the lowest rank.
+    /// The rank of a status; the lowest is the worst. A status outside the order ranks lowest.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
-/// The answer of a module.
+/// The answer of a module, which may be incomplete.
 struct Answered<Answer> {
     let value: Answer
     /// The failure that left the answer incomplete; nil if the answer is complete.
@@ -38,13 +38,13 @@ struct Answered<Answer> {
 }
 
 extension Dispatcher {
-    /// Asks the modules of a stack in its order. This is the one loop behind every operation.
+    /// Asks the modules of a stack in its order. Every operation uses this one loop.
     ///
     /// - Parameters:
     ///   - subject: the item or service, for a trace.
-    ///   - passes: whether the walk may go on after a failure whose action lets it go on.
+    ///   - passes: whether the next module may be asked after a failure whose action does not end the operation.
     ///   - ask: asks one module.
-    /// - Returns: the answers and failures that count.
+    /// - Returns: the answers and failures that the stack's actions count.
     func walk<Answer>(
         _ operation: StackLine.Operation, _ subject: @autoclosure () -> String,
         passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },
@@ -79,7 +79,7 @@ extension Dispatcher {
         let status: Status
         let action: StackAction
         var isHeldBack = false
-        /// Whether the walk ends as a whole, not only the substack.
+        /// Whether no further module of the whole stack is asked; if false, an end concerns only the substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

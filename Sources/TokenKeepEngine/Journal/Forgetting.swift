@@ -4,23 +4,23 @@ import TokenKeepRecords
 
 /// The outcome of forgetting a module.
 public struct ForgetOutcome: Sendable {
-    /// Whether the module was noted as used on this machine, or on any machine if all were forgotten.
+    /// Whether the module had been marked as used on a machine for which it was to be forgotten.
     public internal(set) var wasUsed = false
-    /// The number of items that stay in the vault although the module has not got them.
+    /// The number of items that stay in the vault although the module never got them.
     public internal(set) var kept = 0
-    /// The number of dropped removals: if the module returns with such an item, the item reappears.
+    /// The number of dropped removals. If the module returns, such a cleared item reappears.
     public internal(set) var givenUp = 0
-    /// The first failure met; the failed item keeps its pending changes.
+    /// The first failure met. The item that failed keeps its pending changes.
     public internal(set) var problem: TokenKeepError?
 }
 
-/// Forgets that a module was ever used, and drops its pending changes.
+/// Forgets that a module was ever used, and drops the changes that are pending for the module.
 struct Forgetting {
     let records: Records
     let module: String
     let isOnEveryMachine: Bool
 
-    /// Runs the whole operation.
+    /// Drops the module's pending changes, then the mark that the module was used.
     ///
     /// - Parameter milliseconds: the time limit for one item.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
@@ -41,7 +41,7 @@ struct Forgetting {
             outcome.problem = outcome.problem ?? error
         }
         try call.deadline.checkCancellation()
-        // Last, because a module with pending changes must stay noted as used.
+        // Remove the mark last, because a module with pending changes must stay marked as used.
         outcome.wasUsed = try records.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
         return outcome
     }
@@ -73,7 +73,7 @@ struct Forgetting {
         return .value(rest.isEmpty ? .home : .pending, details: item.details, secret: item.secret, pending: rest)
     }
 
-    /// Notes that the module no longer holds sealed items.
+    /// Removes the module from the notes that tell which modules hold sealed items.
     private func forgetSealed(_ machine: [UInt8], _ call: CallContext) throws(TokenKeepError) {
         guard let vault = try records.open() else { return }
         for note in try SealedNotes(vault).all()

@@ -2,38 +2,41 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The values of an item that this vault gave to a module or saw there, and the time of the pending change.
+/// The values of an item that this vault gave to a module or saw in it, and the time of the pending change.
 ///
-/// Decides whether the module's present value is known, or another program's newer one.
+/// Decides whether the module's present value is one of these, or a newer value of another program.
 struct KnownValues: Equatable {
-    /// The keyed fingerprints of the values that the module was seen to hold, or acknowledged.
+    /// The keyed fingerprints of the values that the module held at a load or confirmed after a save.
     var seen: Set<[UInt8]> = []
-    /// The fingerprints of values that were sent, and of the record's own value.
+    /// The fingerprints of the values that were sent to the module, and of the record's own value.
     var own: Set<[UInt8]> = []
     /// The time of the pending change.
     var changedAt: UnixTime
-    /// The order of times of the wall clock since the pending change.
+    /// Whether the wall clock may have been set back since the pending change.
     var order = ClockMark.Order.kept
 
-    /// After a new start of the machine, only a much earlier time is certainly earlier.
+    /// After a restart of the machine, a time counts as earlier only if it is earlier by this many seconds.
     private static let doubtfulSeconds: Int64 = 3600
 
-    /// The author of a module's value.
+    /// Whether the pending change or the module's present value is newer.
     enum Judgement {
-        /// The value is known: the pending change is newer.
+        /// The pending change is newer, for example because this vault knows the module's value.
         case ours
-        /// Another program wrote the value after the pending change.
+        /// Another program wrote the module's value after the pending change.
         case theirs
     }
 
-    /// Judges the value that a module holds.
+    /// Decides whether a module's value is older than the pending change.
     ///
-    /// A known value is ours, whatever the clocks say. Another program wrote any other value. If this vault knew the
-    /// module's value before, the other program wrote later than that, so its value is newer unless it is certainly
-    /// earlier than the pending change. If nothing is known, the earlier time loses; within the same second the pending
-    /// change wins.
+    /// A value that this vault knows is older, whatever the clocks say. Any other value was written by another program:
     ///
-    /// - Parameter modifiedAt: the time of the module's value, in whole seconds; nil if the module reports none.
+    /// - If this vault knew an earlier value of the module, the module's value is newer, unless its time is certainly
+    ///   earlier than the pending change.
+    /// - If this vault knew no value of the module, the later time wins. Within the same second, the pending change
+    ///   wins.
+    ///
+    /// - Parameter modifiedAt: the time of the module's value, in whole seconds. nil, if the module reports no time,
+    ///   counts as newer.
     func judge(_ fingerprint: [UInt8], modifiedAt: UnixTime?) -> Judgement {
         if seen.contains(fingerprint) || own.contains(fingerprint) { return .ours }
         guard let modifiedAt else { return .theirs }
@@ -49,13 +52,13 @@ struct KnownValues: Equatable {
 }
 
 extension PendingDrain {
-    /// Whether the module's item is no newer than the pending change.
+    /// Whether the module's item is no newer than the pending change, and may be replaced or removed.
     func isKnown(
         _ theirs: TokenItem, to part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Bool {
-        // Only the holder of the item's lock writes sealed values.
+        // Only a TokenKeep process that holds the item's lock writes sealed values.
         if theirs.details.isSealed { return true }
-        // An item never replaces one with more protection requirements.
+        // An item with fewer protection requirements never replaces an item with more.
         let requirements = (ours?.details ?? record.details)?.flags.intersection(.requirements) ?? []
         if !theirs.details.flags.isSuperset(of: requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)

@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
-/// The record holds the value and the pending changes before any module changes. The source loses the item only after
-/// the target gave it back. After a kill at any point, the record governs every load, and another run completes the
-/// move.
+/// Before any module changes, the item's record holds the value and the pending changes. The source loses the item only
+/// after the target gave it back in a load. If the process is killed, every load returns the record's value, and
+/// another run completes the move.
 struct Migration {
     let reconciler: Reconciler
     let source: any Module
@@ -18,7 +18,8 @@ struct Migration {
 
     /// Finds both modules in the stack.
     ///
-    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if a module cannot take part.
+    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if a module's items cannot be
+    ///   moved.
     init(_ reconciler: Reconciler, from source: String, to target: String) throws(TokenKeepError) {
         guard source != target else {
             throw TokenKeepError(.invalid, "items are moved from one module to another, not from \(source) to itself")
@@ -39,17 +40,17 @@ struct Migration {
         return module
     }
 
-    /// Moves the items, or names them in a dry run.
+    /// Moves the items. A dry run only returns the names of the items that would be moved.
     ///
     /// - Parameters:
-    ///   - service: only items of this service; nil for all.
+    ///   - service: moves only items of this service; nil for all services.
     ///   - milliseconds: the time limit for one item.
     func run(
         namespace: String, service: String?, isDryRun: Bool, _ call: CallContext, eachItem milliseconds: UInt32,
         progress: JournalProgress?
     ) throws(TokenKeepError) -> MigrationOutcome {
         for module in [source, target] {
-            // An absent module that was never used here would otherwise pass for an empty one.
+            // Check the module's condition first: an absent module that was never used here lists no items.
             if let problem = module.report(call.withoutPrompts).problem { throw problem.inModule(module.name) }
             if call.promptsAllowed, !isDryRun { try module.prepare(call) }
         }
@@ -73,7 +74,7 @@ struct Migration {
         return outcome
     }
 
-    /// The items that the source lists, and the recorded items that are pending for either module.
+    /// The items that the source lists, and the items whose record has a change pending for the source or the target.
     private func candidates(
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
@@ -98,16 +99,16 @@ struct Migration {
 
     /// Moves one item.
     ///
-    /// - Returns: false if the source does not have the item any more.
+    /// - Returns: false if the source no longer has the item.
     private func move(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard let secret = try writeAhead(name, call) else { return false }
         try drain(name, secret, call)
         return true
     }
 
-    /// Copies the item into its record, with the target's write and the source's removal pending.
+    /// Writes the item into its record, with a write to the target and a removal from the source pending.
     ///
-    /// - Returns: the secret; nil if the source does not have the item any more.
+    /// - Returns: the secret; nil if the source no longer has the item.
     private func writeAhead(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> SecretBytes? {
         try reconciler.drainRemoval(before: name, call, isNeeded: true)
         var item = try records.begin(name, call)
@@ -123,7 +124,7 @@ struct Migration {
     private enum End {
         case moved
         case notApplied
-        /// Another program changed a module's item.
+        /// Another program changed the item in one of the modules.
         case superseded
     }
 
@@ -140,7 +141,7 @@ struct Migration {
         }
     }
 
-    /// Drains the item under its lock: the target gets the item and is read back, then the source loses the item.
+    /// Drains the locked item: the target gets the item, the item is read back, and then the source loses the item.
     private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ arrival: MigrationArrival, _ call: CallContext
     ) throws(TokenKeepError) -> End {
@@ -150,9 +151,9 @@ struct Migration {
         }
         let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock, clocks: pending.clocks)
         var item = try records.begin(name, call)
-        // If the record does not govern any more, another process drained it meanwhile.
+        // If the record has no pending change any more, another process completed the move meanwhile.
         guard let record = item.entry.record, moving.govern(record) else { return .moved }
-        // The other modules' copies may be removed only if the record still holds the copied value.
+        // The other modules' copies may be removed only if the record still holds the value that was copied.
         guard try record.item()?.secret == secret else { return .superseded }
         let drain = PendingDrain(
             pending: moving, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked, isMove: true)

@@ -1,14 +1,14 @@
 import TokenKeepCore
 
-/// The check that a moved item arrived in the target. The wrappers of source and target share it.
+/// Whether a moved item arrived in the target. The wrappers of the source and target modules share this object.
 ///
-/// The source's item is removed only after the target gave back the value that it got.
+/// The source loses the item only after a load from the target returned the saved secret and metadata.
 final class MigrationArrival: Sendable {
-    /// The target's difference between the saved item and the item read back.
+    /// The way in which the target altered the item.
     enum Alteration {
-        /// Another secret, which a load must not find.
+        /// The target returned another secret, which no load must find.
         case secret(SecretBytes)
-        /// The same secret with other metadata.
+        /// The target returned the same secret with other metadata.
         case metadata
     }
 
@@ -22,13 +22,13 @@ final class MigrationArrival: Sendable {
 
     init(hasArrived: Bool) { state = MutexGuarded(State(hasArrived: hasArrived)) }
 
-    /// Whether the item was read back from the target.
+    /// Whether a load from the target returned the item.
     var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
-    /// The first failure met, which the drain itself does not throw.
+    /// The first failure of the source or target. The drain records failures and does not throw them.
     var problem: TokenKeepError? { state.withLock { $0.problem } }
 
-    /// The difference of the item read back from the target; nil if there is none, or if nothing was read back.
+    /// The way in which the target altered the item; nil if it is unaltered or was not read back.
     var alteration: Alteration? { state.withLock { $0.alteration } }
 
     fileprivate func alter(_ alteration: Alteration) { state.withLock { $0.alteration = alteration } }
@@ -45,9 +45,9 @@ final class MigrationArrival: Sendable {
     }
 }
 
-/// A module while an item is moved.
+/// A module that takes part in a move.
 ///
-/// A save in the target counts only if a load gives the same item back. The other modules lose nothing before.
+/// A save in the target succeeds only if a load returns the same item. Until then, the other modules lose nothing.
 struct MigrationModule: RememberingModule {
     let base: any Module
     let isTarget: Bool

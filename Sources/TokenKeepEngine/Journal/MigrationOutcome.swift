@@ -10,14 +10,14 @@ public struct MigrationOutcome: Sendable {
         public let error: TokenKeepError
     }
 
-    /// The moved items; in a dry run, the items that would be moved. In the order of their names.
+    /// The names of the moved items, sorted; in a dry run, of the items that would be moved.
     public internal(set) var items: [ItemName] = []
     /// The number of ``items``.
     public var moved: Int { items.count }
     /// The items that were not moved, and the errors.
     public internal(set) var failures: [Failure] = []
 
-    /// The worst failure, by the precedence of a load's failures; nil if there is no failure.
+    /// The worst failure, by the order in which a load ranks failures; nil if there is no failure.
     public var worst: TokenKeepError? {
         failures.map(\.error).min { FailurePrecedence.rank($0.status) < FailurePrecedence.rank($1.status) }
     }

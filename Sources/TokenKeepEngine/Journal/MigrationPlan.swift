@@ -3,25 +3,26 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Migration {
-    /// An item that can be moved.
+    /// An item that can be moved, with the state of its record.
     struct Plan {
         let item: TokenItem
         /// The pending changes of the item's record.
         let pending: [PendingWrite]
-        /// Whether the record governs: its pending changes then name the modules that may hold the item.
+        /// Whether the record has pending changes for this stack. They name the modules that may hold the item.
         let isGoverned: Bool
     }
 
-    /// The plan for an item; nil if the source does not have the item, or not any more.
+    /// The plan for moving an item; nil if the source does not have the item.
     ///
-    /// - Throws: if the item must stay: the item cannot be read, or a load would find another value after the move.
+    /// - Throws: if the item must not be moved, because it cannot be read or a load would find another value after the
+    ///   move.
     func plan(_ name: ItemName, _ entry: JournalEntry, _ call: CallContext) throws(TokenKeepError) -> Plan? {
         if case .unreadable(let error) = entry { throw error }
         if let record = entry.record, pending.govern(record) {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
-            // A foreign item saved in the source after the move began is newer, and ends the move.
+            // A foreign item that was saved in the source after the move began is newer: the move then ends.
             if home(of: record) == source.name { try checkSource(name, call) }
             return Plan(item: item, pending: record.pending, isGoverned: true)
         }
@@ -41,15 +42,15 @@ extension Migration {
         return Plan(item: found, pending: entry.record?.pending ?? [], isGoverned: false)
     }
 
-    /// The module in which the record's value will live: the module that has not got it yet, else the vault.
+    /// The name of the module that the record's value will be written to; `vault` if no write is pending.
     private func home(of record: JournalRecord) -> String {
         record.pending.first { pending.isOurs($0) && $0.kind == .write }?.module ?? "vault"
     }
 
-    /// Checks that the move may replace the target's item.
+    /// Checks that the move may replace the item that the target has.
     ///
-    /// A foreign item of the name must have the same value. Any other item with another value must not be newer than
-    /// the moved item, and must be hidden by the source in a load.
+    /// - A foreign item of the same name must have the moved value.
+    /// - A TokenKeep item with another value must not be newer than the moved item, and a load must not find it first.
     private func checkTarget(
         _ name: ItemName, against item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) {
@@ -82,7 +83,8 @@ extension Migration {
 
     /// Checks that the source has no foreign item of the name.
     ///
-    /// The removal would delete a foreign item too; if it stayed, a load could find it instead of the moved item.
+    /// The removal from the source would delete the foreign item. If the foreign item stayed, a load could find it
+    /// instead of the moved item.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(
@@ -90,9 +92,9 @@ extension Migration {
             hint: "it would lose it; if it may: load it, clear it, save it anew, and run this again")
     }
 
-    /// Checks that no third module has the item.
+    /// Checks that no module besides source and target has the item.
     ///
-    /// A load would find that copy before the target's, or after the target loses its item.
+    /// A load could find that module's item instead of the target's.
     private func checkOthers(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         var others = dispatcher.places(for: .load).map(\.module).filter {
             ![source.name, target.name].contains($0.name)
@@ -117,7 +119,7 @@ extension Migration {
 
     private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
-    /// The pending changes after the move is planned: the target's write, and the removal from every other holder.
+    /// The pending changes of a move: a write to the target, and a removal from every other module that holds the item.
     func pending(after plan: Plan, _ item: borrowing ItemTransaction) -> [PendingWrite] {
         let keys = item.keys
         let holders = pending.deferrable.filter { module in
@@ -132,7 +134,7 @@ extension Migration {
             if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
                 part.since = known.since
             } else {
-                // Modification times are whole seconds: a change by another program in this second counts as newer.
+                // Modification times are whole seconds. A change by another program in this second must count as newer.
                 part.since = UnixTime(UnixTime.now.rawValue - 1)
                 if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
@@ -140,10 +142,10 @@ extension Migration {
         }
     }
 
-    /// The pending changes after the target altered the item: the source keeps the item.
+    /// The pending changes after the target altered the item, so that the source keeps the item.
     ///
-    /// A target that altered the secret loses the altered item, so that no load finds it. A target that kept the secret
-    /// keeps the item, which may belong to another program too.
+    /// If the target altered the secret, it must lose the item, so that no load finds the altered secret. If the target
+    /// altered only metadata, it keeps the item, which may belong to another program.
     func pendingBack(
         _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: MigrationArrival.Alteration
     ) -> [PendingWrite] {

@@ -6,27 +6,27 @@ import TokenKeepRecords
 struct PendingDrain {
     let pending: PendingWrites
     let record: JournalRecord
-    /// The context of the drain; its sealer seals for the record's item.
+    /// The deadline and other conditions of the drain. Its sealer can seal this item's secret.
     let call: CallContext
-    /// Whether a prompt about the item is open: nothing is drained until the user has answered.
+    /// Whether a prompt about the item is open. While it is open, no pending change is applied.
     var isHeld = false
-    /// Whether the item is being moved: another program's change then ends the move, even if other changes are pending.
+    /// Whether the item is being moved. If another program then changes the item, the move ends.
     var isMove = false
-    /// Gets an event for each module's answer.
+    /// Receives an event for each module's answer.
     var trace: StackTraceHandler?
 
     /// The outcome of a drain.
     struct Outcome {
         var change = JournalChange.keep
-        /// The changes that stay pending.
+        /// The pending changes that could not be applied.
         var left: [PendingWrite] = []
-        /// The version under which the record's value was saved; nil if the value was not saved.
+        /// The version that the module gave the saved value; nil if no module saved it.
         var version: UInt64?
-        /// The modules that prompt before they delete an older item.
+        /// The modules that must prompt before they delete an older item.
         var asking: Set<String> = []
         /// The newer value that another program saved in a module.
         var newer: TokenItem?
-        /// The reason why the first module asked did not apply its pending change.
+        /// The first failure of a module to apply its pending change; nil if no module failed.
         var obstacle: TokenKeepError?
 
         fileprivate mutating func leave(_ part: PendingWrite, _ error: TokenKeepError?) {
@@ -37,24 +37,24 @@ struct PendingDrain {
     }
 
     private enum Result {
-        /// The change was applied, under this version; nil if nothing was saved.
+        /// The module applied the change. A write has the version of the saved item, a removal has nil.
         case applied(PendingWrite, version: UInt64?)
-        /// The change stays pending; without an error, the module was not asked.
+        /// The change stays pending. The error is nil if the module was not asked.
         case notApplied(PendingWrite, TokenKeepError? = nil)
-        /// Another program changed the module's value later: that value is newer, and stays.
+        /// The change is not applied, because another program wrote a newer value into the module.
         case superseded(by: TokenItem)
     }
 
-    /// Whether another program's item, in a module that must lose the record's item, takes the place of the vault's item.
+    /// Whether a load finds another program's item in this module instead of the vault's item.
     ///
-    /// It does if a load finds it first.
+    /// Asked for a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
         if record.state == .tombstone { return true }
         let isSent = record.pending.contains { $0.kind == .write && pending.isOurs($0) }
         return !isSent && pending.beforeVault.contains(module.name)
     }
 
-    /// Drains the record and computes the record's change.
+    /// Applies the record's pending changes, and computes the new state of the record.
     func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
         var outcome = Outcome()
         var isOver = false
@@ -83,16 +83,17 @@ struct PendingDrain {
         }
         let mustStay = finish(&outcome, kept, isOver: isOver)
         if !mustStay {
-            // While the record stays, the next drain must find these values unknown again.
+            // Note other programs' values only if nothing stays pending: else the next drain must judge them again.
             for (module, theirs) in foreign { item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: module) }
         }
         outcome.change = try change(outcome.left, isOver: isOver || outcome.newer != nil)
         return outcome
     }
 
-    /// Keeps the record while another module may answer with an older item.
+    /// Keeps the record while any module may still have an older item.
     ///
-    /// The record then governs, and keeps the parts of the modules that have the item.
+    /// A kept record also keeps the applied changes of other modules, because it answers every load in place of the
+    /// modules.
     ///
     /// - Returns: whether the record stays.
     private func finish(
@@ -135,9 +136,9 @@ struct PendingDrain {
             case .nothing: part.base = nil
             case .item(let theirs):
                 guard isKnown(theirs, to: part, ours, item) else {
-                    // A locked record does not say which protection its item requires.
+                    // The values cannot be compared: the locked record does not tell the item's requirements.
                     if let locked = record.locked { return .notApplied(part, locked) }
-                    // Below another program's item, the module may hold an older item of this record.
+                    // The module may hold another program's item and an older item of this record. Remove the older.
                     if theirs.details.isForeign { try removeOwn(from: module, item.name) }
                     return .superseded(by: theirs)
                 }
@@ -158,8 +159,8 @@ struct PendingDrain {
 
     /// Removes the item from a module.
     ///
-    /// The removal of a cleared item includes foreign items of its name. If the item lives in another module now,
-    /// foreign items stay.
+    /// After a clear, foreign items of the same name are removed too. If the item now lives in another module, foreign
+    /// items stay.
     private func remove(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         if record.state == .tombstone {
             _ = try module.clear(name, ifVersion: nil, call)
@@ -168,7 +169,7 @@ struct PendingDrain {
         }
     }
 
-    /// Removes the item, unless the module would prompt: the user would be asked about an item that he cannot see.
+    /// Removes the item, unless the module would have to prompt: the user cannot see the item in question.
     private func removeOwn(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try module.clearOwn(name, call)
@@ -177,7 +178,7 @@ struct PendingDrain {
         }
     }
 
-    /// Saves the record's value in a module. If this process is killed meanwhile, the value may still arrive.
+    /// Saves the record's value in a module. If this process is killed during the call, the module may still save it.
     private func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> Result {
@@ -190,9 +191,9 @@ struct PendingDrain {
         return .applied(part, version: version)
     }
 
-    /// Whether the module already has the value and no other sent value may arrive later.
+    /// Whether the module already has the record's value, and no other value that was sent can arrive later.
     ///
-    /// The value is then not sent again.
+    /// If so, the value need not be sent.
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {
@@ -202,11 +203,11 @@ struct PendingDrain {
             && part.inFlight.allSatisfy { $0 == keys.fingerprint(of: ours.secret) }
     }
 
-    /// The item that a module holds.
+    /// The result of loading the item from a module.
     private enum Held {
         case nothing
         case item(TokenItem)
-        /// The item is sealed, and its vault key is locked or lost.
+        /// The module's item is sealed under a key of the vault that is locked or lost.
         case sealed
     }
 
@@ -216,7 +217,7 @@ struct PendingDrain {
         } catch {
             if error.status == .notFound {
                 guard error.isAbsence else { return .nothing }
-                // The absent module may keep an older item, which must not reappear.
+                // An absent module may still have an older item, which must not reappear when the module returns.
                 throw TokenKeepError(
                     .unavailable, "\(module.name) is not there", module: module.name,
                     hint:
@@ -228,10 +229,10 @@ struct PendingDrain {
         }
     }
 
-    /// A module whose item is older than the record's value, and the version of the module's item, if known.
+    /// A module whose item is older than the record, and the version of that item, if known.
     typealias Outdated = (module: any Module, version: UInt64?)
 
-    /// The items in these modules that are older than the record.
+    /// Finds those of the named modules whose item is older than the record.
     func outdated(in modules: Set<String>, _ item: borrowing ItemTransaction) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         var outdated: [Outdated] = []

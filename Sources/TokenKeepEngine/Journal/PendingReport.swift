@@ -2,7 +2,7 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The pending writes and removals of a vault, on this machine and on others: for `tokenkeep status`.
+/// The writes and removals that modules of any machine missed, for `tokenkeep status`.
 public struct PendingReport: Sendable {
     /// A change of one item, or the removal of one service, that one module missed.
     public struct Entry: Sendable {
@@ -10,7 +10,7 @@ public struct PendingReport: Sendable {
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String
-        /// Whether the module must remove the item; if false, the module must get the item.
+        /// Whether the pending change removes the item from the module; if false, it saves the item there.
         public let isRemoval: Bool
         /// The time of the change.
         public let since: UnixTime
@@ -22,12 +22,12 @@ public struct PendingReport: Sendable {
         package var isOfService: Bool { item?.removedService != nil }
     }
 
-    /// Every entry, in the order of modules and items.
+    /// The pending changes, sorted by module, then by item.
     public let entries: [Entry]
-    /// The first failure to read a record; nil if the report is complete.
+    /// The first failure to read a record; nil if every record was read.
     public let problem: TokenKeepError?
 
-    /// Reads the records. Changes nothing.
+    /// Reads the pending changes from the records. Changes nothing.
     init(_ records: Records) {
         do throws(TokenKeepError) {
             let found = try records.pendingRecords()

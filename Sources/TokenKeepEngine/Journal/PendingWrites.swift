@@ -4,37 +4,37 @@ import TokenKeepRecords
 
 /// Computes the pending writes of a record after its item changed.
 struct PendingWrites {
-    /// Gives the hash of this machine, as stored in pending writes.
+    /// Provides the hash of this machine, which pending writes store.
     let records: Records
     /// The deferrable modules of this stack.
     let deferrable: [any Module]
     /// The names of the modules that a load asks before the vault.
     var beforeVault: Set<String> = []
-    /// Give the time of a change.
+    /// Provide the time of a new pending write, and the clocks that later show whether the time was set back.
     let clock: @Sendable () -> UnixTime
     let clocks: @Sendable () -> ClockMark
 
     /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
 
-    /// Whether a pending write is for a module of this stack on this machine. Any other pending write stays unchanged.
+    /// Whether a pending write is for a module of this stack on this machine. All other pending writes stay unchanged.
     func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 
-    /// Whether a record governs in this stack: it has a pending write for a module of this stack on this machine.
+    /// Whether a record answers in place of the modules (governs), because a change is pending for one of them here.
     func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
-    /// Whether any module for which a record has a pending change might answer now.
+    /// Whether a module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Whether a record has a pending write for a module of this stack on this machine.
+    /// Whether a record has a change pending for this module, in this stack on this machine.
     func has(_ record: JournalRecord, for module: String) -> Bool { has(record.pending, for: module) }
 
-    /// Whether any of these pending writes is for a module of this stack on this machine.
+    /// Whether one of these changes is pending for this module, in this stack on this machine.
     func has(_ pending: [PendingWrite], for module: String) -> Bool {
         pending.contains { $0.module == module && isOurs($0) }
     }
 
-    /// The module of a pending write; nil if the module is not in this stack or on another machine.
+    /// The module of a pending write; nil if the module is not in this stack, or is on another machine.
     func module(of part: PendingWrite) -> (any Module)? {
         guard let module = deferrable.first(where: { $0.name == part.module }),
             part.machine == records.hash(of: records.machine)
@@ -42,11 +42,12 @@ struct PendingWrites {
         return module
     }
 
-    /// The fingerprints of the modules' values at the beginning of a change, by the modules' names; nil for no item. A
-    /// module that could not be asked is missing.
+    /// The fingerprint of each module's value at the beginning of a change, by the module's name.
+    ///
+    /// The value is nil if the module has no item. A module that could not be asked has no entry.
     typealias Looks = [String: [UInt8]?]
 
-    /// Reads the modules' values. Whoever wrote them, they are older than the change that begins now.
+    /// Reads the modules' present values. They are older than the change that begins now, whoever wrote them.
     func look(
         at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext
     ) -> Looks {
@@ -62,10 +63,10 @@ struct PendingWrites {
         return looks
     }
 
-    /// The pending writes after a save whose value belongs to `top`; `holders` may hold an older value.
+    /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the value is newer than every foreign change until now, also in modules of other
-    ///   stacks.
+    /// - Parameter isNewValue: whether the value replaces every change made by other programs until now, also in
+    ///   modules of other stacks.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
         looks: Looks = [:], isNewValue: Bool = true
@@ -78,7 +79,7 @@ struct PendingWrites {
         return after
     }
 
-    /// The pending writes after a clear: every holder must remove the item, on other machines too.
+    /// The pending writes after a clear: every module that may hold the item must remove it, on other machines too.
     func afterClear(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module], looks: Looks = [:]
     ) -> [PendingWrite] {
@@ -87,7 +88,7 @@ struct PendingWrites {
         return after
     }
 
-    /// The new pending write for a module, with the earlier knowledge of the module's value.
+    /// Makes a module's pending write, with the fingerprints that are already known of the module's values.
     private func part(
         _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
         after pending: [PendingWrite], _ looks: Looks

@@ -3,15 +3,14 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Clears the item everywhere. A module that misses the removal gets a pending removal.
+    /// Clears the item from every module. A module that misses the removal gets a pending removal.
     ///
     /// - Parameter version: if given, the clear happens only if a load finds the item with this version.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         if dispatcher.memory.item(name) != nil {
-            // The caller sees the memory-only item, so its version is checked. The hidden item of that name is cleared
-            // too.
+            // The caller sees the memory-only item: check its version. Clear the hidden item of the name too.
             _ = try dispatcher.memory.clear(name, ifVersion: version, call)
             _ = try clear(name, ifVersion: nil, call)
             return true
@@ -43,7 +42,7 @@ extension Reconciler {
         return cleared.wasThere
     }
 
-    /// Clears without records, if no vault exists yet; nil if a module missed the removal, so that a vault is needed.
+    /// Clears without a journal, if no vault exists; nil if a module missed the removal, so that a vault must be made.
     private func clearWithoutRecords(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool? {
@@ -55,27 +54,27 @@ extension Reconciler {
         }
     }
 
-    /// Clears the reachable modules although the journal failed, so that a sign-out removes as much as possible.
+    /// Clears the item from the reachable modules if the journal failed: a sign-out removes as much as it can.
     ///
-    /// The call fails if any item may be left.
+    /// Throws if the item may be left in a module or in a record.
     private func clearWithoutJournal(
         _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
-        // A record that governs would still answer a load.
+        // A load would still return an item whose record has pending changes.
         guard (try? records.mayHavePending()) == false else { throw problem }
         return wasThere
     }
 
-    /// The outcome of a clear, returned after the record's change is durable.
+    /// The outcome of a clear, returned after the change of the item's record is durable.
     private struct Cleared {
         var wasThere: Bool
         var hasPending = false
-        /// The error to throw although the clear was recorded.
+        /// The error that the clear throws although its pending removals were recorded.
         var problem: TokenKeepError?
     }
 
-    /// Whether a module that failed with this error missed the removal, so that the removal becomes pending.
+    /// Whether a module that failed with this error misses the removal, which then becomes pending.
     static func mayBePending(_ error: TokenKeepError) -> Bool {
         [.unavailable, .timedOut, .locked].contains(error.status)
     }
@@ -97,7 +96,7 @@ extension Reconciler {
         case .record(let record) where pending.govern(record) || record.holdsValue && clearsRecords:
             if let version { try SaveRequest.check(version: version, of: item.name, present: record.openDetails()) }
             let known = record.pendingBeforeChange(item.keys)
-            // A module that answers the look counts as used.
+            // Read the modules' values before `holders` is computed: a module that answers is marked as used.
             let looks = pending.look(at: clearable(after: known), item, call)
             let holders = used(clearable(after: known), known)
             let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
@@ -113,15 +112,15 @@ extension Reconciler {
         }
     }
 
-    /// Forgets the known values of every module, because the item is gone from all of them.
+    /// Forgets which values of the item the modules were known to hold, because no module has it any more.
     private func forgetHolders(of item: borrowing ItemTransaction) {
         for module in clearable(after: []) { item.forgetHolder(module.name) }
     }
 
-    /// Whether a line of the stack clears the vault's items.
+    /// Whether the stack has a `clear` line for the vault.
     private var clearsRecords: Bool { dispatcher.places(for: .clear).contains { $0.module.holdsRecords } }
 
-    /// The deferrable modules that lose a cleared item: modules with a `clear` line, and modules with a pending change.
+    /// The deferrable modules from which a clear removes the item: those with a `clear` line or a pending change.
     func clearable(after known: [PendingWrite]) -> [any Module] {
         let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
         return pending.deferrable.filter { module in
@@ -129,15 +128,15 @@ extension Reconciler {
         }
     }
 
-    /// The modules that may hold an item: those ever used on this machine, and those with a pending change.
+    /// Those of the modules that may hold the item: modules ever used on this machine, or with a pending change.
     private func used(_ modules: [any Module], _ known: [PendingWrite] = []) -> [any Module] {
         modules.filter { (try? records.hasUsed($0.name)) != false || pending.has(known, for: $0.name) }
     }
 
-    /// Clears in each module, as the stack's lines for `clear` say, if no record governs.
+    /// Clears the item from each module by the stack's `clear` lines. Called if no record answers for the item.
     ///
-    /// A deferrable module that misses the removal counts as cleared and gets a pending removal, whatever its line says
-    /// about the failure.
+    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending, whatever the
+    /// module's line says.
     private func visit(
         _ item: borrowing ItemTransaction, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> (JournalChange, Cleared) {
@@ -158,7 +157,7 @@ extension Reconciler {
         var cleared = Cleared(wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
         let known = record?.pending ?? []
         guard !visit.missed.isEmpty else {
-            // A removal of nothing is made durable too, because an earlier removal may have been interrupted.
+            // Without a record, sync the removal all the same: an earlier removal may have been interrupted.
             let isNothing = record == nil && cleared.problem == nil
             if isNothing { forgetHolders(of: item) }
             return (isNothing ? .remove : .keep, cleared)
@@ -173,16 +172,16 @@ extension Reconciler {
     }
 }
 
-/// The progress of a clear through the modules.
+/// The progress of a clear that visits the modules.
 private struct ClearVisit {
     let pending: PendingWrites
-    /// The module whose item has the requested version.
+    /// The name of the module whose item has the version that the caller asked for.
     let holder: String?
-    /// Whether the record holds an item of the vault that stays: then no removal can be pending.
+    /// Whether the record holds an item of the vault. If so, it stays, and the record cannot hold pending removals.
     let isRecorded: Bool
     private(set) var wasThere = false
     private(set) var missed: [any Module] = []
-    /// The caller's cancellation, if a module may already have lost the item.
+    /// The caller's cancellation, recorded if a module may already have lost the item.
     private(set) var cut: TokenKeepError?
 
     init(pending: PendingWrites, holder: String?, isRecorded: Bool) {
@@ -197,7 +196,7 @@ private struct ClearVisit {
     ) throws(TokenKeepError) {
         guard !module.holdsRecords else { return }  // the vault holds the record
         let mayHavePending = module.supportsPendingWrites && !isRecorded
-        // A clear must not stop halfway: without pending removals, the rest is done despite a cancellation.
+        // A clear must not stop halfway: if removals cannot become pending, ignore a cancellation.
         let call = !mayHavePending && (wasThere || !missed.isEmpty) ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere
@@ -209,7 +208,7 @@ private struct ClearVisit {
         }
     }
 
-    /// Whether a failed removal becomes pending: the module missed it, or a cancelled clear has already begun.
+    /// Whether a failed removal becomes pending: the module missed it, or a clear was cancelled after it had begun.
     private func isPending(_ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .cancelled else { return Reconciler.mayBePending(error) }
         return call.deadline.isCancelled && (!error.changedNothing || wasThere || !missed.isEmpty)

@@ -3,7 +3,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Saves in the first module that takes the item.
+    /// Saves the item in the first module that a `save` line of the stack names.
     ///
     /// If that module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
@@ -23,7 +23,7 @@ extension Reconciler {
         }
     }
 
-    /// Saves, and then drains with prompts if the save left a pending write.
+    /// Saves without prompts. If the save leaves a pending write, applies the write with prompts.
     private func saveAsking(
         _ request: SaveRequest, first top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -39,9 +39,9 @@ extension Reconciler {
         case sent(version: UInt64)
         /// The record has the value, possibly with pending writes.
         case recorded(version: UInt64, pending: [PendingWrite], home: String)
-        /// The record has the value until a reachable module has taken it in several steps.
+        /// The record has the value until a reachable module, which needs several steps, has saved it.
         case ahead(version: UInt64, pending: [PendingWrite], home: String)
-        /// The call was cancelled after the value may have been sent; the record has the value now.
+        /// The call was cancelled when the module might already have the value; the record has the value now.
         case cut(TokenKeepError)
     }
 
@@ -58,15 +58,15 @@ extension Reconciler {
         do throws(TokenKeepError) {
             step = try save(request, first: top, call, mayAsk: mayAsk, &attempt)
         } catch {
-            // The journal failed, but the module is reachable: save in the modules directly, without writing ahead.
+            // Writing the record failed, but the module is reachable: save in the modules without a record.
             if attempt.isAhead { return try dispatcher.saveInPlaces(request, call) }
-            // Without a journal no write can be pending, so no module is skipped, except a vault without a value for
-            // the item.
+            // Without a journal, no write can become pending, so no module is skipped. The exception is a vault without
+            // a value of the item, if its line of the stack ignores the failure.
             let isPassed = attempt.hasJournal && attempt.isBare && top.holdsRecords && mayPass(top, error)
             guard !attempt.hasJournal || isPassed, error.status != .busy, !top.holdsRecords || isPassed else {
                 throw error
             }
-            // A record that governs would hide the modules' items.
+            // Give up if a record may have pending changes, which would hide the items that the modules save.
             guard attempt.hasJournal || (try? records.mayHavePending()) == false else { throw error }
             return try saveWithoutJournal(request, because: isPassed ? nil : error, call)
         }
@@ -75,7 +75,7 @@ extension Reconciler {
         case .recorded(let version, let parts, let home), .ahead(let version, let parts, let home):
             let drained = parts.isEmpty ? nil : try? draining(request.name, call)
             let left = drained?.left ?? parts
-            // A written module stays in the record while another module must still lose the item.
+            // The record may list a module that has saved the value, while another module must still remove its item.
             let missed = drained?.version == nil ? left.filter { $0.kind == .write }.map(\.module) : []
             let holder = missed.isEmpty ? home : "vault"
             return SaveOutcome(version: drained?.version ?? version, module: holder, pendingModules: missed)
@@ -83,17 +83,17 @@ extension Reconciler {
         }
     }
 
-    /// The progress of a save, for the handling of its failure.
+    /// The progress of a save, which decides what to do if the save fails.
     private struct Attempt {
-        /// Whether the item's lock was taken.
+        /// Whether this process locked the item in the vault.
         var hasJournal = false
-        /// Whether a load reads the item from its module, and not from the record.
+        /// Whether a load reads the item from the modules, because no record hides them.
         var isBare = false
-        /// Whether the value is written ahead of a module that takes it in several steps.
+        /// Whether the record must hold the value first, because the module needs several steps to save the item.
         var isAhead = false
     }
 
-    /// Saves under the item's lock.
+    /// Saves the item under the item's lock in the vault.
     private func save(
         _ request: SaveRequest, first top: any Module, _ call: CallContext, mayAsk: Bool, _ attempt: inout Attempt
     ) throws(TokenKeepError) -> Step {
@@ -107,7 +107,7 @@ extension Reconciler {
         return step
     }
 
-    /// Whether the modules' items are visible despite the item's record.
+    /// Whether a load sees the modules' items, because the item's record hides none.
     private func isHidingNothing(_ entry: JournalEntry) -> Bool {
         switch entry {
         case .none: true
@@ -116,11 +116,10 @@ extension Reconciler {
         }
     }
 
-    /// Whether a record hides the modules' items.
+    /// Whether a load returns the record's value instead of the modules' items.
     private func hides(_ record: JournalRecord) -> Bool { pending.govern(record) || record.holdsValue }
 
-    /// Saves in the modules without the journal, which has failed. If no module can be reached, throws the journal's error,
-    /// which the user can repair.
+    /// Saves in the modules, because the journal failed. If none is reachable, throws the journal's error.
     private func saveWithoutJournal(
         _ request: SaveRequest, because problem: TokenKeepError?, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -132,7 +131,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether the stack's line for the first module ignores this failure. An outage is never ignored.
+    /// Whether the first module's line ignores this failure, which must not be an outage.
     private func mayPass(_ top: any Module, _ error: TokenKeepError) -> Bool {
         dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
             && error.status != .timedOut
@@ -168,30 +167,30 @@ extension Reconciler {
         return try sendNoted(request, over: record, first: top, item, call, mayAsk: mayAsk)
     }
 
-    /// Loads the item from deferrable modules that were never used, so that a module that has it is marked as used.
+    /// Loads the item from deferrable modules that were never used. A module that has the item is then marked as used.
     ///
-    /// Another program may have saved the item there. A load would find that item before the vault's, so the module
-    /// must lose it.
+    /// Another program may have saved the item in such a module. A load would find that item before the vault's, so the
+    /// save must remove it.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
         for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
         }
     }
 
-    /// Sends the value. If the value may still arrive after the call, writes the value into the record too.
+    /// Sends the value to the module. If the module may save it after the call failed, writes it into the record too.
     private func sendNoted(
         _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
     ) throws(TokenKeepError) -> (JournalChange, Step) {
-        // If this process is killed, the sent value may arrive after another process's save, and must then count as
-        // older.
+        // Note the fingerprint first: if this process is killed, the value may arrive after another process's save, and
+        // must then be known as older.
         let before = item.holder(top.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: top.name)
         do throws(TokenKeepError) {
             let (change, step) = try send(request, over: record, first: top, item, call, mayAsk: mayAsk)
             guard case .sent = step else { return (change, step) }
-            // This save has arrived, so every value sent before has arrived too.
+            // The module has saved this value, so every value sent before has arrived too.
             item.noteArrival(fingerprint, in: top.name)
             // A removal of the service that became pending meanwhile would take the value with it.
             let mayBeRemoved = try isToBeEmptied(top, of: request.name, call)
@@ -201,7 +200,7 @@ extension Reconciler {
             return (change, step)
         } catch {
             let isOutage = error.status == .unavailable || error.status == .timedOut
-            // The sent value may arrive later. Without a record, it would then replace another process's newer save.
+            // The module may still save the value. Without a record, it would then replace a newer save.
             let isCut = error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing
             guard
                 isOutage && !mustStop(at: top, error) || isCut || mayBeRecorded(past: top, error)
@@ -231,7 +230,7 @@ extension Reconciler {
 
     /// Whether a module was never used on this machine, and the vault takes the stack's items.
     ///
-    /// A machine that never had a service must not collect pending writes for one.
+    /// A machine without such a service must not collect pending writes for the service.
     private func isNeverUsed(_ module: any Module) throws(TokenKeepError) -> Bool {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false
@@ -239,9 +238,9 @@ extension Reconciler {
         return try !records.hasUsed(module.name)
     }
 
-    /// Removes older copies from the other modules that the stack clears.
+    /// Removes older copies of an item from the other modules that have a `clear` line.
     ///
-    /// - Returns: false if a copy could not be removed and its removal must become pending.
+    /// - Returns: false if a copy could not be removed, so that its removal must become pending.
     private func removeCopies(
         of name: ItemName, except top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -261,7 +260,7 @@ extension Reconciler {
         return isComplete
     }
 
-    /// The deferrable modules that lose the item when it is saved in another module.
+    /// The deferrable modules that must lose their item when the item is saved in `top`.
     private func modulesToClear(after known: [PendingWrite], to top: (any Module)?) throws(TokenKeepError)
         -> [any Module]
     {
@@ -273,7 +272,7 @@ extension Reconciler {
         return modulesToClear
     }
 
-    /// Whether the stack's line for the first module ends the save on this outage.
+    /// Whether the stack's line for the first module ends the save if the module fails with this error.
     private func mustStop(at top: any Module, _ error: TokenKeepError) -> Bool {
         dispatcher.programs[.save].first?.actions[error.status] == .die
     }
@@ -282,14 +281,14 @@ extension Reconciler {
         ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
     }
 
-    /// Whether the first module meets the item's protection requirement; if not, the vault keeps the item.
+    /// Whether the first module meets the item's protection requirement. If not, the vault keeps the item.
     private func canStore(_ top: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         requirements.areMet(by: top, level, flags)
     }
 
-    /// The request with the last known level of the item, because the module cannot be asked now.
+    /// Gives a save request the last known level of the item, because the module cannot be asked now.
     ///
-    /// The level comes from the note of a sealed item, or from the item as this process last saw it.
+    /// The level comes from the vault's note of a sealed item, or from the item as this process last saw it.
     private func inheriting(_ request: SaveRequest, from top: any Module) throws(TokenKeepError) -> SaveRequest {
         guard request.inherited == nil else { return request }
         var request = request
@@ -300,7 +299,7 @@ extension Reconciler {
         return request
     }
 
-    /// Sends a value that the module saves in one step. If it needs several steps, the record gets the value first.
+    /// Sends a value to a module that saves in one step. For any other module, the record gets the value first.
     private func send(
         _ request: SaveRequest, over record: JournalRecord?, first top: any Module, _ item: borrowing ItemTransaction,
         _ call: CallContext, mayAsk: Bool
@@ -321,7 +320,7 @@ extension Reconciler {
             guard case .recorded(let version, let parts, let home) = step else { return (record, step) }
             return (record, .ahead(version: version, pending: parts, home: home))
         } catch {
-            // A pending write is compared with the present item. An unreadable item cannot be compared: overwrite it now.
+            // A pending write is compared with the module's item. Overwrite an unreadable item now.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -334,9 +333,9 @@ extension Reconciler {
         return (.keep, .sent(version: written))
     }
 
-    /// The item that a save replaces.
+    /// The module's item that a save replaces; nil if there is none.
     ///
-    /// If the request names a level, a sealed item whose key is locked need not be opened.
+    /// If the request names a level, a sealed item whose key is locked is not opened, and the result is nil.
     private func present(
         _ request: inout SaveRequest, in top: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -350,7 +349,7 @@ extension Reconciler {
         }
     }
 
-    /// The record change that keeps a module's item in the record, with a pending write for the module.
+    /// Makes the change that copies a module's item into its record, with a write to the module pending.
     func writingAhead(
         _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
     ) -> JournalChange {
@@ -363,7 +362,7 @@ extension Reconciler {
         return .value(.pending, details: value.details, secret: value.secret, pending: pending)
     }
 
-    /// Whether a failure of the first module, which its stack line ignores, leaves the value as a pending write.
+    /// Whether a failed save leaves a pending write, although the first module's line ignores the failure.
     ///
     /// Without the pending write, the module's older value would reappear.
     private func mayBeRecorded(past top: any Module, _ error: TokenKeepError) -> Bool {
@@ -379,7 +378,7 @@ extension Reconciler {
         }
     }
 
-    /// Writes the value into the record, with the pending writes and removals that follow from the save.
+    /// Writes the value into the record, with the pending writes and removals that result from the save.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, first top: any Module,
         _ item: borrowing ItemTransaction, _ call: CallContext, wasSent: Bool = false, base: [UInt8]? = nil
@@ -396,7 +395,7 @@ extension Reconciler {
         let holders = try modulesToClear(after: known, to: isKept ? top : nil)
         let looks =
             wasSent || base != nil ? [:] : pending.look(at: holders + (isKept ? [top] : []), item, call)
-        // A module that answered the look counts as used.
+        // Ask only now whether the module was used: a module that answered `look(at:)` is marked as used.
         if isKept, top.supportsPendingWrites, !pending.has(known, for: top.name) { isKept = try !isNeverUsed(top) }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(

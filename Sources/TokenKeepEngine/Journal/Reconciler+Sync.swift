@@ -2,11 +2,11 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Gets the number of finished items and the total number.
+/// Receives the number of finished items and the total number.
 public typealias JournalProgress = (_ done: Int, _ total: Int) -> Void
 
 extension Reconciler {
-    /// Drains every record that governs, in every namespace.
+    /// Applies the pending changes of every record to the modules of this stack, in every namespace.
     ///
     /// - Parameter milliseconds: the time limit for one item.
     func sync(
@@ -32,7 +32,7 @@ extension Reconciler {
         return outcome
     }
 
-    /// Drains what can be drained in half of the call's time, each item in a short time.
+    /// Applies pending changes in half of the call's time, with a short limit for each item. Never prompts.
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension Reconciler {
-    /// Asks a module outside the walk, and traces the answer.
+    /// Asks a module outside the order of the stack's lines, and traces the answer.
     func ask<Answer>(
         _ module: any Module, to operation: StackLine.Operation, _ name: ItemName, because reason: String,
         _ body: () throws(TokenKeepError) -> Answer

@@ -2,20 +2,21 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A stack with deferrable modules: the journal records the changes that a module missed, and drains them later.
+/// Keeps, in the vault's records, the changes that a stack's deferrable modules missed, and drains them later.
 ///
-/// A record with a pending change for a module of this stack on this machine governs: the record answers, and no module
-/// is asked. Changes happen under the item's lock. No lock is held during a prompt.
+/// A record with a change pending for a module of this stack on this machine *governs*: a load returns the record's
+/// value and asks no module. A process changes an item only while it holds the item's lock. It holds no lock during a
+/// prompt.
 struct Reconciler: Sendable {
-    /// The time that a load spends on applying the pending changes of its item.
+    /// The time that a load spends on applying the pending changes of its item, in milliseconds.
     static let drainMilliseconds: UInt32 = 250
-    /// The maximum number of times that one call reads the modules, if items move meanwhile.
+    /// The maximum number of times that one call reads the modules, if items move during each reading.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    /// Whether the stack has the vault or a deferrable module. If not, records do not concern the stack.
+    /// Whether the stack has the vault or a deferrable module. Otherwise the stack uses no records.
     let usesRecords: Bool
 
     init(
@@ -33,7 +34,7 @@ struct Reconciler: Sendable {
 
     /// Loads an item.
     ///
-    /// - Parameter drains: whether pending changes of the item are drained.
+    /// - Parameter drains: whether the load applies the item's pending changes.
     func load(_ name: ItemName, _ call: CallContext, drains: Bool = true) throws(TokenKeepError) -> TokenItem {
         guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
@@ -56,7 +57,7 @@ struct Reconciler: Sendable {
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
-                // The item may have moved from a module not asked yet to a module already asked.
+                // The item may have moved meanwhile from a module that was asked later to one that was asked earlier.
                 guard error.status == .notFound, try records.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
@@ -68,7 +69,7 @@ struct Reconciler: Sendable {
         return item
     }
 
-    /// Opens the record's value. If the record's keys were replaced since, reads the record again.
+    /// Opens the record's value. If the vault's keys were replaced meanwhile, reads the record again.
     private func item(
         of record: JournalRecord, _ name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -80,7 +81,7 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Loads under the item's lock, so that no other process can move the item.
+    /// Loads the item while holding the item's lock, so that no other process can move the item.
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
@@ -88,7 +89,7 @@ struct Reconciler: Sendable {
         return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer), emptied: emptied)
     }
 
-    /// The modules' items, corrected by governing records. Lists again if an item may have moved meanwhile.
+    /// Lists the modules' items, corrected by records with pending changes. Lists again if items moved meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         guard usesRecords else { return try dispatcher.list(namespace: namespace, service: service, call) }
         var attempt = 1
@@ -109,7 +110,7 @@ struct Reconciler: Sendable {
         let removals = try ServiceRemovals(records.pendingRecords(), pending)
         var listing = try dispatcher.list(namespace: namespace, service: service, call, except: removals.cover)
         let found = try records.pendingRecords()
-        // A memory-only item hides every pending change of its name from a load.
+        // A load returns a memory-only item, whatever is pending for an item of the same name.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = found.records.values.filter(pending.govern).compactMap(\.details)
         listing.items.removeAll { !isHidden($0.name) && found.record(of: $0.name).map(pending.govern) ?? false }
@@ -119,7 +120,7 @@ struct Reconciler: Sendable {
         return listing
     }
 
-    /// Drains an item.
+    /// Applies the pending changes of an item to the modules of this stack.
     ///
     /// - Returns: the changes that stay pending for modules of this stack.
     @discardableResult
@@ -151,9 +152,12 @@ struct Reconciler: Sendable {
         return outcome
     }
 
-    /// Drains an item before a conditional change, because another program may have changed it in the module.
+    /// Applies an item's pending changes before a save or clear that has a precondition.
     ///
-    /// - Throws: the failure of a module that could not be asked; nothing changes then.
+    /// Another program may have changed the item in the module, so the precondition cannot be checked in the record
+    /// alone.
+    ///
+    /// - Throws: the failure of a module that could not be asked. The item is then unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try records.snapshot(for: name).mayHavePending else { return }
         let isPending = try governing(name, call) != nil
@@ -173,11 +177,10 @@ struct Reconciler: Sendable {
                 hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
     }
 
-    /// Drains an item, with a prompt by a module that prompts before it deletes an older item.
+    /// Applies an item's pending changes, and lets modules prompt that ask the user before deleting an older item.
     ///
-    /// The prompt appears only if prompts are allowed. The item is not locked during the prompt: other processes save
-    /// the item into its record and do not drain the record. So the module keeps the item about which the user is
-    /// asked.
+    /// The prompt appears only if prompts are allowed. During the prompt the item is not locked, but other processes
+    /// save it only into its record. So the module still has the item in question when the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
@@ -188,7 +191,7 @@ struct Reconciler: Sendable {
         return try draining(name, silent)
     }
 
-    /// The items to ask the user about, and the right to ask; nil if there is none, or if another process asks.
+    /// The items to ask the user about, and the right to prompt; nil if there are none or another process prompts.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [PendingDrain.Outdated], right: PromptRight)? {
@@ -203,7 +206,7 @@ struct Reconciler: Sendable {
         return nil
     }
 
-    /// The item's record, if the record governs. Called only if something may be pending.
+    /// The item's record; nil if it has no change pending for this stack. Called only if changes may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil

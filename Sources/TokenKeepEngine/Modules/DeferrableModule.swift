@@ -2,19 +2,20 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A module that may miss changes, with the changes that it missed kept pending.
+/// A module that may miss changes. The vault's records keep the missed changes as pending.
 ///
-/// Before the first write, the records note that the module is used on this machine. Until then, an absent module has
-/// no items. Afterwards, the absence is an outage, because the module may have items. A module is noted as used too if
-/// it has an item, or fails with an error other than absence. Every call leaves part of its time to the modules behind
-/// this module.
+/// Before the first write, the module is marked in the vault as used on this machine. An absent module without the mark
+/// counts as empty. An absent module with the mark is an outage, because it may have items. A module is marked too if
+/// it has an item or fails with an error other than absence.
+///
+/// Every call keeps part of its time for the modules that come later in the stack.
 struct DeferrableModule: RememberingModule {
     private static let reserveMilliseconds: UInt32 = 500
 
     let base: any Module
     let records: Records
     private let seen = SeenValues()
-    /// Whether this store has checked that the module's use is noted.
+    /// Whether a load of this store has already marked the module as used.
     private let hasLooked = MutexGuarded(false)
 
     init(base: any Module, records: Records) {
@@ -34,7 +35,7 @@ struct DeferrableModule: RememberingModule {
 
     func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
 
-    /// Remembers an item that a load found, for this process and for later ones.
+    /// Remembers the value of a loaded item, in this process and in a file for later processes.
     private func noteSeen(_ item: TokenItem, _ name: ItemName) {
         let before = seen[name]
         remember(name, item.secret, item.details)
@@ -68,9 +69,9 @@ struct DeferrableModule: RememberingModule {
         return lackedVault ? versioned(item) : item
     }
 
-    /// The item with its version under the key of the vault, if the vault was made meanwhile.
+    /// The item with a version under the vault's key, if the vault was made during the load.
     ///
-    /// The version under a store's own key would mean nothing to the process that saves the item.
+    /// The process that saves the item next knows only the vault's key.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -80,7 +81,7 @@ struct DeferrableModule: RememberingModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
-        // Also after a failure: the module may still get the sent value.
+        // Announce the change after a failure too: the module may still save the value.
         defer { records.announceChange(of: request.name) }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
@@ -100,9 +101,9 @@ struct DeferrableModule: RememberingModule {
         return version
     }
 
-    /// Locks the item for a save whose secret may be sealed.
+    /// Locks the item during a save whose secret the vault may seal.
     ///
-    /// The lock keeps other processes from replacing the vault's keys before the module has the secret.
+    /// Without the lock, another process could replace the vault's keys before the module has the secret.
     private func holding<Result>(
         _ request: SaveRequest, _ call: CallContext, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -115,7 +116,7 @@ struct DeferrableModule: RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // A plain item needs neither a lock nor a writable vault.
+            // A secret that is not sealed needs neither a lock nor a writable vault, so save without the lock.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -123,15 +124,15 @@ struct DeferrableModule: RememberingModule {
     }
 
     private func rememberSaved(_ request: SaveRequest) {
-        // A save without a level keeps the present level, which may be unknown here.
+        // A save without a level keeps the item's present level, which this process may not know.
         let before = seen[request.name]?.details
         let isKnown = before != nil || request.accessLevel != nil
         remember(request.name, request.secret, isKnown ? request.details(replacing: before, module: name) : nil)
     }
 
-    /// Notes before a write that the module is used on this machine.
+    /// Marks the module as used on this machine, before a write.
     ///
-    /// The module is loaded first: marking an absent module as used would turn its absence into a permanent outage.
+    /// Loads from the module first: if an absent module were marked as used, its absence would be a permanent outage.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? records.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
@@ -143,7 +144,7 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        // An unwritable vault keeps no marker; the item is saved all the same.
+        // The mark cannot be written to a read-only vault. Save the item all the same.
         try? records.markUsed(self.name, call)
     }
 
@@ -191,9 +192,9 @@ struct DeferrableModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// Answers for an absent module that was never used here: such a module has no items.
+    /// Returns `answer` for an absent module that was never used on this machine, because it has no items.
     ///
-    /// The error has `isAbsence` set, because the module could not be asked.
+    /// If `answer` is nil, throws ``Status/notFound`` with `isAbsence` set, because the module was not asked.
     private func unlessUnused<Answer>(
         answer: Answer?, or words: String, _ call: CallContext, _ body: () throws(TokenKeepError) -> Answer
     ) throws(TokenKeepError) -> Answer {
@@ -210,15 +211,15 @@ struct DeferrableModule: RememberingModule {
         }
     }
 
-    /// Notes that the module is used, because it has an item, or answered with an error other than absence.
+    /// Marks the module as used, because it has an item or failed with an error other than absence.
     ///
-    /// The module may have items later. In a session without a bus, its absence then cannot pass for an empty module,
-    /// and its pending changes stay.
+    /// The module may have items later. If it is then absent, for example without a message bus, it must not count as
+    /// empty.
     private func noteThere(_ call: CallContext) {
         try? records.markUsed(name, call)
     }
 
-    /// The remaining time less 500 ms, or half of the remaining time if that is longer.
+    /// Limits the call to its remaining time less 500 ms, or to half of the remaining time if that is longer.
     private func share(of call: CallContext) -> CallContext {
         let left = call.deadline.remainingMilliseconds
         return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))

@@ -1,7 +1,7 @@
 import Synchronization
 import TokenKeepCore
 
-/// Items in guarded memory, until the store is closed or the process ends.
+/// Holds items in guarded memory until the store is closed or the process ends.
 final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
@@ -14,7 +14,7 @@ final class MemoryModule: Module {
 
     func item(_ name: ItemName) -> TokenItem? { isUsed.load(ordering: .acquiring) ? items.withLock { $0[name] } : nil }
 
-    /// The items of a namespace: of one service, or of all services for nil.
+    /// Lists the items of a namespace: those of one service, or of all services if `service` is nil.
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(

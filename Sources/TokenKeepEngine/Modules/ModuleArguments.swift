@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. The line's module takes each argument that it knows.
+/// The arguments of a stack line. The module takes out each argument that it knows.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -10,16 +10,16 @@ struct ModuleArguments {
         rest = line.arguments
     }
 
-    /// Takes `timeout=DURATION`, in milliseconds; nil if there is no such argument.
+    /// Takes out `timeout=DURATION`, in milliseconds; nil if there is no such argument.
     ///
-    /// - Throws: ``Status/invalid`` if the value is 0 or no duration such as `500ms`, `5s` or `1m`.
+    /// - Throws: ``Status/invalid`` if the value is 0 or is not a duration such as `500ms`, `5s` or `1m`.
     mutating func takeTimeout() throws(TokenKeepError) -> UInt32? {
         guard let index = rest.firstIndex(where: { $0.hasPrefix("timeout=") }) else { return nil }
         let text = rest.remove(at: index).dropFirst("timeout=".count)
         let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
         for unit in units where text.hasSuffix(unit.suffix) {
             let digits = text.dropLast(unit.suffix.count)
-            // UInt32 would accept a sign too.
+            // The check of the digits comes first, because UInt32 would also accept a sign.
             guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = UInt32(digits)
             else { break }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
@@ -29,15 +29,13 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
-    /// Takes the remaining arguments, which the module itself interprets.
+    /// Takes out the remaining arguments, which the module itself interprets.
     mutating func takeRest() -> [String] {
         defer { rest = [] }
         return rest
     }
 
-    /// Checks that the module took every argument.
-    ///
-    /// - Throws: ``Status/invalid`` if an argument is left.
+    /// Throws ``Status/invalid`` if the module left an argument that it does not know.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepPlugin
 
-/// The available modules, for the command line and the tests.
+/// Lists the modules that a stack can name, for the command line and the tests.
 package enum ModuleCatalog {
     /// A module, and whether it can be used.
     package struct Entry: Sendable {
@@ -11,11 +11,11 @@ package enum ModuleCatalog {
         package let kind: String
         /// The path of the module's file; empty for a built-in module.
         package let path: String
-        /// The reason why the module would be refused; nil if it is usable. Checked without running the module.
+        /// The reason why the module would be refused, found without running it; nil if it is usable.
         package let problem: TokenKeepError?
     }
 
-    /// The built-in modules, then those of the module directory.
+    /// The built-in modules, followed by the modules of the module directory.
     package static func entries() -> [Entry] {
         let own = ModuleFactory.ownNames
         return own.map { Entry(name: $0, kind: "built in", path: "", problem: nil) }
@@ -26,12 +26,12 @@ package enum ModuleCatalog {
             }
     }
 
-    /// A single module and its stated capabilities; the capabilities of a built-in module are nil.
+    /// Makes one module, and returns its stated capabilities (nil for a built-in module).
     ///
-    /// The module's errors repeat the module's own messages.
+    /// The module's errors contain the module's own messages.
     ///
     /// - Parameters:
-    ///   - target: a module's name as in a stack, or a path, which contains a `/`.
+    ///   - target: a module's name as in a stack; or, if it contains a `/`, a path.
     ///   - arguments: the arguments of the module's line.
     /// - Throws: ``Status/invalid`` if there is no such module; any failure to load the module.
     package static func module(
@@ -57,7 +57,7 @@ package enum ModuleCatalog {
         return (plugin, try capabilities(of: plugin))
     }
 
-    /// A word in brackets, escaped so that a stack can spell any text.
+    /// A word in brackets, with `]` escaped, so that a line of a stack can contain any text.
     private static func quoted(_ word: String) -> String {
         "[" + word.split(separator: "]", omittingEmptySubsequences: false).joined(separator: "\\]") + "]"
     }
@@ -68,7 +68,7 @@ package enum ModuleCatalog {
 }
 
 extension Store {
-    /// The module of a stack with one line.
+    /// The module that this store's stack names, if the stack has only one line.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
         let base = (module as? DeferrableModule)?.base ?? module

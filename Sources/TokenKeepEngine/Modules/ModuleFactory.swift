@@ -6,21 +6,21 @@ import TokenKeepSecretService
 
 /// Makes the modules that stack lines name.
 struct ModuleFactory {
-    /// Replacement modules by name, for tests.
+    /// Functions that make replacement modules, by module name, for tests.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
 
-    /// Makes a built-in module and takes its arguments.
+    /// Makes a built-in module, and takes out the arguments that it knows.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
     let versionKeys: VersionKeys
-    /// The address of a message bus that replaces the session's, for tests.
+    /// The address of a message bus to use instead of the session's bus, for tests.
     let busAddress: String?
     let standIns: StandIns
-    /// The directories of stack files. Only stacks of the system's directory may name modules by path.
+    /// The directories of stack files. Only a stack in the system's directory may name a module by its path.
     let directories: StackDirectories
 
-    /// The built-in modules. Any other name is looked up in the module directory.
+    /// The built-in modules by name. Modules of other names are files in the module directory.
     private static let own: [(name: String, make: Maker)] = [
         (
             "secret-service",
@@ -39,7 +39,7 @@ struct ModuleFactory {
     /// The names of the built-in modules.
     static var ownNames: [String] { own.map(\.name) }
 
-    /// Makes the module of a line.
+    /// Makes the module that a line of a stack names.
     ///
     /// - Parameter isWritten: whether any line of the stack asks the module to save or clear.
     /// - Throws: ``Status/invalid`` if there is no such module or the module rejects an argument.
@@ -57,7 +57,7 @@ struct ModuleFactory {
         return module
     }
 
-    /// Makes a plugin module. Its file is not opened before its first call.
+    /// Makes a plugin module. The module's file is opened at its first call.
     private func plugin(
         _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
     ) throws(TokenKeepError) -> any Module {
@@ -94,7 +94,7 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// The module, made deferrable if it supports pending writes.
+    /// Wraps the module as a deferrable module, if it supports pending writes.
     private func deferring(_ module: any Module) -> any Module {
         module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }

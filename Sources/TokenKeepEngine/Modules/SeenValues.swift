@@ -1,16 +1,16 @@
 import TokenKeepCore
 
-/// A module that remembers the values it was last seen to hold.
+/// A module that remembers its items as this process last loaded or saved them.
 protocol RememberingModule: Module {
     /// The item as this process last loaded or saved it in the module; nil if it was absent or never seen.
     func lastSeen(_ name: ItemName) -> SeenValue?
 }
 
-/// An item as last seen in a module, without its secret.
+/// An item as this process last saw it in a module, without its secret.
 struct SeenValue: Sendable {
-    /// The value's keyed fingerprint.
+    /// The keyed fingerprint of the item's value.
     ///
-    /// A value seen before a save is older than the saved value, whatever the clocks say.
+    /// A value that was seen before a save is older than the saved value, whatever the clocks say.
     let fingerprint: [UInt8]
     /// Whether the vault's holder notes have the value, for other processes.
     var isNoted = false
@@ -18,7 +18,7 @@ struct SeenValue: Sendable {
     let details: ItemDetails?
 }
 
-/// The values that a module was last seen to hold.
+/// The items of one module as this process last saw them.
 final class SeenValues: Sendable {
     private static let limit = 1024
     private let values = MutexGuarded<[ItemName: SeenValue]>([:])

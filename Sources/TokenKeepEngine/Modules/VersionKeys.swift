@@ -2,10 +2,10 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The MAC key for item versions, for modules that have no version key of their own.
+/// Provides the key that computes item versions, for modules that have no such key of their own.
 ///
-/// The key is the vault's, so that an item keeps its version when it moves between modules. If no vault can be read,
-/// the key is the store's own.
+/// It is the vault's key, so that an item keeps its version when it moves between modules. If no vault can be read, it
+/// is a key of this store alone.
 final class VersionKeys: Sendable {
     private let records: Records
     private let own = MutexGuarded<ItemVersionKey?>(nil)

@@ -4,12 +4,12 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Replaces every key of a vault by making a new era (docs/format.md, "Eras").
+/// Replaces every key of a vault: copies the vault into a new generation of keys and files (an era, docs/format.md).
 ///
-/// The items are written anew beside the old ones, while readers and writers continue. One rename then puts the new
-/// items in force.
+/// The items are re-encrypted into new files, while other processes go on reading and writing the old files. One rename
+/// then puts the new files in force.
 struct KeyRotation {
-    /// The time to wait for other processes' item locks before the switch is given up, in milliseconds.
+    /// The time to wait for the items that other processes have locked, in milliseconds; afterwards the rotation fails.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -20,10 +20,11 @@ struct KeyRotation {
     /// Runs the whole rotation.
     ///
     /// - Parameters:
-    ///   - before: the vault under its old keys; the keys of all items to be rewritten are open.
+    ///   - before: the vault under its old keys. The keys of all items to be re-encrypted are open.
     ///   - newKeys: opens the new keys.
-    ///   - check: may refuse the switch; runs under the lock of the whole vault.
-    /// - Returns: the new era, and the number of records that no key opened; these records are copied unchanged.
+    ///   - check: called under the lock of the whole vault, just before the new files are put in force; may throw.
+    /// - Returns: the vault under its new keys, and the number of records that no key opened, which are copied
+    ///   unchanged.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -40,7 +41,7 @@ struct KeyRotation {
         try KeyRotation.sync(change.after)
         try commit(change, &copy, check)
         let changed = try change.finish()
-        // Without a password there is no unlock, which would otherwise remove the leftovers of earlier changes.
+        // Remove leftovers of earlier changes now: without a password, no later unlock removes them.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }
@@ -69,12 +70,12 @@ struct KeyRotation {
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
-        // Also if the switch fails after its rename: the new era is in force then.
+        // Announce the change even if the commit throws: the new keys may be in force then.
         defer { log.announce(.anything) }
         try change.commit()
     }
 
-    /// The keys under which other modules hold items. An item without a note may be under any key.
+    /// The keys under which other modules hold sealed items. An item without a note may be sealed under any key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let noted = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
         let hasUnnoted = try resealing.hasUnnotedItems(of: vault.vault, call)
@@ -88,7 +89,7 @@ struct KeyRotation {
         }.map(\.retiring)
     }
 
-    /// Refuses the rotation if the disk has no room for a second copy of all records.
+    /// Throws if the disk has no room for a second copy of all records.
     private func checkRoom(_ vault: OpenVault) throws(TokenKeepError) {
         var needed: UInt64 = 1 << 20
         for name in try VaultFiles.names(in: vault.records) {

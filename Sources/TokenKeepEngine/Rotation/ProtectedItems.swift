@@ -2,17 +2,15 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The items whose protection requirement needs a password, in the vault and sealed in other modules.
+/// The items whose protection requires a password: records of the vault, and sealed items in other modules.
 struct ProtectedItems {
-    /// The time to wait for another process's item lock, in milliseconds.
+    /// The time to wait for an item that another process has locked, in milliseconds.
     private static let patience: UInt32 = 5000
 
     let store: Store
     let unlocked: UnlockedVault
 
-    /// Refuses to remove the password while such items exist.
-    ///
-    /// - Throws: ``Status/policy`` if there is such an item.
+    /// Throws ``Status/policy`` if any item requires a password, so that the password is not removed.
     func refuse() throws(TokenKeepError) {
         let count = try inRecords().count + sealedElsewhere().count
         guard count == 0 else {
@@ -23,9 +21,10 @@ struct ProtectedItems {
         }
     }
 
-    /// Clears the items. Fails if a module that holds such an item cannot clear it.
+    /// Clears every item that requires a password, from the vault and from the modules.
     ///
-    /// - Throws: before the first clear, if a record has pending changes but its item's name is unknown.
+    /// - Throws: before the first clear, if the name of an item with pending changes is unknown; any failure of a
+    ///   module to clear an item.
     func destroy(_ call: CallContext) throws(TokenKeepError) {
         let protected = try inRecords()
         let listing = try store.records.allItems(of: unlocked.vault, call)
@@ -43,7 +42,7 @@ struct ProtectedItems {
         for name in nameless { try store.records.setAside(name, of: unlocked.vault, call) }
     }
 
-    /// The binary file names of the records of such items.
+    /// The binary file names of the records whose items require a password.
     private func inRecords() throws(TokenKeepError) -> Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) {
@@ -52,7 +51,7 @@ struct ProtectedItems {
         return found
     }
 
-    /// The names of such items that other modules hold sealed and that have no record.
+    /// The names of the items that require a password, are sealed in other modules and have no record.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         var recorded: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) { recorded.insert($0.name) }

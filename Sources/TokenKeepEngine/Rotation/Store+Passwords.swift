@@ -5,9 +5,9 @@ import TokenKeepRecords
 extension Store {
     /// Gives the vault its first password and unlocks the vault.
     ///
-    /// Every key that the keyfile ever opened is replaced: an earlier backup opens no item that is saved later.
+    /// Every key that the keyfile ever opened is replaced, so that an earlier backup opens no item that is saved later.
     ///
-    /// - Throws: ``Status/invalid`` if the vault has a password already.
+    /// - Throws: ``Status/invalid`` if the vault already has a password.
     public func setPassword(
         _ password: SecretBytes, isDroppingUnknownSlots: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
@@ -28,8 +28,8 @@ extension Store {
     /// Replaces the password and unlocks the vault.
     ///
     /// - Parameter isCompromised: whether another person may know the old password. If so, every key that the old
-    ///   password ever opened is replaced, and the recovery code becomes invalid. This works even if the header was
-    ///   altered without the password.
+    ///   password ever opened is replaced, and the recovery code becomes invalid. The change then works even if the
+    ///   header was altered without the password.
     /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if there is no password.
     public func changePassword(
         from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, isDroppingUnknownSlots: Bool = false,
@@ -46,23 +46,24 @@ extension Store {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // A header that somebody put there, without the password's slot, is refused like in any other call.
+            // `open()` refuses a header without a password that somebody put in the place of the vault's.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
-        // Readers need the old keys until the new era is in force. The header was not verified, and is not trusted.
+        // Keep the old keys for readers until the new keys are in force. Keep no trust in the header: it was not
+        // verified.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
         return try finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
     }
 
-    /// Removes the password. The keyfile opens everything again, under new keys.
+    /// Removes the password. The keyfile then opens every item, under new keys.
     ///
     /// - Parameter isDestroying: whether items that need a password are destroyed.
-    /// - Throws: ``Status/policy`` if there are such items.
+    /// - Throws: ``Status/policy`` if items need a password and must not be destroyed.
     public func removePassword(
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -83,9 +84,10 @@ extension Store {
         return outcome
     }
 
-    /// Makes a recovery code, which replaces an earlier code. The code opens no item that asks at each use.
+    /// Makes a recovery code, which replaces an earlier code.
     ///
-    /// The code is returned only here: it cannot be read again later.
+    /// The code is returned only here: it cannot be read later. It does not open items that need the password at each
+    /// use.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
@@ -95,7 +97,7 @@ extension Store {
 
     /// Sets a new password with the recovery code and unlocks the vault.
     ///
-    /// The recovery code stays valid. Items that ask at each use are lost.
+    /// The recovery code stays valid. Items that need the password at each use are lost.
     public func recover(code: SecretBytes, newPassword: SecretBytes) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
         let recovered = try PasswordSlots(records.opener)
@@ -111,7 +113,7 @@ extension Store {
 
     /// Opens the vault and checks its header against the records.
     ///
-    /// - Parameter absence: the error if no vault was made.
+    /// - Parameter absence: the error thrown if there is no vault.
     private func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
         guard let vault = try records.open() else { throw absence }
         try records.testify(vault)
@@ -129,7 +131,9 @@ extension Store {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// Refuses to drop slots of unknown types without the user's consent: new keys cannot be wrapped by such slots.
+    /// Throws if the header has slots of unknown types and the user has not agreed to lose them.
+    ///
+    /// Such a slot cannot wrap the new keys.
     private func checkUnknownSlots(_ vault: OpenVault, _ isDropping: Bool) throws(TokenKeepError) {
         let types = vault.keys.header.unknownTypes
         guard !types.isEmpty, !isDropping else { return }
@@ -139,15 +143,15 @@ extension Store {
             module: "vault", hint: "end them: --drop-unknown-slots; or use the version of TokenKeep that made them")
     }
 
-    /// Unlocks with the new keys, and seals items anew that modules hold under older keys.
+    /// Unlocks the vault with its new keys, and re-seals items that modules hold under older keys.
     ///
-    /// - Parameter done: names the change in the error thrown if an item could not be sealed anew. If nil, the keys did
-    ///   not change, and such an error becomes the outcome's problem, as after an unlock.
+    /// - Parameter done: the completed change, named in the error thrown if an item could not be re-sealed. If nil, the
+    ///   keys did not change, and such an error becomes the outcome's problem, as after an unlock.
     private func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // The change may have unlocked the vault: watchers can see items now that were hidden.
+        // The change may have unlocked the vault, so that watchers see items that were hidden.
         defer { records.announceChange() }
         if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)

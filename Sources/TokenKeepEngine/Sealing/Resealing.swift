@@ -2,43 +2,43 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Seals items anew that other modules hold under retiring keys, and then drops those keys.
+/// Re-seals the items that other modules hold under old (retiring) keys, and then drops those keys.
 struct Resealing {
-    /// An item that a module may hold sealed under a key that is being phased out.
+    /// An item that a module may hold sealed under a retiring key.
     private struct Item {
         let name: ItemName
         let module: String
-        /// The machine hash in the item's sealed note; nil if the module lists the item without a sealed note.
+        /// The hash of the machine that the vault's note names; nil if the vault has no note of the item.
         let machine: [UInt8]?
-        /// Whether this is another machine's entry of a note that names this machine too.
+        /// Whether the note names both this machine and another machine, and this entry is for the other machine.
         ///
-        /// An item found on this machine then proves nothing about the module of the other machine.
+        /// The item that this machine finds in the module then proves nothing about the other machine's module.
         var isOnlyElsewhere = false
     }
 
     /// The outcome for one item.
     private enum Outcome {
-        /// The module has the item under the present keys, or plain if the item need not be sealed any more.
+        /// The module has the item sealed under the present keys, or unsealed if the item needs no sealing any more.
         case done
-        /// The item's record has a newer value or a removal pending for the module, so the module's item is not needed.
+        /// A change of the item is pending for the module in the item's record, so the module's item will be replaced.
         case recorded
         /// The module does not have the item.
         case absent
     }
 
-    /// The time to wait for another process's item lock, in milliseconds.
+    /// The time to wait for an item that another process has locked, in milliseconds.
     private static let patience: UInt32 = 5000
-    /// The time limit for draining one item back to its module, in milliseconds.
+    /// The time limit for writing one item back to its module, in milliseconds.
     private static let drainMilliseconds: UInt32 = 60_000
 
     let records: Records
     let reconciler: Reconciler
 
-    /// Seals every such item anew and drops the keys that no item needs any more.
+    /// Re-seals every item sealed under a retiring key, and drops the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of sealed secrets that no key opens; these secrets stay
-    ///   unchanged.
-    /// - Throws: the first failure, which another attempt may avoid; the other items are sealed anew.
+    /// - Returns: the vault afterwards, and the number of sealed secrets that no key opens, which stay unchanged.
+    /// - Throws: the first failure to re-seal an item, after the other items were re-sealed. Another attempt may
+    ///   succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
@@ -72,14 +72,14 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items that modules may hold under retiring keys: noted items, and items that modules list without a note.
+    /// The items that are sealed under retiring keys according to the vault's notes, and sealed items without a note.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         try notedItems(of: vault) + unnotedItems(of: vault, call)
     }
 
-    /// Whether modules list sealed items of this vault that have no note.
+    /// Whether modules list items that this vault sealed but has no notes of.
     ///
-    /// A vault restored from an older backup lacks the notes of items sealed later.
+    /// A vault restored from an older backup lacks the notes of items that were sealed later.
     func hasUnnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         try !unnotedItems(of: vault, call).isEmpty
     }
@@ -111,9 +111,9 @@ struct Resealing {
         return items
     }
 
-    /// Seals one item anew.
+    /// Re-seals one item under the vault's present key.
     ///
-    /// - Returns: false if no key opens the item; the item stays unchanged.
+    /// - Returns: false if no key opens the item, which then stays unchanged.
     private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard !item.isOnlyElsewhere else { throw missing(item) }
         let outcome: Outcome
@@ -121,8 +121,7 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
-            // The module's answer may be another item in the same place, which does not prove that the sealed item is
-            // gone.
+            // The module may have another item of the name, which does not prove that the sealed item is gone.
             guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
@@ -137,9 +136,9 @@ struct Resealing {
         return true
     }
 
-    /// Seals an item anew: writes it to the journal first, then to its module.
+    /// Re-seals an item: writes the item into its record first, then into its module.
     ///
-    /// An interruption or a late message leaves a pending write, which is drained like any other.
+    /// If the write to the module is interrupted, the record keeps it as a pending write.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -155,7 +154,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Copies the item into its record, with the module's write pending.
+    /// Writes the module's item into the item's record, with a write to the module pending.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -168,7 +167,7 @@ struct Resealing {
         let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
-            // The record has a value of its own, which must stay.
+            // The record has a value that must stay, so save directly in the module.
             _ = try module.save(try SaveRequest(value), call)
             return .done
         }

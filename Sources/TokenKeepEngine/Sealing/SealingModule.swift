@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// A plugin module whose items the vault may seal.
 ///
-/// The vault seals the secret of an item that asks for more protection than the module gives. The base module stores
-/// the sealed bytes and cannot distinguish them from a plain secret.
+/// If an item requires more protection than the module gives, the vault seals the item's secret. The module then stores
+/// the sealed bytes, which it cannot distinguish from an unsealed secret.
 struct SealingModule: Module {
     let base: any Module
     let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -24,7 +24,7 @@ struct SealingModule: Module {
         try opened(try base.load(name, call), call)
     }
 
-    /// Opens a sealed item. A plain item in place of a sealed one is reported as corrupt.
+    /// Opens a sealed item. If the item should be sealed but is not, throws ``Status/corrupt``.
     private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard let sealer = call.sealer else { return item }
         let name = item.details.name
@@ -54,7 +54,7 @@ struct SealingModule: Module {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // Already checked above: a sealed item has another version in the base module.
+        // The precondition was checked above. In the base module, the sealed item has another version.
         plain.precondition = .none
         guard Protection.isAsked(by: details.accessLevel, details.flags) else {
             return try savePlain(plain, sealer, call)

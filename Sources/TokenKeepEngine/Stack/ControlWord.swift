@@ -1,6 +1,6 @@
-/// The words of a stack that stand for actions.
+/// The words of a stack, such as `required`, that stand for an action for each status.
 ///
-/// One word means different actions for each operation, because operations treat failures differently. `docs/stack.md`
+/// A word stands for other actions in each operation, because operations treat failures differently. `docs/stack.md`
 /// has the table.
 enum ControlWord: String, Sendable, CaseIterable {
     case required
@@ -8,7 +8,7 @@ enum ControlWord: String, Sendable, CaseIterable {
     case sufficient
     case optional
 
-    /// The actions for one operation.
+    /// The actions that the word stands for in one operation.
     func actions(for operation: StackLine.Operation) -> StackActions {
         switch operation {
         case .load, .any: load
@@ -18,10 +18,9 @@ enum ControlWord: String, Sendable, CaseIterable {
         }
     }
 
-    /// The action for a success.
+    /// The action after a module's success.
     ///
-    /// A load or save ends at the first module that has or takes the item. A clear visits every module, and a list
-    /// joins their items.
+    /// A load or save ends at the first module that returns or saves the item. A clear or list asks every module.
     static func success(of operation: StackLine.Operation) -> StackAction {
         operation == .load || operation == .save ? .done : .ok
     }
@@ -56,9 +55,9 @@ enum ControlWord: String, Sendable, CaseIterable {
     private static let loadRequisite = StackActions([.ok: .done, .notFound: .bad], others: .die)
     private static let loadOptional = StackActions([.ok: .done, .cancelled: .die], others: .ignore)
 
-    /// The actions of a `required` save.
+    /// The actions of the word `required` in a save.
     ///
-    /// If a save passed a locked or refusing module, the module's old value would hide the new one.
+    /// If a save went on after a locked or refusing module, that module's old value would hide the saved value.
     private static let saveRequired = StackActions(
         [.ok: .done, .notFound: .bad, .unavailable: .bad, .timedOut: .bad], others: .die)
     private static let saveRequisite = StackActions([.ok: .done], others: .die)

@@ -2,27 +2,27 @@ package import TokenKeepCore
 
 /// A parsed stack, with every included stack resolved.
 package struct Stack: Sendable {
-    /// A line, or a substack that counts as one line.
+    /// An entry of a stack: a line, or a substack in place of a line.
     package enum Entry: Sendable {
         /// A module's line.
         case line(StackLine)
-        /// The entries of a substack. An end, jump or reset inside the substack stays inside.
+        /// A substack. If a line of the substack ends, jumps or resets, only the substack is affected.
         case substack(Substack)
     }
 
-    /// Another stack in the place of a line.
+    /// The entries of another stack that a `substack` line names. They count as one line.
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String
-        /// The operation of the substack's line.
+        /// The operation of the line that names the substack.
         package let operation: StackLine.Operation
-        /// The place of the substack's line.
+        /// The file and line number of the line that names the substack.
         package let place: StackPlace
-        /// The substack's entries, narrowed to ``operation``.
+        /// The substack's entries that apply to ``operation``.
         package let entries: [Entry]
     }
 
-    /// The file's path, or the name of the text in messages.
+    /// The path of the stack's file; for a stack given as text, the name of the text in messages.
     package let source: String
     /// The lines and substacks, in their order.
     package let entries: [Entry]
@@ -42,14 +42,14 @@ package struct Stack: Sendable {
     /// Reads a stack from a text.
     ///
     /// - Parameters:
-    ///   - source: the name of the text in messages.
-    ///   - directories: the directories of included stacks.
+    ///   - source: the name of the text that messages show.
+    ///   - directories: the directories in which included stacks are searched.
     /// - Throws: ``Status/invalid`` with the file, the line and the expected syntax.
     package init(text: String, source: String, directories: StackDirectories) throws(TokenKeepError) {
         try self.init(ConfigurationFile(path: source, text: text), chain: [], directories: directories)
     }
 
-    /// Reads a named stack: the user's file, the system's file, or for `default` the built-in text.
+    /// Reads a named stack: the user's file, else the system's file, else for `default` the built-in text.
     ///
     /// - Throws: ``Status/invalid`` if there is no such stack, or the stack is malformed.
     package init(name: String, directories: StackDirectories) throws(TokenKeepError) {
@@ -66,9 +66,10 @@ package struct Stack: Sendable {
         try self.init(file, chain: [name], directories: directories)
     }
 
-    /// Reads the stack file at a path. The file must be as safe as a file in the directories.
+    /// Reads the stack file at a path, with the same checks as for a file in the stack directories.
     ///
-    /// - Throws: ``Status/invalid`` if there is no such file, or the file is unsafe or malformed.
+    /// - Throws: ``Status/invalid`` if there is no such file, or if the file is malformed or another user may change
+    ///   it.
     package init(path: String, directories: StackDirectories) throws(TokenKeepError) {
         guard let file = try ConfigurationFile(path: path) else {
             throw TokenKeepError(.invalid, "there is no file \(path)")

@@ -1,23 +1,23 @@
 package import TokenKeepCore
 
-/// The effect of a module's answer on the walk.
+/// The effect of a module's answer on an operation: whether the answer counts, and whether the next module is asked.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
-    /// The answer does not count, and the walk goes on.
+    /// The answer does not count, and the next module is asked.
     case ignore
-    /// The answer counts, and the walk goes on.
+    /// The answer counts, and the next module is asked.
     case ok
-    /// The answer counts, and the walk ends.
+    /// The answer counts, and the operation or substack ends.
     case done
-    /// The failure becomes the operation's result, and the walk goes on.
+    /// The failure counts, and the next module is asked.
     case bad
-    /// The failure counts, and the walk ends.
+    /// The failure counts, and the operation or substack ends.
     case die
-    /// All counted answers and failures are forgotten, and the walk goes on.
+    /// All answers and failures counted so far are forgotten, and the next module is asked.
     case reset
-    /// Skips this many lines. A success counts as the answer, a failure does not.
+    /// Skips this many lines. A success counts as an answer; a failure does not count.
     case jump(Int)
 
-    /// The action for a word of a stack; nil if the word is no action.
+    /// The action for a word of a stack; nil if the word names no action.
     package init?(word: String) {
         switch word {
         case "ignore": self = .ignore
@@ -34,7 +34,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The word or number for the action in a stack.
+    /// The word or number that stands for the action in a stack.
     package var description: String {
         switch self {
         case .ignore: "ignore"
@@ -47,9 +47,9 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a failure that meets this action can become the answer of the walk.
+    /// Whether a failure with this action can become the operation's result.
     ///
-    /// `ok` and `done` never turn a failure into a success: for a failure they mean `bad` and `die`.
+    /// `ok` and `done` never turn a failure into a success: for a failure, they mean `bad` and `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -57,7 +57,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a success that meets this action can become the answer of the walk.
+    /// Whether a success with this action can become the operation's result.
     var countsSuccess: Bool {
         switch self {
         case .ok, .done, .jump: true
@@ -65,11 +65,11 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the action ends the walk or the substack of the line.
+    /// Whether the action ends the operation, or the substack of the module's line.
     var isEnd: Bool { self == .done || self == .die }
 }
 
-/// The action for each status.
+/// The actions of a stack line for every status of a module's answer.
 package struct StackActions: Sendable, Equatable, CustomStringConvertible {
     /// A status and its action.
     package struct Named: Sendable, Equatable {
@@ -77,9 +77,9 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         package let action: StackAction
     }
 
-    /// The statuses named in brackets, in their order, with their actions.
+    /// The statuses that the line names in brackets, in their order, with their actions.
     package private(set) var named: [Named]
-    /// The action of all other failures.
+    /// The action for all failures that the line does not name.
     package let others: StackAction
 
     init(_ named: KeyValuePairs<Status, StackAction>, others: StackAction) {
@@ -91,19 +91,19 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         self.others = others
     }
 
-    /// The action for a status.
+    /// The action for the status of a module's answer.
     package subscript(status: Status) -> StackAction {
         if StackActions.endsEveryWalk(status) { return .die }
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// These actions, with `action` for a success if no action is named for a success.
+    /// These actions; if they name none for a success, `action` is added for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether the status concerns the call rather than the module: no other module would answer differently.
+    /// Whether the failure concerns the call rather than the module, so that no other module need be asked.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true
@@ -121,7 +121,7 @@ extension Status {
     /// The status in the syntax of a stack, for example `not_found`.
     package var word: String { name.lowercased() }
 
-    /// The status for a word of a stack; nil if the word is no status.
+    /// The status that a word of a stack names; nil if the word names no status.
     init?(word: String) {
         guard let status = Status.allCases.first(where: { $0.word == word }) else { return nil }
         self = status

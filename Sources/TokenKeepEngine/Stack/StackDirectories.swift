@@ -4,7 +4,7 @@ import TokenKeepCore
 package enum StackDirectories: Sendable {
     /// `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
     case standard
-    /// Given directories, for tests.
+    /// Other directories, for tests.
     case fixed(user: String?, system: String?)
 
     /// No directory.
@@ -17,13 +17,13 @@ package enum StackDirectories: Sendable {
         return name == "default" ? ConfigurationFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 
-    /// Whether a file is directly in the system's directory, to which only root can write.
+    /// Whether a file is directly in the system's directory, where only root can write.
     func isSystems(_ source: String) -> Bool {
         guard let system, source.hasPrefix(system + "/") else { return false }
         return !source.dropFirst(system.utf8.count + 1).utf8.contains(UInt8(ascii: "/"))
     }
 
-    /// The possible paths of a stack's file, for messages.
+    /// The paths at which a stack's file is searched, for messages.
     func path(of name: String) -> String {
         [user, system].compactMap { $0.map { "\($0)/\(name).conf" } }.joined(separator: " or ")
     }

@@ -1,4 +1,4 @@
-/// One line of a stack: an operation, a control for the answer, a module and its arguments.
+/// One line of a stack: an operation, the actions for each answer, a module and its arguments.
 public struct StackLine: Sendable, Equatable {
     /// The operation that a line applies to.
     public enum Operation: String, Sendable, CaseIterable {
@@ -17,9 +17,9 @@ public struct StackLine: Sendable, Equatable {
         package static let each: [Operation] = [.load, .save, .clear, .list]
     }
 
-    /// The effect of a module's answer on the walk: a word, or an action for each status.
+    /// The effect of the module's answer on the operation, given as a word or as an action for each status.
     ///
-    /// A control word (`required`, `sufficient`, …) stands for other actions in each operation: ``actions(for:)``.
+    /// A word (`required`, `sufficient`, …) stands for other actions in each operation. See ``actions(for:)``.
     public struct Control: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case word(ControlWord)
@@ -28,16 +28,16 @@ public struct StackLine: Sendable, Equatable {
 
         let kind: Kind
 
-        /// A failure counts, and the walk goes on.
+        /// A failure counts, and the next module is asked.
         public static let required = Control(kind: .word(.required))
-        /// A failure becomes the operation's result and ends the walk. A `clear` goes on, to visit every module.
+        /// A failure becomes the operation's result and ends the operation. A `clear` goes on to visit every module.
         public static let requisite = Control(kind: .word(.requisite))
-        /// Means the same as ``required``; written if another module follows.
+        /// Means the same as ``required``. By custom, the word of a module that another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))
         /// A failure does not count.
         public static let optional = Control(kind: .word(.optional))
 
-        /// The actions for one operation, not ``Operation/any``.
+        /// The actions for one operation, which must not be ``Operation/any``.
         package func actions(for operation: Operation) -> StackActions {
             switch kind {
             case .word(let word): word.actions(for: operation)
@@ -48,15 +48,15 @@ public struct StackLine: Sendable, Equatable {
 
     /// The operation that the line applies to.
     public let operation: Operation
-    /// The effect of the module's answer on the walk.
+    /// The effect of the module's answer on the operation.
     public let control: Control
     /// The module's name.
     public let module: String
-    /// The module's arguments, unchanged from the text.
+    /// The module's arguments, as written in the stack.
     public let arguments: [String]
-    /// Whether the line is skipped if its module cannot be loaded.
+    /// Whether the line is skipped if there is no such module, or its file cannot be loaded.
     public let mayBeMissing: Bool
-    /// The place of the line.
+    /// The file and number of the line.
     public let place: StackPlace
 
     /// Whether the line applies to `operation`.
@@ -65,9 +65,9 @@ public struct StackLine: Sendable, Equatable {
     }
 }
 
-/// A place in a stack: `FILE:LINE`.
+/// The place of a line in a stack, as `FILE:LINE`.
 public struct StackPlace: Sendable, Equatable, CustomStringConvertible {
-    /// The file's path, or the name of the text in messages.
+    /// The path of the stack's file; for a stack given as text, the name of the text in messages.
     public let source: String
     /// The line number, from 1.
     public let line: Int

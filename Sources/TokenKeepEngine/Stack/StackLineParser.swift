@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// Reads the words of one line.
+/// Parses the words of one line.
 struct StackLineParser {
     private let source: String
     private var words: ArraySlice<StackWord>
     private var place: StackPlace
 
-    /// - Parameter words: at least one.
+    /// - Parameter words: the words of the line, at least one.
     init(_ words: [StackWord], source: String) {
         self.source = source
         self.words = words[...]
@@ -103,7 +103,7 @@ struct StackLineParser {
         }
     }
 
-    /// Takes the next word. Later messages name the word's line.
+    /// Takes the next word. Messages about the line then name this word's line number.
     private mutating func take() -> StackWord? {
         guard let word = words.popFirst() else { return nil }
         place = StackPlace(source: source, line: word.line)

@@ -19,10 +19,10 @@ public enum StackParser {
     /// The maximum length of a text, in bytes. Longer texts are refused unread.
     public static let maximumLength = 64 * 1024
 
-    /// The meaning of a line.
+    /// A parsed line of a stack.
     enum Statement: Equatable {
         case module(StackLine)
-        /// The lines of another stack in place of this line; with `isSubstack`, confined to a substack.
+        /// A line that names another stack. If `isSubstack`, its ends, jumps and resets stay within that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 
@@ -34,7 +34,7 @@ public enum StackParser {
         try Stack(text: text, source: source, directories: .none).lines
     }
 
-    /// Reads the statements of a text.
+    /// Parses each line of a text into a statement.
     static func statements(_ text: String, source: String) throws(TokenKeepError) -> [Statement] {
         guard text.utf8.count <= maximumLength else {
             throw TokenKeepError(.invalid, "\(source) is longer than \(maximumLength) bytes")

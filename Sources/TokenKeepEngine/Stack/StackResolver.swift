@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// Replaces each line that includes a stack by the entries of that stack.
+/// Replaces each line that includes another stack by the entries of that stack.
 struct StackResolver {
-    /// The maximum depth of includes.
+    /// The maximum depth of stacks that include each other.
     static let maximumDepth = 16
-    /// The maximum number of lines, including the lines of included stacks.
+    /// The maximum number of lines, with the lines of included stacks.
     ///
-    /// Files that include each other twice would otherwise fill the memory.
+    /// Without the limit, a few files that include the next one twice would fill the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories
@@ -14,11 +14,11 @@ struct StackResolver {
 
     init(directories: StackDirectories) { self.directories = directories }
 
-    /// The entries of a file.
+    /// The entries of a stack's file, with included stacks resolved.
     ///
     /// - Parameters:
-    ///   - operation: the operation of the including line; the file's lines are narrowed to the operation.
-    ///   - chain: the names of the including stacks, from the outermost to this file's stack.
+    ///   - operation: the operation of the including line. Lines for other operations are left out.
+    ///   - chain: the names of the stacks that include each other, from the outermost to this file's stack.
     mutating func entries(
         of file: ConfigurationFile, for operation: StackLine.Operation, chain: [String]
     ) throws(TokenKeepError) -> [Stack.Entry] {
@@ -76,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// The operation, narrowed to an include for `operation` alone; nil if nothing is left.
+    /// This operation, limited to the operation of an including line; nil if the two do not overlap.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil
@@ -84,7 +84,7 @@ extension StackLine.Operation {
 }
 
 extension StackLine {
-    /// The line, narrowed to `operation`; nil if the line does not apply to `operation`.
+    /// This line, limited to one operation; nil if the line does not apply to it.
     func narrowed(to operation: Operation) -> StackLine? {
         guard let narrowed = self.operation.narrowed(to: operation) else { return nil }
         return StackLine(

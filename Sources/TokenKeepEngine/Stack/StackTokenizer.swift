@@ -1,14 +1,14 @@
 import TokenKeepCore
 
-/// A word of a stack, with the number of its first line.
+/// A word of a stack, with the number of the line on which it begins.
 struct StackWord {
     let text: String
-    /// Whether the word was in brackets; the text excludes the brackets.
+    /// Whether the word was written in brackets, which the text does not include.
     let isBracketed: Bool
     let line: Int
 }
 
-/// Divides a stack's text into lines of words.
+/// Splits a stack's text into lines of words.
 ///
 /// - Spaces and tabs separate words.
 /// - `#` begins a comment.
@@ -25,7 +25,7 @@ struct StackTokenizer {
         self.source = source
     }
 
-    /// The words of the next non-empty line; nil at the end.
+    /// The words of the next non-empty line; nil at the end of the text.
     mutating func next() throws(TokenKeepError) -> [StackWord]? {
         var words: [StackWord] = []
         while let byte = peek() {
@@ -76,7 +76,7 @@ struct StackTokenizer {
         return StackWord(text: text(content[...]), isBracketed: true, line: firstLine)
     }
 
-    /// Whether the `\` at the position is the last of its line.
+    /// Whether the `\` at the position ends its line and joins the next line.
     private var isJoin: Bool {
         guard let byte = peek(1) else { return true }
         return byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && peek(2) == UInt8(ascii: "\n"))
@@ -98,7 +98,7 @@ struct StackTokenizer {
         position += 1
     }
 
-    /// Whether a control character begins at the position: of ASCII, or U+0080 to U+009F.
+    /// Whether a control character is at the position: one of ASCII, or U+0080 to U+009F.
     private var isControl: Bool {
         guard let byte = peek() else { return false }
         if byte == 0xC2, let next = peek(1) { return (0x80...0x9F).contains(next) }
@@ -110,7 +110,7 @@ struct StackTokenizer {
             || byte == UInt8(ascii: "\n")
     }
 
-    /// The text of a slice of a String's bytes. Always valid UTF-8, because the slice begins and ends at ASCII bytes.
+    /// The text of some bytes of a String. They begin and end at ASCII characters, so they are valid UTF-8.
     private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private func expected(_ what: String, at line: Int) -> TokenKeepError {
@@ -119,14 +119,14 @@ struct StackTokenizer {
 }
 
 extension TokenKeepError {
-    /// A malformed stack.
+    /// The error of a malformed stack.
     static func stackSyntax(expected what: String, at place: StackPlace) -> TokenKeepError {
         TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
     }
 }
 
 extension String {
-    /// A stack's word as repeated in messages: at most 64 bytes of UTF-8.
+    /// A word of a stack, cut to at most 64 bytes of UTF-8 for a message.
     var cutForMessage: String {
         let most = 64
         guard utf8.count > most else { return self }

@@ -1,24 +1,25 @@
 import TokenKeepCore
 
 extension ItemView {
-    /// An item's present entry, and its difference from the view.
+    /// The present state of an item, and its difference from the view.
     private struct Look {
         let name: ItemName
-        /// nil if there is no item.
+        /// The item's entry for the view; nil if the item does not exist.
         let entry: Entry?
-        /// nil if the item is unchanged.
+        /// The change since the item was last read; nil if the item is unchanged.
         let change: ItemChange?
     }
 
-    /// Looks at the items of some records alone and compares them with this view. The time does not depend on the
-    /// number of items.
+    /// Reads only the items of some records and compares them with this view.
+    ///
+    /// The time does not depend on the number of items in the store.
     ///
     /// - Parameter records: the file names of all records that may have changed.
-    /// - Returns: the changes; nil if only a reading of the whole store shows them. The view is unchanged then.
+    /// - Returns: the changes; nil if the whole store must be read to find them, and the view is then unchanged.
     mutating func update(
         _ records: [[UInt8]], from store: Store, service: String?, until deadline: Deadline
     ) -> [ItemChange]? {
-        // A list costs less per item than a load.
+        // To read an item, a list costs less than a load: with many records, list the whole store.
         guard records.count <= 16 + entries.count / 16, let changed = items(of: records, store, service) else {
             return nil
         }
@@ -31,7 +32,7 @@ extension ItemView {
         return looks.compactMap(\.change)
     }
 
-    /// The watched items of some records; nil if one is unknown.
+    /// The watched items of some records; nil if the item of any record is unknown.
     private mutating func items(of records: [[UInt8]], _ store: Store, _ service: String?) -> [ItemName]? {
         var items: [ItemName] = []
         for record in records {
@@ -45,13 +46,13 @@ extension ItemView {
         return items
     }
 
-    /// Loads one item and compares it with its entry; nil if that does not show whether the item was changed.
+    /// Loads one item and compares it with its entry in the view; nil if a change cannot be determined.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // An item that appears after an incomplete list may be old; a cleared one may have been hidden.
+        // An item that is missing from an incomplete list may have existed before, so its change is unknown.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
-            // Before the load: a later save by another program in the same second must not count as seen.
+            // Read the clock before the load: a save by another program in the same second must be noticed later.
             let now = UnixTime.now
             let item = try store.detailsQuietly(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
@@ -68,22 +69,22 @@ extension ItemView {
     }
 }
 
-/// The items of a watch by the file names of their records, as far as they were needed since the last list.
+/// Finds the watched item of a record by the record's file name. Computes names only when they are needed.
 struct RecordItems {
     enum Found {
         case named(ItemName)
-        /// The record is of an item that is not watched.
+        /// The record's item is not watched.
         case unwatched
-        /// There is no such record, and no item of the view has such a record.
+        /// There is no such record, and the view has no item whose record has this file name.
         case absent
         case unreadable
     }
 
     private var names: [[UInt8]: ItemName] = [:]
-    /// Whether every item of the view is in ``names``.
+    /// Whether ``names`` contains every item of the view.
     private var isComplete = false
 
-    /// The item whose record has a file name.
+    /// The item whose record has the file name `record`.
     mutating func item(
         ofRecord record: [UInt8], _ store: Store, _ service: String?, _ entries: [ItemName: ItemView.Entry]
     ) -> Found {
@@ -96,7 +97,7 @@ struct RecordItems {
                 names[record] = stored
                 return .named(stored)
             }
-            // The record of a cleared item is gone: only the view has the item's name.
+            // The record of a cleared item is removed, so its name is found only among the items of the view.
             if !isComplete, let fileName = try store.records.fileNames() {
                 for name in entries.keys { names[fileName(name)] = name }
                 isComplete = true

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The items of a store as last read, for a watch to compare with.
+/// The items of a store when a watch last read them. The watch compares later readings with this view.
 struct ItemView {
     struct Entry {
         let module: String
@@ -11,28 +11,29 @@ struct ItemView {
         let isSettled: Bool
     }
 
-    /// The time until which nothing is drained, after a drain that left something: an attempt signals a change, which
-    /// would lead to the next attempt at once.
+    /// After a change could not be applied, no pending change is tried for this time, in milliseconds.
+    ///
+    /// Each attempt signals a change, which would lead to the next attempt at once.
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
-    /// The module of memory-only items, which are not watched: no other process sees them.
+    /// The module of memory-only items. A watch ignores them, because no other process can change them.
     static let memory = "memory"
 
     var entries: [ItemName: Entry] = [:]
     var names = RecordItems()
-    /// Whether the list was complete.
+    /// Whether the last list contained the items of all modules.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that this view may miss a change or removal.
+    /// Whether an item could not be read, so that this view may miss a change or a removal of the item.
     private var hidesSome = true
 
-    /// The reason why the store is read again.
+    /// The reason why a watch reads the store again.
     enum Occasion {
-        /// The time between regular readings has passed.
+        /// The time between two regular readings has passed.
         case clock
-        /// A module signalled a possible change, or its return.
+        /// A module signalled a possible change, or that it can be reached again.
         case module
-        /// A process of TokenKeep signalled a change, or the vault was moved.
+        /// A process that uses TokenKeep signalled a change, or the vault was moved.
         case signal
     }
 
@@ -44,7 +45,7 @@ struct ItemView {
         let problem: TokenKeepError?
     }
 
-    /// Reads the present items of a store.
+    /// Reads a store for the first time.
     ///
     /// - Throws: a failure that another attempt cannot avoid.
     static func first(
@@ -62,11 +63,11 @@ struct ItemView {
         }
     }
 
-    /// Reads the store again and compares it with this view.
+    /// Reads the store again and compares its items with this view.
     ///
-    /// A change of a hidden item is not visible. So a signalled change is reported as ``ItemChange/listAgain`` if an
-    /// item is hidden now or was before. A reading by the clock reports no such change: a module that is gone for good
-    /// changes nothing.
+    /// If an item cannot be read now or could not before, its changes are not visible. A signalled change is then also
+    /// reported as ``ItemChange/listAgain``. A regular reading does not report this: if a module is gone for good,
+    /// every reading would.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
@@ -78,7 +79,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // An outage is no change. The module's return may bring changes.
+                // An outage of a module is no change of its items. When the module returns, its items may have changed.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
@@ -92,7 +93,7 @@ struct ItemView {
 
     private struct Reading {
         var changes: [ItemChange] = []
-        /// Whether something changed whose item is unknown.
+        /// Whether an item that cannot be named may have changed.
         var isUncertain = false
         var problem: TokenKeepError?
     }
@@ -115,7 +116,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // An item that appears after an incomplete list may be old.
+            // An item that was missing from an incomplete list may have existed before.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -128,9 +129,9 @@ struct ItemView {
         return reading
     }
 
-    /// Loads each item that the list lacks, because a list can miss an item that moves during the listing.
+    /// Loads each item that the new list lacks, because a list can miss an item that moves between modules meanwhile.
     ///
-    /// - Returns: whether every such item could be loaded.
+    /// - Returns: false if any of these items could not be read.
     private func look(
         forWhatIsNotListed found: inout [ItemName: Entry], _ changes: inout [ItemChange], _ now: UnixTime,
         _ store: Store, _ deadline: Deadline
@@ -157,7 +158,8 @@ struct ItemView {
 
     /// The entry of a listed item, with its version.
     ///
-    /// A list gives no versions of another module's items. So the item is loaded if its value may have changed.
+    /// A list contains no versions of items in modules other than the vault. Such an item is loaded if its value may
+    /// have changed.
     private func entry(
         _ item: ItemDetails, _ before: Entry?, _ now: UnixTime, _ store: Store, _ deadline: Deadline
     ) -> Entry {
@@ -184,7 +186,7 @@ struct ItemView {
     static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // Without versions, equal times prove that the item is unchanged only if a later save would have a later time.
+        // Without versions, equal times prove an unchanged item only if a later save would have had a later time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

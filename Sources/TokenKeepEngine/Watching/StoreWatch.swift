@@ -3,18 +3,18 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Reports the items of a store that any process saves or clears, without their values.
+/// Reports which items of a store any process saved or cleared, without their values.
 ///
-/// A watch compares the present list with the list before:
+/// A watch compares the present list of items with the previous list:
 ///
 /// - An item that moves between modules, or is saved unchanged, is not reported.
 /// - Several changes of one item may be reported as one.
 /// - Memory-only items are not watched.
-/// - While part of the store is unreadable, a change there by another process is reported as ``ItemChange/listAgain``.
-///   The watch reports ``ItemChange/listAgain`` once more when everything is readable again.
-/// - A change by TokenKeep costs a reading of the changed item alone, whatever the number of items.
-/// - A change by another program in the Secret Service is noticed when the service signals the change, and every
-///   ``lookAgainMilliseconds`` while ``next()`` is called.
+/// - While a module cannot be read, a signalled change is reported as ``ItemChange/listAgain``. This is reported once
+///   more when every module can be read again.
+/// - After a change by TokenKeep, only the changed item is read, whatever the number of items.
+/// - A change by another program in the Secret Service is found when the service signals it, or by a regular reading
+///   every ``lookAgainMilliseconds`` while ``next()`` is called.
 ///
 /// Safe from any thread. In a child made by `fork()` every call throws ``Status/forked``.
 public final class StoreWatch: Sendable {
@@ -36,15 +36,15 @@ public final class StoreWatch: Sendable {
     /// The failure that left the first reading incomplete; nil if everything was read.
     public let problem: TokenKeepError?
 
-    /// Begins to watch the items of a service, or of all services for nil.
+    /// Begins to watch the items of a service, or of all services if `service` is nil.
     ///
-    /// Reads the present items, by the store's timeout. Items that are unreadable now lead to ``ItemChange/listAgain``
-    /// later.
+    /// Reads the present items, within the store's timeout. If an item cannot be read now, ``ItemChange/listAgain`` is
+    /// reported later.
     ///
-    /// - Parameter cancellation: ends the watch's readings, for example while a module does not answer.
-    ///   ``Store/cancel()`` does not affect a watch.
-    /// - Throws: ``Status/invalid`` for a service outside its limits, ``Status/io`` if the system allows no more
-    ///   watches, ``Status/unsupported`` if the stack lists nothing.
+    /// - Parameter cancellation: ends a reading early, for example while a module does not answer. ``Store/cancel()``
+    ///   does not affect a watch.
+    /// - Throws: ``Status/invalid`` if the service's name exceeds its limits, ``Status/io`` if the system allows no
+    ///   more watches, ``Status/unsupported`` if the stack has no line for `list`.
     public init(
         _ store: Store, service: String? = nil, cancellation: Cancellation? = nil
     ) throws(TokenKeepError) {
@@ -54,7 +54,7 @@ public final class StoreWatch: Sendable {
             signal?.note()
             return signal != nil
         }
-        // A separate cancellation, because the cancellation of the store's calls would end the watch's readings too.
+        // The watch has its own cancellation, so that cancelling the store's calls does not end the watch's readings.
         let cancellation = cancellation ?? Cancellation()
         let beginning = try ItemView.first(
             of: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -70,21 +70,21 @@ public final class StoreWatch: Sendable {
                 listAgainAt: Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)))
     }
 
-    /// The namespace of the items.
+    /// The namespace of the watched items.
     public var namespace: String { store.namespace }
 
-    /// Readable (poll(2)) while ``next()`` may return a change. Owned by the watch.
+    /// A descriptor that is readable (poll(2)) while ``next()`` may return a change. Owned by the watch.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// The longest time to wait for ``descriptor`` before calling ``next()`` anyway; -1 for no limit.
+    /// The longest time to wait for ``descriptor`` before ``next()`` must be called anyway; -1 for no limit.
     public var lookAgainMilliseconds: Int32 {
         if state.withLock({ $0.mustRead }) { return Int32(StoreWatch.retry) }
         return store.hasForeignWriters ? Int32(StoreWatch.lookAgain) : -1
     }
 
-    /// The next change; nil if there is none.
+    /// Returns the next change; nil if there is none.
     ///
-    /// Never waits for a change. After a change, reads the list of items, by the store's timeout.
+    /// Never waits for a change. If something changed, reads the items, within the store's timeout.
     ///
     /// - Throws: ``Status/forked``.
     public func next() throws(TokenKeepError) -> ItemChange? {
@@ -101,7 +101,8 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // The first successful reading after a failure counts as a signalled change, whatever started the reading.
+        // After a failed reading, the first successful one must report missed changes, as if a change had been
+        // signalled.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -113,8 +114,7 @@ public final class StoreWatch: Sendable {
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // A failed reading is reported once and repeated until it succeeds. Each change signalled meanwhile is
-        // reported.
+        // A failed reading is reported once, and repeated until one succeeds. Signalled changes are reported.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead

@@ -65,7 +65,7 @@ package struct ByteReader {
         return text
     }
 
-    /// Checks the eight letters at the start of a file, and the file's version.
+    /// Checks the eight letters with which a file must begin, and the file's version.
     package mutating func signature(_ letters: String, version supported: UInt16) throws(FormatFault) {
         guard letters.hasBytes(try take(8, "signature").bindMemory(to: UInt8.self)) else {
             throw .malformed("it has no signature")

@@ -1,4 +1,4 @@
-/// Assembles the bytes of a file or a box from fields.
+/// Builds the bytes of a file or of an encrypted part, in order.
 package struct ByteWriter {
     package private(set) var bytes: [UInt8] = []
 

@@ -1,6 +1,6 @@
-/// Reads the fields of a state or metadata box, in ascending order of tags.
+/// Reads the fields of a record's state or metadata. Their tags must ascend.
 package struct FieldReader {
-    /// The first optional tag. A reader keeps an optional field that it does not know.
+    /// The lowest tag of optional fields. A reader that does not know an optional field keeps it unchanged.
     package static let firstOptional: UInt16 = 0x8000
 
     private var reader: ByteReader
@@ -13,7 +13,7 @@ package struct FieldReader {
         self.repeating = repeating
     }
 
-    /// The next field, or nil at the end.
+    /// The next field; nil at the end.
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")

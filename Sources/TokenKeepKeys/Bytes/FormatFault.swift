@@ -1,23 +1,23 @@
 package import TokenKeepCore
 
-/// The reason why bytes do not fit the format, or cannot be opened.
+/// The reason why bytes cannot be parsed or decrypted.
 package enum FormatFault: Error, Equatable {
-    /// The bytes break a rule. The text names the rule, never the content.
+    /// The bytes break a rule of the format. The text tells the rule and contains none of the bytes.
     case malformed(String)
-    /// A later version of the format wrote the bytes.
+    /// The bytes have this version of the format, which is later than the supported version.
     case newerVersion(UInt16)
-    /// The header does not belong to the vault: somebody altered it without the password.
+    /// The header does not belong to the vault, because somebody without the password altered it.
     case refusedHeader
-    /// The bytes name a key that the header does not list.
+    /// The bytes name a key that the vault's header does not contain.
     case unknownKey
     /// The header lists the key, but no open key unwraps it.
     case lockedKey(KeyPurpose)
     /// The item asks for the password at each use, and this call did not ask the user.
     case presenceNeeded
-    /// Guarded memory is exhausted, or libsodium cannot start.
+    /// Guarded memory is exhausted, or libsodium could not be started.
     case resources(TokenKeepError)
 
-    /// The fault as a caller of the store gets it.
+    /// The error that a caller of the store gets for this fault in a file.
     package func error(in file: String) -> TokenKeepError {
         switch self {
         case .malformed(let reason):

@@ -1,4 +1,4 @@
-/// Bytes as lower-case hexadecimal digits: names of files and of kernel keys.
+/// Converts bytes to lower-case hexadecimal digits and back.
 package enum Hexadecimal {
     package static func text(_ bytes: [UInt8]) -> String {
         String(unsafeUninitializedCapacity: bytes.count * 2) { text in
@@ -10,7 +10,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// The bytes that `count * 2` digits stand for; nil for any other text.
+    /// The `count` bytes that `count * 2` hexadecimal digits stand for; nil for any other text.
     package static func bytes(_ text: String, count: Int) -> [UInt8]? {
         let utf8 = Array(text.utf8)
         guard utf8.count == count * 2 else { return nil }

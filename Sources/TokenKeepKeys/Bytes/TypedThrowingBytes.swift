@@ -1,7 +1,7 @@
 public import TokenKeepCore
 
 extension Array where Element == UInt8 {
-    /// `withUnsafeBytes` with a typed error.
+    /// Calls `body` with the array's bytes, like `withUnsafeBytes`, and throws only errors of the type `Failure`.
     @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -18,7 +18,7 @@ extension Array where Element == UInt8 {
 }
 
 extension SecretBytes {
-    /// `withUnsafeBytes` under the name that arrays have in this project.
+    /// `withUnsafeBytes` under the same name as for arrays.
     @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -28,7 +28,7 @@ extension SecretBytes {
 }
 
 extension FormatFault {
-    /// Runs a body that fails only if memory is exhausted or libsodium cannot start.
+    /// Calls `body`, and throws its error as ``FormatFault/resources(_:)``.
     package static func needing<Result>(
         _ body: () throws(TokenKeepError) -> Result
     ) throws(FormatFault) -> Result {

@@ -3,11 +3,12 @@ package import TokenKeepCore
 
 /// Keeps the keys of an unlocked vault, in the kernel's keyring or in this object's guarded memory.
 ///
-/// Keys in the kernel serve every process of the user until they are purged. Memory is used only if the kernel refuses
-/// to keep keys.
+/// Keys in the kernel are available to every process of the user until they are purged. They are kept in this object
+/// only if the kernel refuses them.
 package final class ClassKeyStore: Sendable {
-    /// The lifetime of the key of ``AccessLevel/whenUnlocked`` after an unlock, in seconds. Nothing extends the
-    /// lifetime.
+    /// The time after which the key of ``AccessLevel/whenUnlocked`` expires, in seconds from the unlock.
+    ///
+    /// Using the key does not extend the time.
     package static let whenUnlockedSeconds: UInt32 = 180
 
     private struct Held {
@@ -17,65 +18,64 @@ package final class ClassKeyStore: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// The reason why the kernel refused the keys that were last kept.
+        /// The reason why the kernel refused the keys that were kept last; nil if the kernel has these keys.
         var reason: String?
-        /// The result of the last ``ClassKeyStore/probe()``.
+        /// The reason that the last ``ClassKeyStore/probe()`` returned.
         var probed: String?
-        /// Whether the keys that the process inherited are among ``keys``, or there are none.
+        /// Whether this process has searched for inherited keys and added them to ``keys``.
         var hasInherited = false
-        /// The reason why a lock leaves programs unlocked: they have inherited keys; nil if this process has none.
+        /// The reason why a lock leaves keys in programs that inherited keys; nil if this process inherited none.
         var reasonOfTree: String?
     }
 
-    /// Secrets that wait for their place to open, by the place in the kernel (``stash(_:as:)``).
+    /// Secrets that the vault cannot store at the moment, by their descriptions in the kernel. See ``stash(_:as:)``.
     let stashes = MutexGuarded<[String: SecretBytes]>([:])
     private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
-    /// Whether the memory simulates the kernel: no key goes to the kernel, and no obstacle is reported.
+    /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
     let isSimulated: Bool
     private let secondsSinceBoot: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - obstacle: the reason not to use the kernel's keyring; nil to try the keyring.
-    ///   - clock: the time of keys in memory, in seconds; nil for the time since the machine's start.
+    ///   - obstacle: the reason not to use the kernel's keyring; nil to use it if possible.
+    ///   - clock: the time by which keys in memory expire, in seconds; nil for the time since the machine's start.
     package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         givenObstacle = obstacle
         isSimulated = false
         secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
     }
 
-    /// Simulates the kernel's keyring in tests: all users of this object see the same keys.
+    /// Makes a store that simulates the kernel's keyring in tests: all users of this object see the same keys.
     package init(simulatingKernelAt clock: @escaping @Sendable () -> Int64) {
         givenObstacle = nil
         isSimulated = true
         secondsSinceBoot = clock
     }
 
-    /// The reason why keys cannot be kept in the kernel's keyring; nil if the keyring can be tried. Read only before a
-    /// key is kept.
+    /// The reason why the kernel's keyring cannot keep keys; nil if it may be tried. Asked only before a key is kept.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
-    /// Whether keys are searched in the kernel's keyring, where another program may have put them.
+    /// Whether keys are searched in the kernel's keyring, where another process may have put them.
     var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
-    /// Tries to keep an empty key in the kernel. Returns the reason of a failure; nil if the kernel kept the key.
+    /// Tries to keep an empty key in the kernel. Returns the reason if that fails, nil if it succeeds.
     package func probe() -> String? {
         let reason = obstacle ?? (isSimulated ? nil : KernelKeyring.probe())
         memory.withLock { $0.probed = reason }
         return reasonForMemory ?? reason
     }
 
-    /// The obstacle as last observed. A save does not probe it.
+    /// The reason why the kernel's keyring cannot keep keys, as last observed. Does not try the keyring.
     package var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
 
-    /// The reason why keys are in this process's memory alone; nil if no key is.
+    /// The reason why keys are in this process's memory alone; nil if no keys are.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
     /// Keeps keys and the trusted headers until they are purged or expire: all in the kernel, or all in memory.
     ///
-    /// Presence keys and the header key are not kept as keys of their own.
+    /// Keys for items that need the password at each use are not kept. The header key is kept only as part of `trust`.
     ///
-    /// - Parameter trust: nil to leave the trusted headers unchanged.
+    /// - Parameter trust: the headers that an unlock verified; nil to leave the kept ones unchanged.
     package func keep(_ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8]) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
             Payload(
@@ -106,9 +106,9 @@ package final class ClassKeyStore: Sendable {
         let seconds: UInt32?
     }
 
-    /// Publishes keys in the kernel. If one key is refused, the keys published by this call are purged again.
+    /// Puts keys into the kernel's keyring. If the kernel refuses one, purges those that this call has put there.
     ///
-    /// - Returns: the reason of the refusal; nil if all keys are published.
+    /// - Returns: the reason of the refusal; nil if the kernel has all keys.
     private func publish(_ payloads: [Payload]) -> String? {
         var published: [String] = []
         for payload in payloads {
@@ -122,14 +122,15 @@ package final class ClassKeyStore: Sendable {
         return nil
     }
 
-    /// A key that an unlock kept; nil if the key is gone. Read anew at each use: another process may have purged the
-    /// key.
+    /// A key that an unlock kept; nil if the key is gone.
+    ///
+    /// Reads the key at each call, because another process may have purged it.
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
         let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
     }
 
-    /// Whether a key is kept at a place.
+    /// Whether a key is kept under the description `place`.
     func holds(_ place: String) -> Bool {
         if usesKernel, let length = KernelKeyring.length(of: place) { return length == KeyRing.keyLength }
         return ((try? bytes(at: place, atMost: KeyRing.keyLength)) ?? nil) != nil
@@ -150,7 +151,7 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: One process tree
 
-    /// Takes the keys over that this process inherited, once. A key that an unlock kept since counts more.
+    /// Adds the keys that this process inherited, once. A key that an unlock has kept already is not replaced.
     private func inherit(_ memory: inout Memory) {
         guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
         memory.hasInherited = true
@@ -161,10 +162,11 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// Writes the keys of a vault that are in memory into a sealed memory file, for the programs that this process
-    /// executes.
+    /// Writes the keys of a vault into a sealed memory file, for the programs that this process executes.
     ///
-    /// - Returns: the file's descriptor, which is inherited.
+    /// Only keys in this object's memory are written.
+    ///
+    /// - Returns: the descriptor of the file, which executed programs inherit.
     /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
     package func handOver(_ vaultID: [UInt8]) throws(TokenKeepError) -> Int32 {
         let prefix = ClassKeyStore.prefix(vaultID)
@@ -178,7 +180,7 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Trust
 
-    /// The headers that an unlock verified; nil if no unlock has happened since the machine's start.
+    /// The vault's headers that an unlock verified; nil if there was no unlock since the machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
         guard
             let payload = try bytes(at: ClassKeyStore.trustPlace(vaultID), atMost: HeaderTrust.maximumLength)
@@ -186,19 +188,19 @@ package final class ClassKeyStore: Sendable {
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
 
-    /// Replaces the trusted headers.
+    /// Replaces the trusted headers of a vault.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }
 
     // MARK: Purging
 
-    /// Purges the keys of a vault: those of one purpose, or all.
+    /// Purges a vault's keys of one purpose, or all of its keys if `purpose` is nil.
     ///
-    /// The trusted headers stay, so that a header replaced while the vault is locked is refused too.
+    /// The trusted headers stay, so that a header that is replaced while the vault is locked is refused.
     ///
-    /// - Returns: the reason why other programs' keys may still be in the kernel; nil if no key is left.
-    /// - Throws: ``Status/io`` if a visible key is left.
+    /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
+    /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
     package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let trust = purpose == nil ? try self.trust(of: vaultID) : nil
         let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? ""))
@@ -206,7 +208,7 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
-    /// Purges every key of a vault, and its trusted headers.
+    /// Purges every key of a vault, and its trusted headers. Ignores a failure.
     package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
 
     private func purge(prefix: String) throws(TokenKeepError) -> String? {
@@ -217,7 +219,7 @@ package final class ClassKeyStore: Sendable {
         }
         guard usesKernel else { return obstacle }
         switch KernelKeyring.purge(prefix) {
-        // A user namespace has a keyring of its own.
+        // In a user namespace, the keyring that was purged is not the one that other programs use.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):
@@ -225,7 +227,7 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// Purges one key that is no longer needed. If this fails, the key that is left opens only old copies of the vault.
+    /// Purges a key that is no longer needed. Ignores a failure, because the key opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
         memory.withLock { memory in
@@ -247,7 +249,7 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// The description of a key: `tokenkeep:VAULTID:PURPOSE:KEYID`.
+    /// The description of a key in the kernel: `tokenkeep:VAULTID:PURPOSE:KEYID`.
     package static func place(of id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
         let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
         return prefix(vaultID) + "\(purpose.number):" + Hexadecimal.text(bytes)
@@ -262,7 +264,7 @@ package final class ClassKeyStore: Sendable {
 
     private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
 
-    /// Seconds since the machine's start. The clock runs on while the machine sleeps.
+    /// The seconds since the machine's start, including the time in which the machine slept.
     @Sendable private static func timeSinceBoot() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)

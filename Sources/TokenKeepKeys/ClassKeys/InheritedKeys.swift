@@ -4,16 +4,16 @@ import TokenKeepCore
 
 /// Keys of an unlocked vault that a process inherits from `tokenkeep run` (docs/format.md, "For one process tree").
 ///
-/// The keys are in a sealed memory file. The environment variable ``variable`` names its descriptor.
+/// The keys are in a sealed memory file. The environment variable ``variable`` has the number of the file's descriptor.
 package struct InheritedKeys {
-    /// The environment variable with the number of the descriptor.
+    /// The environment variable with the number of the file's descriptor.
     package static let variable = "TOKENKEEP_KEYS_FD"
 
-    /// A key and its place among resident keys.
+    /// A key, and its description in the kernel's keyring or in memory.
     struct Entry {
         let place: String
         let key: SecretBytes
-        /// The end of the key's life, in seconds since the machine's start; nil for none.
+        /// The time at which the key expires, in seconds since the machine's start; nil if it does not expire.
         let deadline: Int64?
     }
 
@@ -21,16 +21,16 @@ package struct InheritedKeys {
 
     private static let signature = "TKEEPTRE"
     private static let version: UInt16 = 1
-    /// Fits the keys of a vault and its trusted headers several times.
+    /// The maximum length of the file in bytes: several times the length of all keys and trusted headers of a vault.
     private static let maximumLength = 32 * 1024
 
     init(_ entries: [Entry]) { self.entries = entries }
 
     // MARK: Handing over
 
-    /// Writes the keys into a sealed memory file that programs executed by this process inherit.
+    /// Writes the keys into a sealed memory file, which programs executed by this process inherit.
     ///
-    /// - Returns: the descriptor.
+    /// - Returns: the descriptor of the file.
     /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
     func makeDescriptor() throws(TokenKeepError) -> Int32 {
         var descriptor: Int32 = -1
@@ -78,10 +78,9 @@ package struct InheritedKeys {
 
     // MARK: Reading
 
-    /// The keys that this process inherited; nil if it inherited none, or if the variable names anything but an intact
-    /// memory file of the same user.
+    /// Reads the keys that this process inherited; nil if there is no intact memory file of the same user.
     ///
-    /// Programs with raised privileges inherit no keys: their caller chooses environment and descriptors.
+    /// A program with raised privileges inherits no keys, because its caller chooses its environment and descriptors.
     static func read() -> InheritedKeys? {
         guard !Privileges.areRaised, let value = getenv(variable), let text = String(validatingCString: value),
             let descriptor = Int32(text), descriptor >= 0

@@ -3,25 +3,25 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The kernel's keyring of the user (keyrings(7)).
+/// The keyring that the kernel keeps for each user (keyrings(7)).
 package enum KernelKeyring {
-    /// Whether the program has more rights than its caller, whose keyring the program would reach.
+    /// Whether the program runs with raised privileges and must not use the keyring, which would be its caller's.
     ///
-    /// Computed at each use, like ``obstacle``: a program may drop its rights, or enter a namespace, while it runs.
+    /// Computed at each use, because a program may drop its privileges while it runs.
     package static var isForbidden: Bool { Privileges.areRaised }
 
-    /// The reason why the keyring cannot keep keys, as far as visible without a trial; nil if none is visible.
+    /// The reason why the keyring cannot be used, found without trying it; nil if none was found.
     ///
-    /// A user namespace has a keyring of its own.
+    /// In a user namespace the reason is that its keyring is not the one of the user's other processes.
     package static var obstacle: String? {
         if isForbidden { return "the program runs with raised privileges" }
         guard tokenkeep_is_in_user_namespace() != 0 else { return nil }
         return "the program runs in a user namespace, whose keyring is its own"
     }
 
-    /// Makes a key that expires after `seconds`; nil for no expiry.
+    /// Puts a key into the keyring. The key expires after `seconds`, or never if `seconds` is nil.
     ///
-    /// - Returns: the reason why the kernel refused the key; nil if the key exists.
+    /// - Returns: the reason why the kernel refused the key; nil if the keyring has the key.
     package static func publish(_ key: SecretBytes, as description: String, endsAfter seconds: UInt32?) -> String? {
         let error = key.withUnsafeBytes {
             tokenkeep_keyring_publish(description, $0.baseAddress, $0.count, seconds ?? 0)
@@ -35,7 +35,7 @@ package enum KernelKeyring {
         }
     }
 
-    /// Tries to keep an empty key. Returns the reason of a failure; nil if the kernel kept the key.
+    /// Tries to keep an empty key in the keyring. Returns the reason if that fails, nil if it succeeds.
     package static func probe() -> String? {
         guard let nothing = try? SecretBytes(count: 1, initialize: { _ in }) else { return "there is no memory" }
         let description = "tokenkeep:probe:\(getpid())"
@@ -43,7 +43,7 @@ package enum KernelKeyring {
         return publish(nothing, as: description, endsAfter: 1)
     }
 
-    /// Reads a key of at most `count` bytes; nil if the key is gone.
+    /// Reads a key of at most `count` bytes; nil if there is no such key.
     package static func read(_ description: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         var length = 0
         var error: Int32 = 0
@@ -54,7 +54,7 @@ package enum KernelKeyring {
         return length == count ? key : try key.prefix(length)
     }
 
-    /// The length of a key in bytes; nil if there is none.
+    /// The length of a key in bytes; nil if there is no such key.
     package static func length(of description: String) -> Int? {
         var length = 0
         let error = tokenkeep_keyring_read(description, nil, 0, &length)
@@ -75,11 +75,11 @@ package enum KernelKeyring {
 
     /// The result of purging keys.
     package enum Purge: Equatable {
-        /// No key is left.
+        /// The keyring has none of the keys any more.
         case done
-        /// The keyring cannot be reached. Keys that other programs keep in the keyring stay.
+        /// The keyring cannot be reached, for this reason. Keys that other programs keep in it stay.
         case unreachable(String)
-        /// A key may be left.
+        /// A key could not be purged, for this reason.
         case failed(String)
     }
 
@@ -87,7 +87,7 @@ package enum KernelKeyring {
     package static func purge(_ prefix: String) -> Purge {
         var wasRead: Int32 = 0
         let error = tokenkeep_keyring_purge(prefix, &wasRead)
-        // A missing keyring holds no key.
+        // If the kernel has no keyring, there is no key to purge.
         if error == 0 || (wasRead == 0 && (error == ENOSYS || error == ENOKEY)) { return .done }
         guard wasRead == 0, error == EPERM || error == EACCES else { return .failed("\(Errno(rawValue: error))") }
         return .unreachable("the use of kernel keyrings is forbidden here")

@@ -1,8 +1,8 @@
-/// A key that an unlock opened, without the key: whether it is still open is asked without reading the vault again.
+/// Tells whether one key that an unlock opened is still open, without reading the vault. Does not contain the key.
 package struct ResidentKey: Sendable {
     let store: ClassKeyStore
     let place: String
 
-    /// Whether the key is open. A lock by any process ends this, and the expiry of the key.
+    /// Whether the key is still open: no process has locked the vault, and the key has not expired.
     package var isOpen: Bool { store.holds(place) }
 }

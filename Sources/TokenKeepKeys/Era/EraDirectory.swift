@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// One era of a vault: the directory `era-N`, which holds all keys and records under one set of keys.
+/// The directory `era-N`: all of a vault's keys and records under one set of keys (an era, docs/format.md).
 package struct EraDirectory: Sendable {
     package let number: UInt64
     /// The directory's path, for messages.
@@ -10,14 +10,14 @@ package struct EraDirectory: Sendable {
     package let descriptor: OwnedDescriptor
 
     private static let prefix = "era-"
-    /// The highest era number, of 19 digits.
+    /// The highest N in `era-N`, which has 19 digits.
     private static let maximum: UInt64 = 9_999_999_999_999_999_999
     package static let link = "current"
     static let recordsFolder = "records"
 
     package static func name(_ number: UInt64) -> String { "\(prefix)\(number)" }
 
-    /// The number in an era's name; nil for any other name.
+    /// The N in a directory's name `era-N`; nil for any other name.
     static func number(of name: String) -> UInt64? {
         guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)), number > 0,
             number <= maximum, EraDirectory.name(number) == name
@@ -25,7 +25,7 @@ package struct EraDirectory: Sendable {
         return number
     }
 
-    /// Opens an era; nil if no era has this number.
+    /// Opens the directory `era-N`; nil if it is missing.
     package static func open(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory? {
         guard let descriptor = try vault.openFolder(name(number)) else { return nil }
         let path = "\(vault.path)/\(name(number))"
@@ -38,10 +38,9 @@ package struct EraDirectory: Sendable {
         return EraDirectory(number: number, path: path, descriptor: descriptor)
     }
 
-    /// Checks the owner and the permissions of a directory.
+    /// Checks the owner and the permissions of a directory of the vault.
     ///
-    /// - Throws: ``Errno/permissionDenied`` if the directory belongs to another user, or if other users may write to
-    ///   it.
+    /// - Throws: ``Errno/permissionDenied`` if the directory belongs to another user, or other users may write to it.
     private static func check(_ directory: OwnedDescriptor, _ path: String) throws(Errno) {
         let status = try SystemCall.status(of: directory)
         guard status.owner == geteuid(), status.permissions & 0o022 == 0 else { throw .permissionDenied }
@@ -53,7 +52,7 @@ package struct EraDirectory: Sendable {
             hint: "chown \(geteuid()) '\(path)' && chmod 700 '\(path)'")
     }
 
-    /// Makes an era's directory and the empty directory `records` in it.
+    /// Makes the directory `era-N`, and in it the empty directory `records`.
     package static func make(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory {
         do throws(Errno) {
             _ = try SystemCall.makeDirectory(name(number), in: vault.descriptor.number)
@@ -67,7 +66,7 @@ package struct EraDirectory: Sendable {
         return era
     }
 
-    /// The directory `records`; nil if it is missing.
+    /// Opens the directory `records` of this era; nil if it is missing.
     package func openRecords() throws(TokenKeepError) -> OwnedDescriptor? {
         let shown = "\(path)/\(EraDirectory.recordsFolder)"
         do throws(Errno) {
@@ -83,9 +82,9 @@ package struct EraDirectory: Sendable {
 }
 
 extension VaultDirectory {
-    /// The number of the era in force; nil if the vault was not made.
+    /// The N of the directory `era-N` to which the link `current` points; nil if there is no vault.
     ///
-    /// - Throws: ``Status/corrupt`` if `current` is not a link to an era.
+    /// - Throws: ``Status/corrupt`` if `current` is not a link to such a directory.
     package func currentEra() throws(TokenKeepError) -> UInt64? {
         let target: String?
         do throws(Errno) {
@@ -105,7 +104,7 @@ extension VaultDirectory {
             hint: "restore it from a backup: it is a link to the directory era-N with the highest number")
     }
 
-    /// Puts an era in force, durably, by one rename.
+    /// Makes the link `current` point to the directory `era-N`, durably, by one rename.
     package func switchTo(_ era: UInt64) throws(TokenKeepError) {
         let temporary = EraDirectory.link + ".tmp"
         do throws(Errno) {
@@ -118,12 +117,12 @@ extension VaultDirectory {
         try VaultFiles.sync(descriptor, after: "replacing \(EraDirectory.link)")
     }
 
-    /// The numbers of the existing eras.
+    /// The numbers N of all directories `era-N` in the vault.
     package func eras() throws(TokenKeepError) -> [UInt64] {
         try VaultFiles.names(in: descriptor).compactMap { EraDirectory.number(of: $0) }
     }
 
-    /// Opens a directory of the vault; nil if it is missing.
+    /// Opens a directory inside the vault's directory; nil if it is missing.
     func openFolder(_ name: String) throws(TokenKeepError) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(name, in: descriptor.number, O_RDONLY | O_DIRECTORY)

@@ -1,30 +1,31 @@
 package import TokenKeepCore
 
-/// The new keys of an era, with its header and its keyfile.
+/// A complete set of new keys for a vault, with the header and the keyfile that contain them.
 package struct EraKeys {
     package let era: UInt64
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The keys that the slot wraps. Retiring keys come last.
+    /// The new keys, and after them the retiring keys that are kept for sealed items in other modules.
     package let keys: [OpenKey]
 
-    /// The means that opens an era's keys.
+    /// The means by which the new keys can be opened.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)
     }
 
-    /// The purposes for which a slot has exactly one current key each.
+    /// The purposes for each of which a vault has exactly one current key.
     static func purposes(withPassword: Bool) -> [KeyPurpose] {
         [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata, .header] + (withPassword ? [.presence] : [])
     }
 
-    /// Makes keys for an era.
+    /// Makes a complete set of new keys.
     ///
     /// - Parameters:
+    ///   - era: the N of the directory `era-N` for the new keys.
     ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
-    ///   - retiring: keys that sealed items in other modules still need.
+    ///   - retiring: old keys that are kept because items in other modules are sealed under them.
     package static func make(
         vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey]
     ) throws(TokenKeepError) -> EraKeys {
@@ -55,7 +56,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// Opens the new era's keys. No other process has them yet.
+    /// A key ring with all new keys open. Until the keys are in force, no other process has them.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)
@@ -65,7 +66,7 @@ package struct EraKeys {
         }
     }
 
-    /// Writes the keyfile, then the header, into the era's directory. Each file is durable before the next is written.
+    /// Writes the keyfile and then the header into the directory. Each file is durable before the next is written.
     package func write(to directory: EraDirectory) throws(TokenKeepError) {
         try keyfile.serialized().lent { bytes throws(TokenKeepError) in
             try VaultFiles.replace(Keyfile.name, in: directory.descriptor, with: bytes)

@@ -2,12 +2,12 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Removes an era that is not in force.
+/// Removes a directory `era-N` whose keys are not in force.
 package enum EraRemoval {
-    /// The directories in an era. Each holds only files.
+    /// The names of the directories inside `era-N`. Each contains only files.
     private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sealed", "sessions"]
 
-    /// Removes an era. A file with a name unknown to this version stays, and with it the directory.
+    /// Removes the directory `era-N`. A file whose name this version does not know stays, and so does the directory.
     package static func remove(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault) else { return }
         try empty(era)
@@ -20,13 +20,13 @@ package enum EraRemoval {
         try VaultFiles.sync(vault.descriptor, after: "removing an era")
     }
 
-    /// The file that the process making an era keeps locked.
+    /// The name of the file that the process which makes `era-N` keeps locked.
     static let making = "making"
 
-    /// Removes the files of an era except the lock of its maker.
+    /// Removes the files in a directory `era-N`, except the file that its maker keeps locked.
     static func empty(_ era: EraDirectory) throws(TokenKeepError) {
         do throws(Errno) {
-            // The keys first: after a crash the remaining files open nothing.
+            // Remove the keys first: if the process crashes, the files that remain cannot be decrypted.
             for name in [Keyfile.name] + HeaderFiles.names { _ = try SystemCall.remove(name, in: era.descriptor) }
             for folder in folders {
                 guard let opened = try SystemCall.open(folder, in: era.descriptor.number, O_RDONLY | O_DIRECTORY)

@@ -3,10 +3,10 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A new era that is being made beside the era in force. One rename puts the new era in force.
+/// A new directory `era-N` with new keys, made beside the present one. One rename puts the new keys in force.
 ///
-/// Only one process at a time makes an era. If a process is killed while making an era, the next process removes the
-/// files.
+/// Only one process at a time makes such a directory. If that process is killed, the next process removes the
+/// unfinished directory.
 package struct EraSwitch: ~Copyable {
     package let before: OpenVault
     package let after: OpenVault
@@ -14,9 +14,9 @@ package struct EraSwitch: ~Copyable {
     private let opener: VaultOpener
     private let making: Int32
 
-    /// Makes the next era's directory, keyfile and header. The present era stays in force.
+    /// Makes the next directory `era-N` with a keyfile and a header. The present keys stay in force.
     ///
-    /// - Throws: ``Status/busy`` if another process is making an era.
+    /// - Throws: ``Status/busy`` if another process is making such a directory.
     package static func begin(
         _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey]
     ) throws(TokenKeepError) -> EraSwitch {
@@ -57,7 +57,7 @@ package struct EraSwitch: ~Copyable {
 
     deinit { tokenkeep_lock_release(making) }
 
-    /// Refuses to make an era in the place of one that was in force: `current` was put back.
+    /// Throws if the next directory was in force before, because somebody put back an older link `current`.
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(
@@ -76,9 +76,9 @@ package struct EraSwitch: ~Copyable {
             .busy, "another process is replacing the vault's keys", module: "vault", hint: "try again when it is done")
     }
 
-    /// Puts the new era in force. The caller holds the lock of the whole vault.
+    /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new keys are trusted before the rename, so that every reader accepts the era it finds.
+    /// The new header becomes trusted before the rename, so that a reader accepts whichever header it finds.
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -106,7 +106,7 @@ package struct EraSwitch: ~Copyable {
         }
     }
 
-    /// Removes the replaced era. If this fails, the next unlock removes the rest.
+    /// Removes the directory of the old keys. If that fails, the next unlock removes it.
     package consuming func finish() throws(TokenKeepError) -> UnlockedVault {
         let retiring = made.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
         for key in before.keys.header.knownSlots.flatMap(\.keys) where !retiring.contains(where: { $0.id == key.id }) {
@@ -119,8 +119,9 @@ package struct EraSwitch: ~Copyable {
 }
 
 extension VaultOpener {
-    /// Removes earlier eras, and later eras that were not finished. Any other later era may be the valid one, and
-    /// stays.
+    /// Removes directories `era-N` of earlier keys, and later directories that were never finished.
+    ///
+    /// Any other later directory stays, because its keys may be the valid ones.
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }
@@ -136,7 +137,7 @@ extension VaultOpener {
 }
 
 extension EraDirectory {
-    /// Whether the making of the era was cut short: it was never in force.
+    /// Whether the making of this directory was interrupted, so that its keys were never in force.
     func isUnfinished() throws(TokenKeepError) -> Bool {
         if try VaultFiles.exists(EraRemoval.making, in: descriptor) { return true }
         return try HeaderFiles.missing(in: self).count == HeaderFiles.names.count

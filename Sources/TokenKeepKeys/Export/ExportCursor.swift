@@ -1,13 +1,13 @@
 import SystemPackage
 import TokenKeepCore
 
-/// A position in an open file from which bytes are read in order. Buffers the bytes of the last request.
+/// Reads the bytes of an open file in order, through a buffer.
 struct ExportCursor {
-    /// The least number of bytes per system call: one call reads several frames.
+    /// The least number of bytes that one system call reads, so that it reads several items at once.
     private static let chunk = 1 << 16
 
     private let file: OwnedDescriptor
-    /// The file offset behind the bytes read so far.
+    /// The file offset from which the buffer is filled next.
     private var offset: Int64
     private var bytes: [UInt8] = []
     private var used = 0
@@ -17,9 +17,9 @@ struct ExportCursor {
         self.offset = Int64(offset)
     }
 
-    /// Passes the next `count` bytes to `body`.
+    /// Calls `body` with the next `count` bytes.
     ///
-    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early, instead of an error.
+    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early. If false, the call then throws.
     mutating func lend<Result>(
         _ count: Int, _ path: String, mayBeShort: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws(FormatFault) -> Result
@@ -40,7 +40,7 @@ struct ExportCursor {
         return bytes.count == used
     }
 
-    /// Reads until `count` bytes are buffered, or the file ends.
+    /// Fills the buffer until it has `count` unread bytes, or the file ends.
     private mutating func fill(_ count: Int, _ path: String) throws(FormatFault) {
         guard bytes.count - used < count else { return }
         bytes.removeFirst(used)

@@ -1,4 +1,4 @@
-/// A frame of an export: a length, a kind and a box (docs/format.md, section 7).
+/// A frame of an export file: a length, a kind and an encrypted part (docs/format.md, section 7).
 struct ExportFrame {
     /// The kind of a frame's content.
     enum Kind: UInt8 {
@@ -6,9 +6,9 @@ struct ExportFrame {
         case end = 2
     }
 
-    /// The length of a frame's part before its box.
+    /// The length in bytes of the frame's unencrypted part: length and kind.
     static let prefixLength = 5
-    /// The longest box: an item with the longest metadata and the longest secret.
+    /// The maximum length of the encrypted part: an item with the longest metadata and the longest secret.
     static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
 
     let kind: Kind
@@ -24,7 +24,7 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The additional data of a box. They bind the frame to its file and its position.
+    /// The data authenticated with a frame. They bind the frame to its file and to its position in the file.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// The head of an export: the parameters of the key derivation, and the commitment of the passphrase.
+/// The head of an export file: how the key is derived from the passphrase, and a commitment to the passphrase.
 struct ExportHead {
     static let length = 88
     private static let signature = "TKEXPORT"
 
     let derivation: KeyDerivation
     let commitment: [UInt8]
-    /// The bytes of the head in the file.
+    /// The head as it is in the file.
     let bytes: [UInt8]
 
     init(_ derivation: KeyDerivation, commitment: [UInt8]) {
@@ -24,7 +24,7 @@ struct ExportHead {
         bytes = writer.bytes
     }
 
-    /// Reads a head, and checks that its costs are within the limits.
+    /// Parses a head, and checks that the costs of the key derivation are within the limits.
     init(parsing bytes: UnsafeRawBufferPointer) throws(FormatFault) {
         var reader = ByteReader(bytes)
         try reader.signature(ExportHead.signature, version: 1)

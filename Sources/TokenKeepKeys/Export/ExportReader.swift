@@ -2,18 +2,18 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Reads an export from one open file, any number of times. Only one frame is in memory at a time.
+/// Reads the items of an export file, any number of times. Only one item is in memory at a time.
 ///
-/// Each pass verifies the whole file anew: another program may change the file between two passes.
+/// Each pass verifies the whole file again, because another program may change the file between two passes.
 package struct ExportReader {
     private let path: String
     private let file: OwnedDescriptor
     private let head: ExportHead
     private let key: SecretBytes
 
-    /// Opens an export and derives its key.
+    /// Opens an export file, and derives its key from the passphrase.
     ///
-    /// - Throws: ``Status/denied`` if the passphrase is wrong, ``Status/corrupt`` if the file has no head of an export,
+    /// - Throws: ``Status/denied`` if the passphrase is wrong, ``Status/corrupt`` if the file is not an export,
     ///   ``Status/unsupported`` if a later version wrote it, ``Status/notFound`` if the file is missing, and the errors
     ///   of ``PasswordDerivation``.
     package init(_ path: String, passphrase: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
@@ -35,10 +35,10 @@ package struct ExportReader {
         key = derived.wrapping
     }
 
-    /// Calls `body` with the plaintext of each item, in order.
+    /// Calls `body` with the plaintext of each item, in the order of the file.
     ///
-    /// - Parameter body: runs before the rest of the file is verified. Read the whole export once before using any of
-    ///   its items.
+    /// - Parameter body: called before the rest of the file is verified. To use only verified items, read the whole
+    ///   file once without using any item, and then again.
     /// - Returns: the number of items.
     /// - Throws: ``Status/corrupt`` if any part of the file was altered, ``Status/timedOut``, ``Status/cancelled``, and
     ///   the errors of `body`.
@@ -59,7 +59,7 @@ package struct ExportReader {
         return count
     }
 
-    /// The next item; nil at the end of the file.
+    /// Reads and decrypts the next item; nil at the end of the file.
     private func next(_ cursor: inout ExportCursor, index: UInt64) throws(TokenKeepError) -> SecretBytes? {
         do throws(FormatFault) {
             let frame = try cursor.lend(ExportFrame.prefixLength, path) { bytes throws(FormatFault) in
@@ -86,7 +86,7 @@ package struct ExportReader {
 
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe must not block until its writer opens it.
+            // O_NONBLOCK keeps the open from blocking if the path names a pipe.
             guard let file = try SystemCall.openFollowing(path, O_RDONLY | O_NONBLOCK) else {
                 throw Errno.noSuchFileOrDirectory
             }
@@ -98,7 +98,7 @@ package struct ExportReader {
         }
     }
 
-    /// A fault of the file as a caller of the store gets it.
+    /// The error that a caller of the store gets for this fault in an export file.
     package static func failure(_ fault: FormatFault, _ path: String) -> TokenKeepError {
         guard case .malformed(let reason) = fault else { return fault.error(in: path) }
         return TokenKeepError(.corrupt, "\(path) is no export or is damaged: \(reason)")

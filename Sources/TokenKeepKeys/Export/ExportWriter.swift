@@ -2,11 +2,11 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Writes an export frame by frame. If ``finish()`` does not return, the file is removed.
+/// Writes an export file, item by item. If ``finish()`` is not called or throws, the file is removed.
 ///
 /// Not safe for use from several threads at once.
 package final class ExportWriter {
-    /// The size at which buffered frames are written: one system call writes many frames.
+    /// The number of bytes from which buffered items are written, so that one system call writes many items.
     private static let chunk = 1 << 16
 
     private let path: String
@@ -19,9 +19,9 @@ package final class ExportWriter {
     private var count: UInt64 = 0
     private var isFinished = false
 
-    /// Makes the file, readable by the user alone, and derives its key.
+    /// Makes the file, which only the user can read, and derives its key from the passphrase.
     ///
-    /// - Throws: ``Status/duplicate`` if the file exists, and the errors of ``PasswordDerivation``.
+    /// - Throws: ``Status/duplicate`` if the file exists already, and the errors of ``PasswordDerivation``.
     package init(
         _ path: String, passphrase: SecretBytes, by derivation: KeyDerivation = PasswordDerivation.new(),
         _ call: CallContext
@@ -40,7 +40,7 @@ package final class ExportWriter {
         do throws(TokenKeepError) {
             derived = try PasswordDerivation.key(of: passphrase, by: derivation, call)
         } catch {
-            // deinit does not run while a property is unset.
+            // Remove the file here: if an initializer throws before every property is set, `deinit` does not run.
             ExportPlace.remove(name, in: folder, ifIs: file)
             throw error
         }
@@ -53,14 +53,14 @@ package final class ExportWriter {
         if !isFinished { ExportPlace.remove(name, in: folder, ifIs: file) }
     }
 
-    /// Seals and appends the plaintext of one item.
+    /// Encrypts the plaintext of one item and appends it to the file.
     package func append(_ plaintext: SecretBytes) throws(TokenKeepError) {
         plaintext.withUnsafeBytes { append(.item, $0) }
         count += 1
         if unwritten.count >= ExportWriter.chunk { try write() }
     }
 
-    /// Writes the end frame and makes the file durable.
+    /// Writes the last part of the file, and makes the file durable.
     package func finish() throws(TokenKeepError) {
         withUnsafeBytes(of: count.littleEndian) { append(.end, $0) }
         try write()
@@ -98,7 +98,7 @@ package final class ExportWriter {
     }
 }
 
-/// The folder and the name of a new export.
+/// The directory and the name of a new export file.
 private struct ExportPlace {
     let folder: String
     let name: String
@@ -112,7 +112,7 @@ private struct ExportPlace {
         name = String(path[path.utf8.index(after: slash)...])
     }
 
-    /// Opens the folder and makes the file in it.
+    /// Opens the directory, and makes the file in it.
     func create() throws(Errno) -> (folder: OwnedDescriptor, file: OwnedDescriptor) {
         guard let folder = try SystemCall.openFollowing(folder, O_RDONLY | O_DIRECTORY),
             let file = try SystemCall.open(name, in: folder.number, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
@@ -120,7 +120,7 @@ private struct ExportPlace {
         return (folder, file)
     }
 
-    /// Removes the file. A different file that has taken the name meanwhile stays.
+    /// Removes the file that this writer made. If another file has replaced it meanwhile, that file stays.
     static func remove(_ name: String, in folder: OwnedDescriptor, ifIs file: OwnedDescriptor) {
         guard let own = try? SystemCall.status(of: file).identity,
             let named = try? SystemCall.status(of: name, in: folder.number)?.identity,

@@ -1,16 +1,16 @@
 import CSystemShims
 import Glibc
 
-/// The part of a file's status that the vault needs.
+/// The metadata of a file (stat(2)) that the vault needs.
 package struct FileStatus {
-    /// Distinguishes a file from another file that took its name.
+    /// Identifies a file and its last change, to detect that the file was changed or replaced.
     package struct Identity: Equatable {
         package let device: UInt64
         package let inode: UInt64
         package let size: Int
         package let changed: Int64  // nanoseconds
 
-        /// The identity of a directory. Entries that are made or removed in the directory do not change it.
+        /// The identity of a directory, without its size and change time: changes of its entries leave it the same.
         var ofFolder: Identity { Identity(device: device, inode: inode, size: 0, changed: 0) }
     }
 
@@ -22,7 +22,7 @@ package struct FileStatus {
     package let permissions: UInt32
     package let owner: UInt32
     package let size: Int
-    /// The number of names; 0 for an open file that was removed or replaced.
+    /// The number of the file's names (hard links); 0 for an open file that was removed or replaced.
     package let links: UInt64
     package let identity: Identity
 

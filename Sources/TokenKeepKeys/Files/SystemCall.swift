@@ -3,7 +3,7 @@ import Glibc
 package import SystemPackage
 package import TokenKeepCore
 
-/// A descriptor that is closed with the last reference to this object.
+/// A file descriptor that is closed when the last reference to this object is released.
 package final class OwnedDescriptor: Sendable {
     package let number: Int32
 
@@ -12,9 +12,9 @@ package final class OwnedDescriptor: Sendable {
     deinit { close(number) }
 }
 
-/// The vault's system calls, relative to open directories, with typed errors. Every call is retried after EINTR.
+/// System calls on files, relative to open directories, with typed errors. Each call is retried after EINTR.
 package enum SystemCall {
-    /// Opens a file; nil if the file is missing.
+    /// Opens a file, but not a symbolic link; nil if the file is missing.
     package static func open(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
@@ -26,7 +26,7 @@ package enum SystemCall {
 
     /// Opens a regular file without blocking; nil if the file is missing.
     ///
-    /// - Throws: `notARegularFile` if the path leads to a pipe, a device, a directory or a symbolic link.
+    /// - Throws: ``Errno/notARegularFile`` if the path names a pipe, a device, a directory or a symbolic link.
     package static func openRegular(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
@@ -42,7 +42,7 @@ package enum SystemCall {
         }
     }
 
-    /// Opens an absolute path, which may end in a symbolic link; nil if the file is missing.
+    /// Opens an absolute path, and follows a symbolic link at its end; nil if the file is missing.
     package static func openFollowing(_ path: String, _ flags: Int32) throws(Errno) -> OwnedDescriptor? {
         let descriptor = tokenkeep_openat(AT_FDCWD, path, flags | O_CLOEXEC, 0)
         if descriptor >= 0 { return OwnedDescriptor(descriptor) }
@@ -56,7 +56,7 @@ package enum SystemCall {
         return FileStatus(status)
     }
 
-    /// The status of a file, or of a symbolic link itself; nil if the file is missing.
+    /// The metadata of a file, or of a symbolic link itself; nil if the file is missing.
     package static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
         var status = stat()
         if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
@@ -64,7 +64,7 @@ package enum SystemCall {
         return nil
     }
 
-    /// Writes all bytes.
+    /// Writes all bytes to a file.
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: OwnedDescriptor) throws(Errno) {
         var done = 0
         while done < bytes.count {
@@ -75,12 +75,12 @@ package enum SystemCall {
         }
     }
 
-    /// Locks an open file for as long as it is open; false if another process has locked it. Does not wait.
+    /// Locks an open file until it is closed; false if another process has locked it. Does not wait.
     package static func lockWhileOpen(_ descriptor: OwnedDescriptor) -> Bool {
         flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
     }
 
-    /// Removes the content of a file.
+    /// Makes a file empty.
     package static func empty(_ descriptor: OwnedDescriptor) throws(Errno) {
         try check { ftruncate(descriptor.number, 0) }
     }
@@ -181,12 +181,12 @@ package enum SystemCall {
         }
     }
 
-    /// Makes all earlier writes to the file system of a directory durable.
+    /// Makes all earlier writes durable on the file system that contains the directory.
     package static func syncFileSystem(of directory: OwnedDescriptor) throws(Errno) {
         try check { tokenkeep_syncfs(directory.number) }
     }
 
-    /// Links a file into another directory, under the same name.
+    /// Gives a file the same name in another directory too (a hard link).
     package static func link(
         _ name: String, from: OwnedDescriptor, to: OwnedDescriptor
     ) throws(Errno) {
@@ -204,10 +204,10 @@ package enum SystemCall {
         }
     }
 
-    /// Changes the mode of a file or directory.
+    /// Changes the permissions of a file or directory.
     package static func changeMode(of path: String, to mode: UInt32) throws(Errno) { try check { chmod(path, mode) } }
 
-    /// Makes a directory of mode 0700; false if the name exists.
+    /// Makes a directory that only its user can access; false if the name exists.
     package static func makeDirectory(_ path: String, in directory: Int32) throws(Errno) -> Bool {
         do throws(Errno) {
             try check { tokenkeep_mkdirat(directory, path) }
@@ -226,13 +226,14 @@ package enum SystemCall {
 }
 
 extension Errno {
-    /// A file of the vault is not a regular file. `tokenkeep_lock_acquire` and `tokenkeep_lock_try` return this error
-    /// too.
+    /// The error for a file of the vault that is not a regular file.
+    ///
+    /// `tokenkeep_lock_acquire` and `tokenkeep_lock_try` return the same error number.
     package static let notARegularFile = Errno(rawValue: EBADFD)
 
-    /// The error as a caller of the store gets it.
+    /// The error that a caller of the store gets for this error number.
     ///
-    /// - Parameter action: the failed action, as in `cannot write records/…`.
+    /// - Parameter action: the failed action, for example `cannot write records/…`.
     package func error(_ action: String) -> TokenKeepError {
         switch self {
         case .permissionDenied, .notPermitted:

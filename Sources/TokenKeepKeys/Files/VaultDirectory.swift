@@ -2,16 +2,17 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The vault's directory, opened and checked: the user owns it, and no other user has access.
+/// The vault's directory, opened and checked: it belongs to the user, and no other user has access.
 package struct VaultDirectory {
     package let path: String
     package let descriptor: OwnedDescriptor
 
     private static let directoryFlags = O_RDONLY | O_DIRECTORY
 
-    /// Opens the directory; nil if the directory is missing.
+    /// Opens the directory; nil if it is missing.
     ///
-    /// - Throws: ``Status/denied`` if the path is a link, belongs to another user or is open to other users.
+    /// - Throws: ``Status/denied`` if the path is a symbolic link, belongs to another user or is accessible to other
+    ///   users.
     package static func open(_ path: String) throws(TokenKeepError) -> VaultDirectory? {
         let descriptor: OwnedDescriptor?
         do throws(Errno) {
@@ -27,13 +28,12 @@ package struct VaultDirectory {
         guard let descriptor else { return nil }
         let directory = VaultDirectory(path: path, descriptor: descriptor)
         try directory.checkOwner()
-        // No other user may replace this vault by another.
+        // Check the parents too, so that no other user can replace this vault by another one.
         try TrustedPath.check(path, user: geteuid())
         return directory
     }
 
-    /// Opens the directory. Gives the user the right to read a directory of his own that nobody may search: an umask
-    /// made it so.
+    /// Opens the directory. If an umask took the user's own access rights from the directory, restores them first.
     private static func openMending(_ path: String) throws(Errno) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
@@ -46,9 +46,9 @@ package struct VaultDirectory {
         return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
     }
 
-    /// Makes the directory and its missing parents, durably, and opens it.
+    /// Makes the directory and its missing parents durably, and opens the directory.
     ///
-    /// The parent of the vault is synced even if the vault exists: another process may have made the vault just now.
+    /// The parent is synced even if the directory exists, because another process may have made the directory just now.
     package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
         var prefix = ""
         let components = path.split(separator: "/")
@@ -72,8 +72,9 @@ package struct VaultDirectory {
         return directory
     }
 
-    /// Makes a directory's entry in its parent durable. A parent that the user may not read is synced with its whole
-    /// file system.
+    /// Makes the entry of a directory in its parent durable.
+    ///
+    /// If the user may not read the parent, the whole file system is synced.
     private static func sync(_ path: String, in parent: String) throws(Errno) {
         do throws(Errno) {
             if let above = try SystemCall.openFollowing(parent, directoryFlags) { try SystemCall.sync(above) }
@@ -102,7 +103,7 @@ package struct VaultDirectory {
                 .denied, "\(path) is open to other users (mode \(String(status.permissions, radix: 8)))",
                 module: "vault", hint: "chmod 700 '\(path)'")
         }
-        // Without the right to search, nobody can use the directory: an umask made it so.
+        // An umask may have taken the user's right to use the directory. Restore it.
         if status.permissions & 0o100 == 0 { fchmod(descriptor.number, 0o700) }
     }
 }

@@ -3,11 +3,11 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Reads and durably replaces whole files of the vault.
+/// Reads whole files of the vault, and replaces them durably.
 package enum VaultFiles {
-    /// The bytes of a regular file; nil if the file is missing.
+    /// Reads a regular file; nil if the file is missing.
     ///
-    /// - Parameter name: the path from `directory`.
+    /// - Parameter name: the file's path, relative to `directory`.
     /// - Throws: ``Status/corrupt`` if the file is not regular, or is longer than `maximum`.
     package static func read(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
@@ -17,10 +17,10 @@ package enum VaultFiles {
         return try bytes(of: file, atMost: size, name)
     }
 
-    /// The bytes of a regular file that begins with a signature and a version; nil if the file is missing.
+    /// Reads a regular file that begins with a signature and a version; nil if the file is missing.
     ///
-    /// At most `maximum + 1` bytes are returned: from the first bytes the caller can still distinguish a file of a
-    /// later version from a file that is too long.
+    /// Returns at most `maximum + 1` bytes. If the file is longer, its first bytes still tell the caller whether a
+    /// later version wrote the file.
     package static func readVersioned(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
@@ -38,14 +38,14 @@ package enum VaultFiles {
         }
     }
 
-    /// ``readVersioned(_:in:atMost:)`` into guarded memory.
+    /// Reads a file as ``readVersioned(_:in:atMost:)`` does, into guarded memory.
     package static func readVersionedSecret(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> SecretBytes? {
         guard let (file, size) = try open(name, in: directory) else { return nil }
         return try SecretBytes(count: min(size, maximum + 1)) { bytes throws(TokenKeepError) in
             do throws(Errno) {
-                // If the file shrinks meanwhile, the rest stays zero and the checksum fails.
+                // If the file becomes shorter meanwhile, the other bytes stay zero and the checksum fails.
                 _ = try SystemCall.read(file, into: bytes)
             } catch {
                 throw error.error("cannot read \(name)")
@@ -57,7 +57,7 @@ package enum VaultFiles {
         _ name: String, in directory: OwnedDescriptor
     ) throws(TokenKeepError) -> (file: OwnedDescriptor, size: Int)? {
         do throws(Errno) {
-            // O_NONBLOCK: opening a pipe put here by another program must not block until its writer opens it.
+            // O_NONBLOCK keeps the open from blocking if another program put a pipe in the place of the file.
             guard let file = try SystemCall.open(name, in: directory.number, O_RDONLY | O_NONBLOCK) else { return nil }
             let status = try SystemCall.status(of: file)
             if status.isRegularFile { return (file, status.size) }
@@ -67,7 +67,7 @@ package enum VaultFiles {
         throw FormatFault.malformed("it is not a regular file").error(in: name)
     }
 
-    /// Whether `name` exists in the directory, as a file or as anything else.
+    /// Whether the directory has an entry `name`, of any type.
     package static func exists(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) -> Bool {
         do throws(Errno) {
             return try SystemCall.status(of: name, in: directory.number) != nil
@@ -76,7 +76,7 @@ package enum VaultFiles {
         }
     }
 
-    /// Makes a new temporary file. A file left by a crash is removed first: it may have any type and mode.
+    /// Makes a new temporary file. First removes one that a crash left, which may have any type and mode.
     private static func makeTemporary(_ name: String, in directory: OwnedDescriptor) throws(Errno) -> OwnedDescriptor {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
         do throws(Errno) {
@@ -89,9 +89,9 @@ package enum VaultFiles {
         throw .noSuchFileOrDirectory
     }
 
-    /// Replaces a file by a temporary file and one rename: a reader sees the old or the new content, never a mixture.
+    /// Replaces a file by a rename, so that a reader sees either the old or the new content.
     ///
-    /// - Parameter isDurable: whether the new content survives a loss of power once this returns.
+    /// - Parameter isDurable: whether the new content is synced, so that it survives a loss of power.
     package static func replace(
         _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer, isDurable: Bool = true
     ) throws(TokenKeepError) {
@@ -108,9 +108,10 @@ package enum VaultFiles {
         if isDurable { try sync(directory, after: "writing \(name)") }
     }
 
-    /// Removes a file durably, and the temporary file of an unfinished write.
+    /// Removes a file durably, with the temporary file of an interrupted write.
     ///
-    /// If the file is missing, the directory is synced all the same: an earlier removal may not have been durable.
+    /// If the file is missing, the directory is synced nevertheless, because an earlier removal may not have been
+    /// durable.
     package static func remove(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         do throws(Errno) {
             _ = try SystemCall.remove(name + ".tmp", in: directory)
@@ -121,10 +122,10 @@ package enum VaultFiles {
         try sync(directory, after: "removing \(name)")
     }
 
-    /// The highest N of the names `….corrupt-N` that ``setAside(_:in:)`` gives.
+    /// The highest N in the names `….corrupt-N` of unreadable files. See ``setAside(_:in:)``.
     package static let maximumSetAside = 1000
 
-    /// Gives an unreadable file a second name, durably, so that the first name can be used again.
+    /// Gives an unreadable file the second name `….corrupt-N`, durably, so that its first name can be used again.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         for number in 1...maximumSetAside {
             do throws(Errno) {
@@ -141,9 +142,9 @@ package enum VaultFiles {
             hint: "remove some of them")
     }
 
-    /// Makes changes to a directory's entries durable.
+    /// Makes a change of a directory's entries durable.
     ///
-    /// - Throws: ``Status/io``, whatever the reason: the change itself is made.
+    /// - Throws: ``Status/io`` for any failure, because the change itself was made.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
@@ -154,7 +155,7 @@ package enum VaultFiles {
         }
     }
 
-    /// The names in a directory, in its order. A name that is not UTF-8 is skipped: the vault makes no such name.
+    /// The names in a directory, unsorted. A name that is not UTF-8 is skipped, because the vault makes no such name.
     package static func names(in directory: OwnedDescriptor) throws(TokenKeepError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { name in
@@ -164,9 +165,10 @@ package enum VaultFiles {
         return names
     }
 
-    /// Calls `body` with each name in a directory until `body` returns false.
+    /// Calls `body` with each name in a directory, until `body` returns false.
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
-        // A directory stream owns its descriptor and moves its offset: the stream gets a descriptor of its own.
+        // A directory stream closes its descriptor and moves its offset, so it gets another descriptor of the
+        // directory.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else {
             if errno == ENOENT { return }
@@ -191,7 +193,7 @@ package enum VaultFiles {
             }
             if let name, name != ".", name != "..", !body(name) { return }
         }
-        // A directory that was removed after it was opened has no names; its era is no longer in force.
+        // A directory that was removed after it was opened lists no names. Its keys were replaced.
         guard errno == 0 || errno == ENOENT else { throw Errno(rawValue: errno).error("cannot list the vault") }
     }
 }

@@ -1,14 +1,14 @@
 import Glibc
 package import TokenKeepCore
 
-/// The location of the vault.
+/// Finds the directory of the user's vault.
 ///
-/// Each user has one vault, whatever a cron job, sudo or a login puts into the environment.
+/// A user has one vault, whatever environment a cron job, sudo or a login provides.
 package enum VaultLocation {
-    /// The vault's path.
+    /// The path of the vault's directory.
     ///
-    /// - Throws: ``Status/invalid`` if a variable holds no absolute path in UTF-8, ``Status/io`` if the user has no
-    ///   home.
+    /// - Throws: ``Status/invalid`` if the path in an environment variable is not absolute or not UTF-8, ``Status/io``
+    ///   if the user has no home directory.
     package static func path() throws(TokenKeepError) -> String {
         if !Privileges.areRaised {
             if let path = try absolutePath(in: "TOKENKEEP_VAULT") { return path }
@@ -17,16 +17,17 @@ package enum VaultLocation {
         return try home() + "/.local/share/tokenkeep"
     }
 
-    /// Whether the program runs in Flatpak or Snap. There the application has a data directory of its own, but not its
-    /// own home.
+    /// Whether the program runs in Flatpak or Snap.
+    ///
+    /// There the application has its own data directory, but the home directory belongs to the user.
     private static var isSandboxed: Bool {
         isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
-    /// The path in a variable; nil if the variable is unset or empty.
+    /// The path in an environment variable; nil if the variable is unset or empty.
     ///
-    /// An unusable value is refused. A fallback to another path would hide the items, or keep new items where nobody
-    /// looks for them.
+    /// Throws if the value is not an absolute path. Another path instead would hide the user's items, or store new
+    /// items where nobody looks for them.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
@@ -35,15 +36,16 @@ package enum VaultLocation {
         return withoutTrailingSlashes(path)
     }
 
-    /// Removes trailing slashes: with a slash the system would follow a link in the vault's place.
+    /// Removes slashes at the end of a path, after which the system would follow a link in the vault's place.
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         return path
     }
 
-    /// Whether the program itself lies in the snap. Programs started by a snap inherit its variables without being part
-    /// of it.
+    /// Whether the program's own file is in the snap.
+    ///
+    /// A program that a snap starts inherits the snap's environment variables without being part of the snap.
     private static var isInSnap: Bool {
         guard let snap = getenv("SNAP"), snap.pointee != 0, let root = String(validatingCString: snap) else {
             return false

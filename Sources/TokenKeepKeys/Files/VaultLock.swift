@@ -3,14 +3,14 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A lock between processes and threads, held until it is released.
+/// A lock on an item or on the whole vault, which excludes other processes and threads until it is released.
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// The object of a lock.
+    /// The object that is locked.
     package enum Range {
         case item(id: [UInt8])
-        /// The right to ask the user about an item. Held while a person answers; the item itself stays unlocked.
+        /// The right to ask the user about an item. Held during the prompt, while the item itself is not locked.
         case asking(id: [UInt8])
         case whole
     }
@@ -34,7 +34,7 @@ package struct VaultLock {
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
         do throws(TokenKeepError) {
-            // The same cancellation may have made the previous holder release the lock.
+            // The previous holder may have released the lock because of the same cancellation.
             try call.deadline.checkCancellation()
         } catch {
             tokenkeep_lock_release(descriptor)
@@ -56,11 +56,12 @@ package struct VaultLock {
 
     private static let firstOfAsking: off_t = 1 << 62
 
-    /// The bytes of the lock file that a lock covers.
+    /// The bytes of the lock file that stand for the locked object.
     ///
-    /// - an item: one byte, at an offset from 62 bits of the item's ID
-    /// - asking about an item: one byte, at that offset beyond all bytes of items
-    /// - the whole vault: the bytes of all items, but not those for asking, so that no process waits for a user's answer
+    /// - an item: one byte, whose offset is 62 bits of the item's ID
+    /// - the right to ask about an item: one byte at the same offset after the bytes of all items
+    /// - the whole vault: the bytes of all items, but not those of the rights to ask, because a user's answer may take
+    ///   long
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)

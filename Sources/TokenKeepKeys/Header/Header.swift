@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The content of `header` and `header.2`: the wrapped key hierarchy (docs/format.md, section 3).
+/// The content of the files `header` and `header.2`: the vault's encrypted keys (docs/format.md, section 3).
 package struct Header: Equatable, Sendable {
     package static let maximumLength = 65_536
     static let maximumSlots = 64
@@ -11,7 +11,7 @@ package struct Header: Equatable, Sendable {
     package let era: UInt64
     package let epoch: UInt64
     let createdAt: UnixTime
-    /// The wrapped name key. The keyfile opens the name key and the journal key.
+    /// The encrypted name key, from which the record names are computed. The keyfile opens it and the journal key.
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
@@ -36,7 +36,7 @@ package struct Header: Equatable, Sendable {
         hasPassword = known.contains { $0.type == .password }
     }
 
-    /// Reads a header file's bytes. The caller checks the MACs once their keys are open.
+    /// Parses a header file. The caller must check the file's MACs after it has opened the keys for them.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -62,7 +62,7 @@ package struct Header: Equatable, Sendable {
             slots: slots)
     }
 
-    /// The file's bytes before the MACs.
+    /// The bytes of the header file up to its MACs.
     func serializedWithoutMACs() -> [UInt8] {
         var body = ByteWriter(capacity: 1024)
         for slot in slots { slot.write(to: &body) }
@@ -83,7 +83,7 @@ package struct Header: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The next header of the era, with other slots.
+    /// The next header with the same keys and other slots. Its epoch is higher by one.
     func with(slots: [Slot]) -> Header {
         Header(
             vaultID: vaultID, era: era, epoch: epoch &+ 1, createdAt: createdAt, nameKey: nameKey,
@@ -111,10 +111,10 @@ extension Header {
         }
     }
 
-    /// The slot of a type; nil if the header has none.
+    /// The slot of this type; nil if the header has none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The slots except those of the given types.
+    /// The slots that are not of one of these types.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
@@ -122,7 +122,7 @@ extension Header {
         }
     }
 
-    /// The slot types that this version does not know.
+    /// The types of the slots that this version does not know.
     package var unknownTypes: [UInt16] {
         slots.compactMap { slot in
             guard case .other(let type, _) = slot else { return nil }
@@ -133,7 +133,7 @@ extension Header {
     /// Whether a slot has a retiring key, which is kept only for sealed items in other modules.
     package var hasRetiringKeys: Bool { listedKeys.contains(where: \.isRetiring) }
 
-    /// Whether any slot has a key of this purpose and id.
+    /// Whether the header contains a key with this purpose and id.
     package func names(_ id: UInt64, _ purpose: KeyPurpose) -> Bool {
         listedKeys.contains { $0.id == id && $0.purpose == purpose }
     }

@@ -2,9 +2,9 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// An era's files for keys: two copies of the header, and the keyfile.
+/// The files in `era-N` that contain a vault's keys: two copies of the header, and the keyfile.
 package enum HeaderFiles {
-    /// The names of the two copies, in reading order.
+    /// The names of the two copies of the header, in the order in which a reader tries them.
     package static let names = ["header", "header.2"]
 
     static func write(
@@ -15,14 +15,14 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the missing copies.
+    /// The names of the missing copies of the header.
     package static func missing(in era: EraDirectory) throws(TokenKeepError) -> [String] {
         var missing: [String] = []
         for name in names where try !VaultFiles.exists(name, in: era.descriptor) { missing.append(name) }
         return missing
     }
 
-    /// Reads one copy and opens it with the keyfile.
+    /// Reads one copy of the header, and opens it with the keyfile.
     static func open(
         _ name: String, of era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
@@ -38,7 +38,7 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the damaged copies. A writer sets them aside.
+    /// The names of the damaged copies of the header. A writer keeps each of them under a second name.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {
@@ -47,7 +47,7 @@ package enum HeaderFiles {
             do throws(TokenKeepError) {
                 _ = try open(name, of: era, with: keyfile, residentKeys)
             } catch {
-                // A header of a later version is never replaced.
+                // Never replace a header of a later version, which does not count as damaged.
                 guard error.status == .corrupt else { throw error }
                 failing.append(name)
             }
@@ -55,9 +55,9 @@ package enum HeaderFiles {
         return failing
     }
 
-    /// The era's keyfile.
+    /// Reads the keyfile.
     ///
-    /// - Throws: ``Status/corrupt`` if it is missing or damaged.
+    /// - Throws: ``Status/corrupt`` if the keyfile is missing or damaged.
     static func keyfile(of era: EraDirectory) throws(TokenKeepError) -> Keyfile {
         guard let bytes = try VaultFiles.readVersionedSecret(Keyfile.name, in: era.descriptor, atMost: Keyfile.length)
         else {

@@ -1,16 +1,17 @@
 import CSodium
 import TokenKeepCore
 
-/// The two MACs at the end of a header file.
+/// The two MACs at the end of a header file, which detect alterations.
 ///
-/// Without the keyfile nobody can alter the header unnoticed (MAC A). Without the password nobody can add or alter a
-/// slot, a key, a cost or the epoch (MAC B): the header key is wrapped by the slot that a password opens.
+/// - MAC A, under a key that the keyfile opens: without the keyfile, nobody can alter the header undetected.
+/// - MAC B, under the header key, which only the password opens: without the password, nobody can alter a slot, a key,
+///   a cost or the epoch undetected.
 enum HeaderMAC {
     static let length = 32
 
-    /// Checks MAC A of a header file.
+    /// Checks MAC A of a header file, and throws if it is wrong.
     ///
-    /// - Parameter key: the subkey of the name key for MAC A.
+    /// - Parameter key: the subkey for MAC A of the name key.
     static func checkA(_ file: [UInt8], key: SecretBytes) throws(FormatFault) {
         let expected = digest(Array(file.dropLast(length * 2)), key)
         guard areEqual(Array(file.dropLast(length).suffix(length)), expected) else {
@@ -18,22 +19,22 @@ enum HeaderMAC {
         }
     }
 
-    /// Whether MAC B of a header file is right.
+    /// Whether MAC B of a header file, the MAC under the header key, is right.
     ///
-    /// - Parameter headerKey: the header key itself, not its subkey.
+    /// - Parameter headerKey: the header key itself, from which the MAC's subkey is derived.
     static func isRightB(_ file: [UInt8], headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
         guard file.count > length * 2 else { return false }
         let expected = digest(Array(file.dropLast(length)), try Subkey.ofHeaderKey(headerKey))
         return areEqual(Array(file.suffix(length)), expected)
     }
 
-    /// A header file's bytes with both MACs.
+    /// The bytes of a header file, with both MACs.
     static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8]
     {
         try file(of: header.serializedWithoutMACs(), nameMAC: nameMAC, headerKey: headerKey)
     }
 
-    /// A header's bytes with both MACs after them.
+    /// Adds both MACs to the bytes of a header.
     static func file(of body: [UInt8], nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8] {
         let withA = body + digest(body, nameMAC)
         return withA + digest(withA, try Subkey.ofHeaderKey(headerKey))

@@ -4,15 +4,16 @@ package import TokenKeepCore
 
 /// The headers of a vault that an unlock verified (docs/format.md, "While the vault is unlocked").
 ///
-/// Kept in the kernel while the vault is unlocked. Every later reader compares the header with it.
+/// Kept in the kernel's keyring. Every later reader compares the vault's header with them.
 package struct HeaderTrust {
-    /// One verified header. During a change of keys, the present and the next era have an entry each.
+    /// One verified header. While all keys are being replaced, the old and the new header have an entry each.
     struct Entry {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// The key that verifies MAC B of later headers of the era. It opens no item, and stays when the vault is
-        /// locked.
+        /// The key that verifies MAC B of later headers under the same keys.
+        ///
+        /// It opens no item, and is kept when the vault is locked.
         let headerKey: SecretBytes
 
         init(_ header: Header, file: [UInt8], headerKey: SecretBytes) {
@@ -62,9 +63,7 @@ package struct HeaderTrust {
             && VaultDirectory.isGone(vaultID, from: path)
     }
 
-    /// Refuses a header that is older than the verified header, or that was altered since without the password.
-    ///
-    /// - Throws: ``Status/corrupt``.
+    /// Throws ``Status/corrupt`` if a header is older than the verified one, or was altered without the password.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
@@ -73,21 +72,19 @@ package struct HeaderTrust {
         }
     }
 
-    /// Refuses a header that is older than the verified header. Does not detect alterations.
-    ///
-    /// - Throws: ``Status/corrupt``.
+    /// Throws ``Status/corrupt`` if a header is older than the verified one. Does not detect alterations.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
             throw HeaderTrust.refusal
         }
     }
 
-    /// Whether a header is the one that was verified.
+    /// Whether this header file is a verified one, unaltered.
     func verified(_ header: Header, file: [UInt8]) -> Bool {
         entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
     }
 
-    /// The error for a header that does not belong to the vault.
+    /// The error for a header that is not the vault's present one.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint:
@@ -100,7 +97,7 @@ package struct HeaderTrust {
         file.withUnsafeBytes { KeyedHash.digest(of: $0, count: 32) }
     }
 
-    /// The payload of the kernel key.
+    /// Encodes the verified headers for the kernel's keyring.
     func serialized() throws(TokenKeepError) -> SecretBytes {
         let path = Array(self.path.utf8)
         let end = 1 + entries.count * HeaderTrust.entryLength
@@ -123,7 +120,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Reads a payload. The payload is untrusted: another program of the user may have written it.
+    /// Parses the verified headers. The bytes are untrusted, because another program of the user may have written them.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt8.self, "number of entries"))

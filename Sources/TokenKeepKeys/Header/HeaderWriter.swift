@@ -1,11 +1,11 @@
 import SystemPackage
 package import TokenKeepCore
 
-/// Replaces the header of the era in force.
+/// Replaces a vault's header for changes that keep the keys of the items.
 ///
-/// Serves changes that replace no key: another password, a recovery code, the removal of retiring keys.
+/// These changes are another password, a recovery code, and the removal of retiring keys.
 package struct HeaderWriter {
-    /// The longest wait for other processes that hold items, in milliseconds.
+    /// The time to wait for items that other processes have locked, in milliseconds.
     private static let patience: UInt32 = 30_000
 
     private let opener: VaultOpener
@@ -14,13 +14,13 @@ package struct HeaderWriter {
 
     /// Replaces both copies of the header under the lock of the whole vault.
     ///
-    /// `header.2` is written first, so that a reader always finds an intact old or new copy.
+    /// `header.2` is replaced before `header`, so that a reader always finds an intact copy, old or new.
     ///
     /// - Parameters:
-    ///   - vault: the vault from which the change was made. If its header has changed since, the change is refused.
-    ///   - headerKey: the key that verified the header.
-    ///   - keys: the open keys to keep for later callers.
-    ///   - check: throws to refuse the change; runs under the lock of the whole vault.
+    ///   - vault: the vault from which the new slots were computed. Throws if its header has changed since.
+    ///   - headerKey: the key that verifies MAC B of the header.
+    ///   - keys: the open keys to keep in the kernel's keyring for later callers.
+    ///   - check: called under the lock of the whole vault, before anything is written; may throw.
     /// - Throws: ``Status/conflict`` if another process changed the keys meanwhile.
     package func replace(
         of vault: OpenVault, slots: [Slot], headerKey: SecretBytes, keeping keys: [OpenKey], _ call: CallContext,
@@ -51,7 +51,7 @@ package struct HeaderWriter {
         return written
     }
 
-    /// The header's bytes, after a check that a reader accepts them.
+    /// The bytes of the new header, after a check that a reader would accept them.
     private func file(
         of header: Header, _ present: OpenVault, _ headerKey: SecretBytes
     ) throws(TokenKeepError) -> [UInt8] {

@@ -1,14 +1,14 @@
-/// The derivation of a slot's key-encryption key (docs/format.md, "Slots").
+/// The way in which the key that encrypts a slot's keys is derived (docs/format.md, "Slots").
 package enum KeyDerivation: Equatable, Sendable {
-    /// From a random key.
+    /// Derived from a random key.
     case subkey
-    /// From a password, by Argon2id.
+    /// Derived from a password, by Argon2id.
     case argon2id(passes: UInt32, memoryKiB: UInt32, salt: [UInt8])
 
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The limit of passes times KiB, which bounds the time.
+    /// The maximum of passes times KiB of memory, which limits the time of a derivation.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

@@ -1,18 +1,18 @@
 package import TokenKeepCore
 
-/// The purpose of a key in the hierarchy. The raw numbers are those of the files (docs/format.md, "Keys").
+/// The purpose of a key of the vault. Files contain its number (docs/format.md, "Keys").
 package enum KeyPurpose: Hashable, Sendable {
-    /// Seals the secrets of one level.
+    /// Encrypts the secrets of items of one level.
     case level(AccessLevel)
-    /// Names records and seals their states. Only the keyfile opens the key.
+    /// Gives records their file names, and encrypts their states. Only the keyfile opens this key.
     case name
-    /// Seals metadata.
+    /// Encrypts the metadata of items.
     case metadata
-    /// Part of the key of items that ask for the password at each use.
+    /// Encrypts, together with a level's key, the items that need the password at each use.
     case presence
-    /// Authenticates the header (MAC B).
+    /// Authenticates the header, by MAC B.
     case header
-    /// Makes fingerprints, versions and IDs, which are the same in every era. Only the keyfile opens the key.
+    /// Computes fingerprints, versions and IDs of items. Never replaced. Only the keyfile opens this key.
     case journal
 
     package init?(number: UInt8) {
@@ -40,10 +40,10 @@ package enum KeyPurpose: Hashable, Sendable {
         }
     }
 
-    /// Whether a slot may wrap a key of this purpose.
+    /// Whether keys of this purpose are in slots. The name key and the journal key stand outside the slots.
     var isOfSlots: Bool { self != .name && self != .journal }
 
-    /// Whether a key of this purpose may be kept as a retiring one.
+    /// Whether an old key of this purpose may be kept as a retiring key.
     var mayRetire: Bool {
         switch self {
         case .level, .presence: true

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The file `keyfile`: the random key that opens the keyfile slot, the name key and the journal key.
+/// The file `keyfile` with a random key, which opens the name key, the journal key and, without a password, all keys.
 package struct Keyfile {
     package static let name = "keyfile"
     static let length = 112
@@ -12,12 +12,12 @@ package struct Keyfile {
     let era: UInt64
     private let key: SecretBytes
 
-    /// Makes a keyfile with a random key for an era.
+    /// Makes a keyfile with a new random key, for the directory `era-N` with the N in `era`.
     static func make(vaultID: [UInt8], era: UInt64) throws(TokenKeepError) -> Keyfile {
         Keyfile(vaultID: vaultID, era: era, key: try SecretBytes(randomCount: KeyRing.keyLength))
     }
 
-    /// Reads the file's bytes.
+    /// Parses the file.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Keyfile {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -37,7 +37,7 @@ package struct Keyfile {
         }
     }
 
-    /// The file's bytes.
+    /// Encodes the file.
     func serialized() throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: Keyfile.length) { file in
             var head = ByteWriter()
@@ -58,7 +58,7 @@ package struct Keyfile {
         }
     }
 
-    /// The key that wraps the keys of the keyfile slot, with the slot's commitment.
+    /// The key that encrypts the keys of the keyfile slot, with the slot's commitment.
     func derived() throws(TokenKeepError) -> DerivedKey {
         let commitment = try Subkey.derive(from: key, number: 2, context: "TKkeyfil")
         return DerivedKey(

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// One entry of the header that unwraps keys.
+/// A slot of the header: one way to open keys, for example with a password.
 package enum Slot: Equatable, Sendable {
     /// A slot of a type that this version knows.
     case known(KnownSlot)
-    /// A slot of an unknown type, kept unchanged.
+    /// A slot of a type that this version does not know, kept unchanged.
     case other(type: UInt16, bytes: [UInt8])
 
     static func parse(_ reader: inout ByteReader) throws(FormatFault) -> Slot {
@@ -29,7 +29,7 @@ package enum Slot: Equatable, Sendable {
     }
 }
 
-/// A slot of one of the four types of version 1.
+/// A slot of one of the types that this version knows: keyfile, password, recovery code, device.
 package struct KnownSlot: Equatable, Sendable {
     package enum SlotType: UInt16, Sendable {
         case keyfile = 1
@@ -92,6 +92,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The current key of a purpose; nil if the slot has none.
+    /// The slot's current key of a purpose; nil if there is none.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

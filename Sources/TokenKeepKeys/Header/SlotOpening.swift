@@ -5,10 +5,10 @@ extension KnownSlot {
         WrappedKey.Place(vaultID: header.vaultID, era: header.era, slotType: type, slotID: id)
     }
 
-    /// Opens every key of the slot: compares the commitment, then checks the header's second MAC, then unwraps.
+    /// Opens every key of the slot. Compares the commitment to the password and checks the header's MAC B first.
     ///
-    /// - Returns: the keys; nil if the commitment differs, which means that the password is wrong.
-    /// - Throws: ``FormatFault/refusedHeader`` if the header was altered without the slot's password.
+    /// - Returns: the keys; nil if the commitment differs, so that the password is wrong.
+    /// - Throws: ``FormatFault/refusedHeader`` if somebody without the password altered the header.
     func open(
         with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
     ) throws(FormatFault) -> [OpenKey]? {
@@ -22,7 +22,7 @@ extension KnownSlot {
         return try openUnchecked(with: derived, of: header)
     }
 
-    /// Opens every key of the slot without checking MAC B. Only for a change of all keys.
+    /// Opens every key of the slot without a check of the header's MAC B. Only for a replacement of all keys.
     func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
         guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
         var opened: [OpenKey] = []
@@ -30,7 +30,7 @@ extension KnownSlot {
         return opened
     }
 
-    /// Makes a slot that wraps keys.
+    /// Makes a slot that contains these keys, encrypted.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
         era: UInt64

@@ -1,11 +1,9 @@
-/// The rules for the slots of a header, and for the keys in them (docs/format.md, "Which slots may stand together").
+/// The rules for the slots of a header and their keys (docs/format.md, "Which slots may stand together").
 ///
-/// If a password is set, no keyfile slot may wrap a class, metadata or presence key. This holds for every header, even
-/// a forged one.
+/// If a password is set, the keyfile must not open the keys of levels, of metadata or of items that need the password
+/// at each use. This holds even if somebody with the keyfile forges a header.
 enum SlotRules {
-    /// Checks a combination of slots.
-    ///
-    /// - Throws: ``FormatFault/malformed(_:)`` if the rules forbid the combination.
+    /// Throws ``FormatFault/malformed(_:)`` if the rules forbid this combination of slots.
     static func check(_ slots: [Slot]) throws(FormatFault) {
         let known = slots.compactMap { slot -> KnownSlot? in
             guard case .known(let known) = slot else { return nil }

@@ -6,10 +6,10 @@ package import TokenKeepCore
 ///
 /// After a crash, the next attempt completes the vault.
 package enum VaultMaking {
-    /// Makes the vault, or the missing copy of its header.
+    /// Makes the vault, or a missing copy of its header.
     ///
-    /// - Throws: ``Status/invalid`` if the directory holds other files, ``Status/corrupt`` if the directory was a
-    ///   vault.
+    /// - Throws: ``Status/invalid`` if the directory contains other files, ``Status/corrupt`` if it contains a vault's
+    ///   records but no keys in force.
     package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
         let directory = try VaultDirectory.make(try opener.path())
         if try directory.currentEra() == nil { try refuseIfForeign(directory) }
@@ -29,8 +29,8 @@ package enum VaultMaking {
 
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
     ///
-    /// Then others may already hold locks of items, one after the other without a pause: who waits for all of them to
-    /// be free may wait in vain.
+    /// Does not simply wait for the lock: other processes may already lock items of the new vault without a pause, so
+    /// that the whole vault is never free.
     private static func lockUnlessMade(
         _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
     ) throws(TokenKeepError) -> VaultLock? {
@@ -42,14 +42,14 @@ package enum VaultMaking {
         return try VaultLock(.whole, of: directory, call)
     }
 
-    /// Writes the missing copy of the header. The other copy was opened before, so that damage does not spread.
+    /// Writes the missing copy of the header. The other copy was read and checked before, so that damage is not copied.
     private static func complete(_ vault: OpenVault) throws(TokenKeepError) {
         for name in try HeaderFiles.missing(in: vault.era) {
             try HeaderFiles.write(vault.headerFile, to: name, in: vault.era)
         }
     }
 
-    /// Refuses a directory with records but without `current`: a new vault would make the records unreadable for good.
+    /// Throws if the directory has records but no link `current`: with new keys, the records could never be read again.
     static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
         for number in try directory.eras() {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
@@ -64,11 +64,11 @@ package enum VaultMaking {
         }
     }
 
-    /// Refuses a directory that holds a user's own files.
+    /// Throws if the directory contains files that do not belong to a vault.
     private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
         let own = ["lock", "changes", "changes.tmp", EraDirectory.link]
         let foreign = try VaultFiles.names(in: directory.descriptor).first { name in
-            // File systems put names of their own into a directory.
+            // Names that file systems themselves put into a directory do not count.
             name != "lost+found" && !name.hasPrefix(".nfs") && EraDirectory.number(of: name) == nil
                 && !own.contains { name == $0 || name == $0 + ".tmp" }
         }

@@ -1,9 +1,9 @@
 package import TokenKeepCore
 
-/// A key of the hierarchy, sealed under a slot's key-encryption key.
+/// A key of the vault, encrypted under the key of a slot.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
-    /// Whether the key only opens secrets that other modules hold sealed. A retiring key seals nothing.
+    /// Whether the key is kept only to open secrets in other modules that are sealed under it. It seals nothing new.
     package let isRetiring: Bool
     package let id: UInt64
     let box: [UInt8]
@@ -21,7 +21,7 @@ package struct WrappedKey: Equatable, Sendable {
         return try parse(&reader, purpose, isRetiring: state == 1)
     }
 
-    /// Reads the name key or the journal key. The header stores only the id and the box of these keys.
+    /// Parses the name key or the journal key. The header contains only the id and the encrypted bytes of these keys.
     static func parse(_ reader: inout ByteReader, ofKeyfile purpose: KeyPurpose) throws(FormatFault) -> WrappedKey {
         try parse(&reader, purpose, isRetiring: false)
     }
@@ -43,25 +43,26 @@ package struct WrappedKey: Equatable, Sendable {
         writer.append(box)
     }
 
-    /// The slot that wraps a key. The wrapped key is bound to this slot.
+    /// The vault and the slot for which a key is encrypted. They are authenticated with the encrypted key.
     struct Place {
         let vaultID: [UInt8]
         let era: UInt64
         let slotType: KnownSlot.SlotType
-        /// The slot's id; 0 for the name key and the journal key, which stand outside the slots.
+        /// The id of the slot; 0 for the name key and the journal key, which are in no slot.
         let slotID: UInt64
     }
 
-    /// Wraps a key.
+    /// Encrypts a key for a slot.
     static func wrapping(_ key: OpenKey, at place: Place, with wrapping: SecretBytes) -> WrappedKey {
         let data = additionalData(place, key.purpose, isRetiring: key.isRetiring, id: key.id)
         let box = key.bytes.withUnsafeBytes { AuthenticatedBox.seal($0, key: wrapping, data: data) }
         return WrappedKey(purpose: key.purpose, isRetiring: key.isRetiring, id: key.id, box: box)
     }
 
-    /// Unwraps the key.
+    /// Decrypts the key.
     ///
-    /// - Throws: ``FormatFault/malformed(_:)`` if the key-encryption key or the place is wrong.
+    /// - Throws: ``FormatFault/malformed(_:)`` if `wrapping` is the wrong key, or the key was encrypted for another
+    ///   slot.
     func open(at place: Place, with wrapping: SecretBytes) throws(FormatFault) -> OpenKey {
         let data = WrappedKey.additionalData(place, purpose, isRetiring: isRetiring, id: id)
         let opened = try box.lent { box throws(FormatFault) in
@@ -87,20 +88,20 @@ package struct WrappedKey: Equatable, Sendable {
     }
 }
 
-/// An open key of the hierarchy.
+/// A decrypted key of the vault.
 package struct OpenKey: Sendable {
     package let purpose: KeyPurpose
     package let isRetiring: Bool
     package let id: UInt64
     package let bytes: SecretBytes
 
-    /// A new random key.
+    /// Makes a new random key.
     static func make(_ purpose: KeyPurpose) throws(TokenKeepError) -> OpenKey {
         OpenKey(
             purpose: purpose, isRetiring: false, id: RandomBytes.id(),
             bytes: try SecretBytes(randomCount: KeyRing.keyLength))
     }
 
-    /// A copy of the key that is marked as retiring: it only opens older sealed secrets.
+    /// A copy of the key that is marked as retiring: it only opens secrets that were sealed earlier.
     package var retiring: OpenKey { OpenKey(purpose: purpose, isRetiring: true, id: id, bytes: bytes) }
 }

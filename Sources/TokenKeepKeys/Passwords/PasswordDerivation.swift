@@ -3,20 +3,20 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Argon2id of a password or a recovery code (RFC 9106).
+/// Derives keys from a password, a recovery code or a passphrase with Argon2id (RFC 9106).
 package enum PasswordDerivation {
-    /// The longest password, in bytes.
+    /// The maximum length of a password, in bytes.
     static let maximumLength = 4096
 
-    /// The derivation for a new slot, with a new salt.
+    /// The costs for a new password, with a new random salt.
     package static func new(_ costs: PasswordCosts = .standard) -> KeyDerivation {
         .argon2id(
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a slot's key-encryption key and commitment. The costs were checked when the slot was read.
+    /// Derives a key and a commitment from a password. The caller has checked the costs.
     ///
-    /// - Throws: ``Status/io`` if memory is insufficient, ``Status/timedOut``, ``Status/cancelled``.
+    /// - Throws: ``Status/io`` if there is too little memory, ``Status/timedOut``, ``Status/cancelled``.
     package static func key(
         of password: SecretBytes, by derivation: KeyDerivation, _ call: CallContext
     ) throws(TokenKeepError) -> DerivedKey {
@@ -53,7 +53,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// Throws the error for a derivation's result, an error number of the shims.
+    /// Throws the error that belongs to the result of a derivation, an error number of `CSystemShims`.
     static func check(_ error: Int32, memoryKiB: UInt32, _ call: CallContext) throws(TokenKeepError) {
         switch error {
         case 0: return
@@ -69,7 +69,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// Refuses costs that need more than half of the machine's memory.
+    /// Throws if a derivation would need more than half of the machine's memory.
     static func check(
         memoryKiB: UInt32, of machineKiB: UInt64 = PasswordDerivation.machineKiB
     ) throws(TokenKeepError) {
@@ -86,7 +86,7 @@ package enum PasswordDerivation {
             module: "vault", hint: "end some programs, or raise the limit of memory (ulimit -v, MemoryMax=)")
     }
 
-    /// Refuses an empty password, and a password that is too long.
+    /// Throws if a password is empty or too long.
     package static func check(_ password: SecretBytes) throws(TokenKeepError) {
         guard password.count > 0 else { throw TokenKeepError(.invalid, "the password is empty") }
         guard password.count <= maximumLength else {

@@ -1,24 +1,24 @@
 package import TokenKeepCore
 
-/// A vault that a password or a recovery code opened.
+/// A vault with the keys that a password, a recovery code or the keyfile opened.
 package struct UnlockedVault: Sendable {
     package let vault: OpenVault
-    /// Every key of the slot, including presence and header key.
+    /// All keys of the opened slot, including the header key and the keys for items that always need the password.
     package let keys: [OpenKey]
 
-    /// - Parameter keys: the keys that a password opened; empty without a password.
+    /// - Parameter keys: the keys that a password opened; empty if the vault has no password.
     package init(vault: OpenVault, keys: [OpenKey]) {
         self.vault = vault
         self.keys = keys
     }
 
-    /// The keys of items that ask for the password at each use, the current key first. Only the call that asked gets them.
+    /// The keys for items that need the password at each use, the current key first. Only for the call that asked.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
     }
 
-    /// The key that verified the header.
+    /// The key that verifies MAC B of the header.
     package func headerKey() throws(TokenKeepError) -> SecretBytes {
         guard let key = keys.first(where: { $0.purpose == .header }) else {
             throw TokenKeepError(.internal, "a slot without a header key", module: "vault")
@@ -27,7 +27,7 @@ package struct UnlockedVault: Sendable {
     }
 }
 
-/// Unlocks a vault, and changes its password and its recovery code. The keys stay; new keys need a new era.
+/// Unlocks a vault, and changes its password and its recovery code. The keys of items stay the same.
 package struct PasswordSlots {
     private let opener: VaultOpener
     private let writer: HeaderWriter
@@ -37,10 +37,10 @@ package struct PasswordSlots {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens the slot of the password or of the recovery code, after a check of MAC B.
+    /// Opens all keys with the password or the recovery code, after a check of the header's MAC B.
     ///
-    /// - Throws: ``Status/denied`` if the password is wrong, ``Status/unsupported`` if the header has no such slot,
-    ///   ``Status/corrupt`` if the header was altered without the password.
+    /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has none,
+    ///   ``Status/corrupt`` if somebody without the password altered the header.
     package func open(
         _ type: KnownSlot.SlotType, with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -49,8 +49,9 @@ package struct PasswordSlots {
         }
     }
 
-    /// Opens the password's slot even if MAC B fails. Only for a change of all keys, which uses nothing else from the
-    /// header.
+    /// Opens all keys with the password even if the header's MAC B is wrong.
+    ///
+    /// Only for a replacement of all keys, which uses nothing else of the header.
     package func openUnchecked(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -82,7 +83,7 @@ package struct PasswordSlots {
 
     /// Keeps the open keys and the verified header for every process of the user.
     ///
-    /// - Returns: the reason why the keys are in this process's memory alone; nil if every process has them.
+    /// - Returns: the reason why only this process has the keys; nil if every process has them.
     @discardableResult
     package func keep(_ unlocked: UnlockedVault) throws(TokenKeepError) -> String? {
         let vault = unlocked.vault
@@ -93,7 +94,7 @@ package struct PasswordSlots {
         return opener.residentKeys.reasonForMemory
     }
 
-    /// Replaces the password. The keys stay the same.
+    /// Replaces the password. The keys of items stay the same.
     package func change(
         _ unlocked: UnlockedVault, to password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -101,7 +102,7 @@ package struct PasswordSlots {
         return try replace(unlocked, slots: unlocked.vault.keys.header.slots(without: [.password]) + [slot], call)
     }
 
-    /// Makes a recovery code, which replaces an earlier code. The code opens every key but the presence key.
+    /// Makes a recovery code, which replaces an earlier one. It does not open items that need the password at each use.
     package func createRecoveryCode(
         _ unlocked: UnlockedVault, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -116,7 +117,9 @@ package struct PasswordSlots {
         return code
     }
 
-    /// Sets a new password with the recovery code. The code stays valid. Items that ask at each use are lost.
+    /// Sets a new password with the recovery code, which stays valid.
+    ///
+    /// Items that need the password at each use are lost.
     package func recover(
         _ vault: OpenVault, code: SecretBytes, newPassword: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -129,9 +132,9 @@ package struct PasswordSlots {
         return try replace(unlocked, slots: kept + [slot], call)
     }
 
-    /// Removes retiring keys from every slot. Call this once no module holds an item sealed under them.
+    /// Removes the retiring keys from the header, after no module holds an item sealed under them any more.
     ///
-    /// - Parameter check: throws to refuse the change; runs under the lock of the whole vault.
+    /// - Parameter check: called under the lock of the whole vault, before anything is written; may throw.
     package func dropRetiringKeys(
         _ unlocked: UnlockedVault, _ call: CallContext, check: () throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) -> UnlockedVault {

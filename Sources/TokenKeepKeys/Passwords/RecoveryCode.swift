@@ -1,17 +1,17 @@
 import CSodium
 package import TokenKeepCore
 
-/// A recovery code: six groups of five symbols that open a vault whose password is forgotten.
+/// A recovery code: six groups of five symbols, which open a vault whose password was forgotten.
 ///
-/// The code has 143 random bits. The last symbol is a checksum, in which each symbol is weighted by its position. The
-/// number of symbols, 31, is prime, so that every misread symbol and every exchange of two symbols is found before a
-/// key is derived.
+/// The code has 143 random bits. Its last symbol is a checksum, in which each symbol is weighted by its position. The
+/// number of symbols, 31, is prime. So the checksum detects every single misread symbol and every exchange of two
+/// symbols, before a key is derived.
 package enum RecoveryCode {
     private static let symbols = Array("0123456789ABCDEFGHJKMNPQRSTVWXY".utf8)
     private static let count = 30
     private static let group = 5
 
-    /// Makes a new code in its printed form: with a hyphen between the groups.
+    /// Makes a new code in its printed form, with a hyphen between the groups.
     package static func make() throws(TokenKeepError) -> SecretBytes {
         try Sodium.start()
         return try SecretBytes(count: count + count / group - 1) { text in
@@ -23,8 +23,8 @@ package enum RecoveryCode {
                     value = Int(randombytes_uniform(UInt32(symbols.count)))
                     sum += position * value
                 } else {
-                    // The last weight is 30, which is -1 modulo 31: the last symbol is the weighted sum of the first
-                    // 29.
+                    // The last symbol has the weight 30, which is -1 modulo 31. So it equals the weighted sum of the
+                    // first 29 symbols.
                     value = sum % symbols.count
                 }
                 text[place] = symbols[value]
@@ -37,7 +37,7 @@ package enum RecoveryCode {
         }
     }
 
-    /// The symbols of a typed code, in upper case and without separators. The key is derived from this form.
+    /// The symbols of a typed code, in upper case and without separators. The key is derived from these bytes.
     ///
     /// - Throws: ``Status/invalid`` if the text is not a recovery code.
     package static func normalized(_ typed: SecretBytes, ) throws(TokenKeepError) -> SecretBytes {
@@ -65,7 +65,7 @@ package enum RecoveryCode {
         [UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains(byte)
     }
 
-    /// The symbol for a letter that is easily confused with a digit.
+    /// The symbol that a typed letter stands for, if the letter is easily confused with a digit.
     private static func meant(_ byte: UInt8) -> UInt8 {
         let upper = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte - 32 : byte
         switch upper {

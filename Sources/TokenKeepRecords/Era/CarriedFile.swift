@@ -1,18 +1,20 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A file of an earlier era that no key opened, sealed whole (docs/format.md, "Carried over").
+/// A file that no key opened when the vault's keys were replaced, encrypted as a whole under the new keys.
+///
+/// See docs/format.md, "Carried over".
 struct CarriedFile {
-    /// The item of the unreadable record; nil if its names could not be read.
+    /// The item's name; nil if the name could not be read.
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The longest file that can be carried over, in bytes. The item's names and their lengths still fit into the box.
+    /// The longest file that can be carried over, in bytes. Leaves room for the item's names in the encrypted box.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Prepares a file of an era. If the file was already carried over, its outer seal is opened first, so that it is not sealed twice.
+    /// Prepares a file that no key opens. If it was carried over before, opens its outer encryption first.
     ///
-    /// - Parameter fileName: the binary NAME in the file's name; nil if there is none.
+    /// - Parameter fileName: the binary record name in the file's name; nil if the file's name contains none.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
         guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)
@@ -47,9 +49,9 @@ struct CarriedFile {
         }
     }
 
-    /// The bytes of the file, sealed under the keys of an era.
+    /// Encrypts the file under the current keys of `keys`.
     ///
-    /// - Parameter fileName: the binary name of the new file.
+    /// - Parameter fileName: the binary record name of the new file.
     func sealed(as fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         let classKey = try keys.currentKey(for: .level(.afterFirstUnlock))
         let parts = name.map(NameFormat.serialized) ?? []

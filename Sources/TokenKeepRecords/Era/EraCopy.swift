@@ -3,12 +3,12 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Copies the records of an era to the next era, under the new keys. Readers and writers go on in the old era
-/// meanwhile.
+/// Re-encrypts a vault's records under new keys, into the directory of the next era (docs/format.md, "Eras").
 ///
-/// Records are not synced one by one: the switch syncs the file system once, before the new era is in force.
+/// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
+/// file system is synced once, before the new era comes into force.
 package struct EraCopy {
-    /// A file of the old era, in the state in which it was copied.
+    /// A record file that was copied, and its state at that time.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -23,8 +23,8 @@ package struct EraCopy {
     private var copied: [String: Copied] = [:]
 
     /// - Parameters:
-    ///   - before: the era in force, with every key open that the password opens.
-    ///   - after: the new era, with all of its keys open.
+    ///   - before: the vault under its old keys. All keys that the password opens are open.
+    ///   - after: the vault under its new keys, all of which are open.
     package init(
         from before: OpenVault, _ oldPresence: PresenceGrant?, to after: OpenVault, _ newPresence: PresenceGrant?
     ) {
@@ -34,10 +34,10 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// The number of records that no key opened and that were carried over whole.
+    /// The number of records that no old key opened, which were encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
-    /// Copies every new or changed file, and removes the copies of files that are gone.
+    /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
     ///
     /// Called once while other processes write, and once under the lock of the whole vault.
     package mutating func copyChanges(
@@ -72,7 +72,7 @@ package struct EraCopy {
 
     private mutating func copy(_ file: String) throws(TokenKeepError) {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
-        // The identity first: a file that is replaced during the copy is copied again.
+        // Read the file's identity before its bytes, so that a file replaced during the copy is copied again.
         guard let identity = identity(of: file),
             let bytes = try VaultFiles.readVersioned(
                 file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
@@ -124,16 +124,16 @@ package struct EraCopy {
             name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty)
     }
 
-    /// The item's names in a record whose secret or state is damaged; nil if they are unreadable too.
+    /// The item's name in a record with a damaged secret or state; nil if the name cannot be read either.
     private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
         guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
         return (try? file.openMetadata())?.details.name
     }
 
-    /// Seals, under the new keys, the bytes of a file that none of the old keys opens.
+    /// Encrypts, under the new keys, a file that no old key opens.
     ///
-    /// If the item is known, the file gets the item's new name, so that the item stays damaged. Otherwise the file is
-    /// named like one that was set aside.
+    /// If the item's name is known, the new file is the record of that item, which stays damaged. Otherwise the file is
+    /// named like an unreadable record that a save or clear renamed (`NAME.corrupt-N`).
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
@@ -146,7 +146,7 @@ package struct EraCopy {
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            // Files that were set aside, before or after the switch, may stand beside the record.
+            // The number exceeds those of all renamed records, so that no name is used twice.
             let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
             let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
@@ -175,7 +175,7 @@ package struct EraCopy {
         }
     }
 
-    /// Writes the hints of the new records, and copies the other directories of the era.
+    /// Writes the hints of the new records with pending changes, and copies the other directories of the era.
     ///
     /// Called last, under the lock of the whole vault.
     package func copyCompanions() throws(TokenKeepError) {
@@ -194,7 +194,7 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Links the files of a directory into the new era. The content of these files is under no key of the old era.
+    /// Links the files of a directory into the new era. No key of the old era encrypts these files.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

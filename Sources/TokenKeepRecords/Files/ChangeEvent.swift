@@ -2,23 +2,23 @@ import Glibc
 import SystemPackage
 import TokenKeepKeys
 
-/// An event in the log of changes. Records are named by their file names, as bytes.
+/// An entry of the vault's log of changes. It names a record by the 16 bytes of the record's file name.
 package enum ChangeEvent: Sendable {
     /// A process holds the item's lock and may change the record from now on.
     case began([UInt8])
     /// The item was changed: its record, or its value in another module.
     case changed([UInt8])
-    /// The process that began will change the record no more.
+    /// The process that had written ``began(_:)`` will not change the record any more.
     case ended([UInt8])
     /// Anything in the vault or in a module may have changed.
     case anything
-    /// The first entry of a log that took the place of a long one.
+    /// The first entry of a log that replaced a long log, whose identity it holds.
     case continues(LogIdentity)
 
     static let entryLength = 32
     private static let nameLength = 16
 
-    /// The entry of 32 bytes: file name (16), kind (1), zero (7), mark (8).
+    /// The entry's 32 bytes: file name (16), kind (1), zero (7), mark (8). The mark is a random number.
     func entry(mark: UInt64) -> [UInt8] {
         let (kind, name): (UInt8, [UInt8]) =
             switch self {
@@ -35,7 +35,7 @@ package enum ChangeEvent: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// The event of an entry. An entry of another kind may mean anything.
+    /// Parses an entry. An entry of an unknown kind counts as ``anything``.
     init(entry: ArraySlice<UInt8>) {
         let name = Array(entry.prefix(ChangeEvent.nameLength))
         switch entry.dropFirst(ChangeEvent.nameLength).first {
@@ -47,13 +47,13 @@ package enum ChangeEvent: Sendable {
     }
 }
 
-/// Distinguishes a log from the logs before and after it.
+/// Identifies one log of changes, to detect that it was emptied or replaced.
 package struct LogIdentity: Sendable {
     let inode: UInt64
-    /// The mark of the first entry. Another mark shows that the log was emptied.
+    /// The random mark of the log's first entry. A different mark shows that the log was emptied.
     let firstMark: [UInt8]
 
-    /// nil if the log has no entry.
+    /// Reads the identity of an open log; nil if the log has no entry.
     init?(_ log: OwnedDescriptor) throws(Errno) {
         let entry = try SystemCall.bytes(of: log, atMost: ChangeEvent.entryLength)
         guard entry.count == ChangeEvent.entryLength else { return nil }
@@ -67,7 +67,7 @@ package struct LogIdentity: Sendable {
         self = identity
     }
 
-    /// Whether an entry says that its log took the place of this one.
+    /// Whether an entry, the first one of a new log, says that the new log replaced this log.
     func isContinued(by entry: [UInt8]) -> Bool {
         entry.starts(with: ChangeEvent.continues(self).entry(mark: 0).dropLast(8))
     }

@@ -3,15 +3,15 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The file `changes`: which records were changed, in order.
+/// The vault's file `changes`, which logs the changes of records in their order.
 ///
-/// Every process appends an entry before and after it changes a record. The mark of the last entry is the vault's
-/// generation: if an item moves between modules, a reader may ask each module at a moment when the item is in the
-/// other, and miss it. After a changed generation the reader reads the modules again.
+/// Every process appends an entry before and after it changes a record. Each entry has a random mark; the last entry's
+/// mark is the vault's *generation*. While an item moves between two modules, a reader may ask each module at a moment
+/// when the other one has the item. So a reader that found no item asks again if the generation has changed.
 package struct ChangeLog {
     static let file = "changes"
     private static let temporary = "changes.tmp"
-    /// A log of this many bytes is replaced by a new one.
+    /// The length in bytes from which a log is replaced by a new one.
     static let limit = 1 << 18
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
@@ -35,17 +35,17 @@ package struct ChangeLog {
         return opened
     }
 
-    /// Appends an entry. Wakes no watcher.
+    /// Appends an entry without notifying watchers.
     ///
-    /// - Returns: the log that has the entry.
+    /// - Returns: the log that contains the entry.
     @discardableResult
     package func append(_ event: ChangeEvent) throws(TokenKeepError) -> OwnedDescriptor {
         let mark = UInt64.random(in: 1 ... .max)
-        // The length is rarely looked at: it costs a call to the system.
+        // Check the length only sometimes, because each check costs a system call.
         if mark.isMultiple(of: 64) { try? replaceIfLong() }
         do throws(Errno) {
             var log = opened
-            // Another process may have replaced the log before the entry was written. Nobody replaces it eight times.
+            // Another process may have replaced the log before the write. That does not happen eight times in a row.
             for _ in 0..<8 {
                 try ChangeLog.write(event.entry(mark: mark), to: log)
                 guard try SystemCall.status(of: log).links == 0 else { break }
@@ -61,13 +61,13 @@ package struct ChangeLog {
         do throws(Errno) {
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         } catch {
-            // On a full disk an item can still be removed: the log's own room is used again.
+            // On a full disk, empty the log and reuse its room, so that an item can still be removed.
             try SystemCall.empty(log)
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         }
     }
 
-    /// Puts a new log in the place of a long one. The new log names the old one, so that watchers miss nothing.
+    /// Replaces a long log by a new one. The new log's first entry names the old one, so that watchers miss no entry.
     private func replaceIfLong() throws(Errno) {
         guard try SystemCall.status(of: opened).size > ChangeLog.limit, SystemCall.lockWhileOpen(opened) else { return }
         let status = try SystemCall.status(of: opened)
@@ -79,16 +79,16 @@ package struct ChangeLog {
         try SystemCall.rename(ChangeLog.temporary, to: ChangeLog.file, in: directory.descriptor)
     }
 
-    /// Appends an entry and wakes the watchers. A failure is ignored: the change itself is already made.
+    /// Appends an entry and notifies watchers. Ignores a failure, because the logged change is already made.
     ///
-    /// Watchers await a change of the file's times: inotify(7) reports no appended entry then.
+    /// Watchers are notified when the file's times are set: inotify(7) does not report appended entries to them.
     package func announce(_ event: ChangeEvent) {
-        // Without the entry the watchers see that the log was emptied, or that the change has begun.
+        // If the append fails, watchers still see the earlier entry of the change, or that the log was emptied.
         let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }
 
-    /// The vault's generation; 0 if the log is missing or empty.
+    /// The mark of the last entry in the vault's log; 0 if the log is missing or empty.
     static func generation(in directory: VaultDirectory) throws(TokenKeepError) -> UInt64 {
         do throws(Errno) {
             guard let opened = try SystemCall.openRegular(file, in: directory.descriptor.number, O_RDONLY) else {
@@ -116,18 +116,18 @@ package struct ChangeLog {
     }
 }
 
-/// The log, kept open by a frequent reader of the generation.
+/// The log of changes, kept open by a process that reads the last mark often.
 final class HeldChangeLog: Sendable {
     private let opened: OwnedDescriptor
 
-    /// Opens the log; nil if it is missing. A reader does not make it.
+    /// Opens the log; nil if it is missing. Does not make the file, because only writers do.
     init?(_ directory: VaultDirectory) {
         let found = try? SystemCall.openRegular(ChangeLog.file, in: directory.descriptor.number, O_RDONLY)
         guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 
-    /// The present generation; nil if another log has taken this one's place.
+    /// The mark of the last entry; nil if another log has replaced this one.
     var generation: UInt64? {
         guard let (mark, isInPlace) = try? ChangeLog.generation(of: opened), isInPlace else { return nil }
         return mark

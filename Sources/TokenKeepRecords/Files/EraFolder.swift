@@ -3,9 +3,9 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A directory of an era with at most one file per record, besides the record itself.
+/// A directory inside the vault's present `era-N` directory, with at most one file for each record.
 struct EraFolder {
-    /// The directory's name in the era.
+    /// The name of the directory, for example `pending`.
     let name: String
     let era: EraDirectory
 
@@ -20,7 +20,7 @@ struct EraFolder {
 
     /// Opens the directory, and makes it if it is missing.
     ///
-    /// - Parameter isDurable: whether a newly made directory survives a loss of power.
+    /// - Parameter isDurable: whether a new directory is synced, so that it survives a loss of power.
     func openOrMake(isDurable: Bool) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
             let isNew = try SystemCall.makeDirectory(name, in: era.descriptor.number)
@@ -32,7 +32,7 @@ struct EraFolder {
         return opened
     }
 
-    /// Removes a file; no error if it is missing. Not durable.
+    /// Removes a file. It is no error if the file is missing. The removal is not synced.
     func remove(file: String) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         do throws(Errno) {

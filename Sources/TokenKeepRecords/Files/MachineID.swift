@@ -2,15 +2,15 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A machine's id. In a home that several machines share, each machine drains only its own pending writes.
+/// The id of a machine. If machines share a home, each machine applies only its own pending writes.
 package struct MachineID: Sendable, Equatable {
-    /// 16 bytes: those of `/etc/machine-id` (machine-id(5)), or zeros if that file is missing.
+    /// The 16 bytes of `/etc/machine-id` (machine-id(5)); zeros if the file is missing.
     package let bytes: [UInt8]
 
-    /// A machine with the given id of 16 bytes.
+    /// Makes a machine id from 16 bytes.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// This machine.
+    /// The id of the machine on which this process runs.
     package static let current: MachineID = {
         for path in ["/etc/machine-id", "/var/lib/dbus/machine-id"] {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)

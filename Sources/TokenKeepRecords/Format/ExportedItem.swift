@@ -1,12 +1,12 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The plaintext of an item's frame in an export (docs/format.md, section 7).
+/// The plaintext of one item in an export file (docs/format.md, section 7).
 package enum ExportedItem {
     private static let headLength = 12
     private static let maximumMetadata = 65_536
 
-    /// Puts an item's plaintext into guarded memory.
+    /// Encodes an item for an export, in guarded memory.
     package static func plaintext(of item: TokenItem) throws(TokenKeepError) -> SecretBytes {
         let metadata = MetadataFields(details: item.details).serialized()
         var head = ByteWriter(capacity: headLength + metadata.count)
@@ -22,7 +22,7 @@ package enum ExportedItem {
         }
     }
 
-    /// Reads an item from a frame's plaintext.
+    /// Decodes an item of an export.
     package static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> TokenItem {
         var reader = ByteReader(bytes)
         let number = try reader.integer(UInt32.self, "level")

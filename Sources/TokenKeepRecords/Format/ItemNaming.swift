@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 
 extension KeyRing {
-    /// The binary file name of an item's record in this era.
+    /// The file name of an item's record under the vault's present keys, as 16 bytes.
     package func fileName(of name: ItemName) -> [UInt8] {
         NameFormat.serialized(name).withUnsafeBytes { parts in
             names.withUnsafeBytes { KeyedHash.digest(of: parts, key: $0, count: 16) }
@@ -11,6 +11,8 @@ extension KeyRing {
 }
 
 extension JournalKeys {
-    /// An item's ID, the same in every era. It selects the item's lock, and names the item in other modules.
+    /// The 16-byte ID of an item, which stays the same when the vault's keys are replaced.
+    ///
+    /// Selects the byte of the lock file that locks the item, and names the item in other modules.
     package func id(of name: ItemName) -> [UInt8] { id(of: NameFormat.serialized(name)) }
 }

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The fields of a metadata box.
+/// The fields in the encrypted metadata of a record.
 package struct MetadataFields {
     private enum Tag {
         static let namespace: UInt16 = 1
@@ -16,12 +16,12 @@ package struct MetadataFields {
     }
 
     package var details: ItemDetails
-    /// Optional fields, kept unchanged.
+    /// Fields of unknown meaning, kept unchanged when the metadata is written again.
     package var kept: [UnknownField] = []
 
-    /// The fields of a metadata box, with level and flags from the record's prefix.
+    /// The metadata fields of an item. Level and flags are not among them: the record's prefix has them.
     ///
-    /// - Parameter kept: optional fields, kept unchanged.
+    /// - Parameter kept: fields of unknown meaning, written unchanged.
     package init(details: ItemDetails, kept: [UnknownField] = []) {
         self.details = details
         self.kept = kept

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// An item's name as length-prefixed parts: namespace, service, account.
+/// The encoding of an item's name: namespace, service and account, each after its length.
 enum NameFormat {
     /// - Parameter mayRemoveService: whether the name of a service's removal is valid too: its service is empty, and the
     ///   account is the service to be removed.

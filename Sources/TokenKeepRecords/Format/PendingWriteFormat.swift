@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of a pending write or removal as a field's value.
+/// The encoding of a pending write or removal in a record's state.
 enum PendingWriteFormat {
     static let fingerprintLength = 16
     static let machineLength = 16
@@ -59,7 +59,7 @@ enum PendingWriteFormat {
         96 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
     }
 
-    /// Whether a pending write is within the limits of the format.
+    /// Whether a pending write can be encoded within the limits of the format.
     static func isValid(_ part: PendingWrite) -> Bool {
         ModuleName.isValid(part.module) && part.machine.count == machineLength
             && part.clocks.boot.count == ClockMark.bootLength

@@ -3,30 +3,30 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The kind of a record's content. The raw numbers are those of the files.
+/// The kind of a record's content, as its number in the file.
 enum RecordKind: UInt8 {
-    /// An item of a vault.
+    /// An item in the vault.
     case value = 1
-    /// A secret sealed for another module.
+    /// A secret that the vault sealed for another module.
     case sealed = 2
-    /// An item of an export.
+    /// An item in an export file.
     case export = 3
-    /// A damaged file that a change of keys carried over.
+    /// A file that no key opened when the vault's keys were replaced, encrypted as a whole under the new keys.
     case carriedOver = 4
 }
 
-/// The unencrypted part of a record, which a reader needs before it opens a box.
+/// The unencrypted part of a record. It names the keys that open the encrypted parts.
 package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// The longest box of a carried-over file, including its item's names.
+    /// The maximum length in bytes of a carried-over file's encrypted part, including its item's names.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
     static let maximumFile = length + 2 * maximumSmallBox + maximumSecretBox
     private static let signature = "TKRECORD"
 
     var kind: RecordKind
-    /// The item's level; nil in a tombstone.
+    /// The item's level; nil if the record says that the item was cleared (a tombstone).
     package var level: AccessLevel?
     var vaultID: [UInt8]
     package var name: [UInt8]
@@ -73,7 +73,7 @@ package struct RecordPrefix: Equatable {
         return prefix
     }
 
-    /// Whether a file begins with the prefix of an item's record.
+    /// Whether these bytes begin like a record file with an item.
     static func begins(_ bytes: [UInt8]) -> Bool {
         (try? bytes.lent { bytes throws(FormatFault) in
             var reader = ByteReader(bytes)
@@ -193,7 +193,7 @@ extension RecordPrefix {
 }
 
 extension RecordPrefix {
-    /// The prefix of a record's file; nil if the file is missing or does not begin with a prefix.
+    /// Reads the prefix of a record file; nil if the file is missing or begins otherwise.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

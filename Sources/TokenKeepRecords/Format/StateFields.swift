@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The fields of a state box.
+/// The fields of a record's state, which is readable while the vault is locked.
 struct StateFields: Equatable {
     private enum Tag {
         static let state: UInt16 = 1
@@ -19,7 +19,7 @@ struct StateFields: Equatable {
     var pending: [PendingWrite] = []
     /// The name of the item or service, in a tombstone. It is needed to find what was cleared in other modules.
     var name: ItemName?
-    /// A session's own fields, 16 and 17, and optional fields, kept unchanged.
+    /// A session's own fields (tags 16 and 17) and fields of unknown meaning, kept unchanged.
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
@@ -57,8 +57,9 @@ struct StateFields: Equatable {
         return StateFields(state: state, changedAt: changedAt, pending: pending, name: name, kept: kept)
     }
 
-    /// The fields' bytes. The buffer is never reallocated, so that wiping the result wipes every copy. The caller wipes
-    /// it.
+    /// Encodes the fields. The caller must wipe the result.
+    ///
+    /// The buffer has its full capacity from the start, so that no copy of its bytes is left elsewhere in memory.
     func serialized() -> [UInt8] {
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
         var writer = ByteWriter(capacity: 640 + pendingLength + kept.reduce(0) { $0 + $1.value.count + 6 })

@@ -3,19 +3,19 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The known values of one item in one module. Values are keyed fingerprints of 16 bytes.
+/// The values of one item that one module may hold, as keyed fingerprints of 16 bytes.
 package struct Holder: Equatable, Sendable {
-    /// Values that the module was seen to hold, or acknowledged; the latest last.
+    /// Values that the module was seen to hold or confirmed to have saved, the latest last.
     package var seen: [[UInt8]] = []
-    /// Values that were sent and not acknowledged: they may still arrive.
+    /// Values that were sent to the module, which has not confirmed them. They may still arrive.
     package var sent: [[UInt8]] = []
 
     fileprivate static let maximum = 16
 
-    /// Nothing is known.
+    /// Nothing is known of the module's values.
     package init() {}
 
-    /// A copy in which the module was seen to hold one more value.
+    /// A copy to which the module's newest value is added.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -23,11 +23,11 @@ package struct Holder: Equatable, Sendable {
     }
 }
 
-/// The directory `holders`: a ``Holder`` for each item and module of a machine (docs/format.md, section 1).
+/// The vault's directory `holders`, with one file for each item and module of a machine.
 ///
-/// A value that goes straight to a module has no record. With the holder, a value that this vault gave to a module
-/// counts as its own whatever the clocks say, and so does a value whose sender was killed. Nothing is synced: without a
-/// holder, dates decide.
+/// A value that goes directly to a module is in no record. The file remembers the value's fingerprint, so that the
+/// vault later knows the value as its own, even if the sending process was killed. The files are not synced: if a file
+/// is missing, the times of the values are compared instead. See docs/format.md, section 1.
 struct HolderNotes {
     static let folder = "holders"
     private static let sentMark: UInt8 = 1
@@ -47,7 +47,7 @@ struct HolderNotes {
         Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
     }
 
-    /// Adds a value that is about to be sent. A full list loses its oldest value.
+    /// Notes a value that is about to be sent. If the list is full, its oldest value is dropped.
     func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         var known = try holder(name, module: module)
         guard !known.sent.contains(fingerprint) else { return }
@@ -58,7 +58,7 @@ struct HolderNotes {
         try write([HolderNotes.sentMark] + fingerprint, to: file(name, module), O_APPEND)
     }
 
-    /// Replaces a holder. One that knows nothing loses its file.
+    /// Replaces the known values. If none are left, the file is removed.
     func replace(with holder: Holder, _ name: ItemName, module: String) throws(TokenKeepError) {
         guard holder != Holder() else { return try remove(name, module: module) }
         guard try self.holder(name, module: module) != holder else { return }
@@ -85,7 +85,7 @@ struct HolderNotes {
         }
     }
 
-    /// The holder. An incomplete entry at the end, from an interrupted write, is ignored.
+    /// Reads the known values. Ignores an incomplete entry at the end, left by an interrupted write.
     func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
         var holder = Holder()
         guard let folder = try directory.open(),
@@ -103,32 +103,32 @@ struct HolderNotes {
         return holder
     }
 
-    /// Removes an item's holder; no error if there is none. Not durable.
+    /// Removes the file with an item's known values. It is no error if the file is missing. Not synced.
     func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
         try directory.remove(file: file(name, module))
     }
 }
 
 extension ItemTransaction {
-    /// Notes that a value is about to be sent to a module. A failure is ignored: it must not prevent the save.
+    /// Notes that a value is about to be sent to a module. Ignores a failure, which must not prevent the save.
     package func noteSending(_ fingerprint: [UInt8], to module: String) {
         try? HolderNotes(vault, of: records.machine).append(sent: fingerprint, name, module: module)
     }
 
-    /// Notes that a module has the value. Values sent earlier have arrived before, or never will.
+    /// Notes that a module saved the value. Values that were sent earlier can no longer arrive.
     package func noteArrival(_ fingerprint: [UInt8], in module: String) {
         noteHolder(Holder().seeing(fingerprint), module)
     }
 
-    /// Forgets the values of a module that does not hold the item and never will get a value sent earlier.
+    /// Forgets the values of a module that lacks the item and can no longer get a value that was sent earlier.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
-    /// Puts back what was known before a value was noted that was not sent.
+    /// Restores the known values of before a send, because the noted value was not sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
         try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
     }
 
-    /// The known values of the item in a module.
+    /// The values of the item that a module may hold; empty if they cannot be read.
     package func holder(_ module: String) -> Holder {
         (try? HolderNotes(vault, of: records.machine).holder(name, module: module)) ?? Holder()
     }
@@ -147,7 +147,7 @@ extension Records {
         if known.seen.last == fingerprint { return true }
         guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
         defer { lock.release() }
-        // While a change of the item is pending, the value may be newer than the change.
+        // While a change of the item is pending, the module's value may be newer than the change, so do not note it.
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,

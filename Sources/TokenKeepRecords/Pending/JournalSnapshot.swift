@@ -3,9 +3,9 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the journal that a reader needs before it asks modules.
+/// Whether a reader may skip the vault's records, and how to notice that an item moved during the reading.
 package struct JournalSnapshot: Sendable {
-    /// See ``Records/generation()``.
+    /// The mark of the last entry in the log of changes. See ``Records/generation()``.
     package let generation: UInt64
     /// Whether any record may have pending writes.
     package let mayHavePending: Bool
@@ -14,7 +14,8 @@ package struct JournalSnapshot: Sendable {
 extension Records {
     /// Reads ``generation()`` and ``mayHavePending()`` together.
     ///
-    /// If nothing was pending and nothing has changed since the last call, a single status of a directory answers both.
+    /// If nothing was pending at the last call and nothing has changed since, a single stat(2) of a directory is
+    /// enough.
     ///
     /// - Parameter name: the requested item, for error messages.
     package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
@@ -29,16 +30,16 @@ extension Records {
         if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
-        // An open log that lost its name would keep watchers from the notice of its removal.
+        // Close the remembered log: while it is open, watchers are not notified of its removal.
         quiet.withLock { $0 = nil }
         guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
-        // In this order: a write that becomes pending after this status was taken changes the status.
+        // Read the directory's times before its entries: a write that becomes pending afterwards changes the times.
         let place = QuietPlace(vault.directory)
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // A reader makes no files: without a generation there is nothing to remember. If another era came into force
-        // meanwhile, the status is not that of the directory that was read.
+        // Remember nothing if there is no log, because a reader makes no files. Remember nothing either if the vault's
+        // keys were replaced meanwhile, because the times are then those of another directory.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
@@ -47,24 +48,25 @@ extension Records {
     }
 }
 
-/// A vault in which nothing was pending while its directory had this status.
+/// A vault in which nothing was pending while this directory and this log stayed unchanged.
 struct QuietVault {
     let place: QuietPlace
     let log: HeldChangeLog
 }
 
-/// The status of the directory that changes when a write becomes pending: `pending` of the era in force. If `pending`
-/// is missing, it is the era's own directory.
+/// The directory whose change time shows that a write may have become pending, with its identity.
 ///
-/// The path leads through `current`, so that another era and another vault at the path have another status.
+/// It is the directory `pending` of the vault's present `era-N` directory; if `pending` is missing, it is `era-N`
+/// itself. The path leads through the link `current`, so that another `era-N`, or another vault at the path, has
+/// another identity.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity
 
-    /// nil if the directory's status cannot be read.
+    /// Reads the directory's identity and change time; nil if they cannot be read.
     init?(_ vault: VaultDirectory) {
         let era = "\(vault.path)/\(EraDirectory.link)/"
-        // The era's own directory first: making `pending` in it afterwards changes its status.
+        // Read `era-N` before looking for `pending`: making `pending` afterwards sets the change time of `era-N`.
         guard let own = QuietPlace.look(era + ".") else { return nil }
         if let identity = QuietPlace.look(era + PendingHints.folder) {
             (path, self.identity) = (era + PendingHints.folder, identity)
@@ -77,11 +79,12 @@ struct QuietPlace {
         ((try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil)?.identity
     }
 
-    /// Whether the directory's status is unchanged.
+    /// Whether the directory has the same identity and change time as before.
     var isUnchanged: Bool { QuietPlace.look(path) == identity }
 
-    /// Whether any further change would change the status. The clock of the file system advances only every few
-    /// milliseconds.
+    /// Whether any further change would set another change time.
+    ///
+    /// The file system's clock advances only every few milliseconds, so a recent change time may repeat.
     var isSettled: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

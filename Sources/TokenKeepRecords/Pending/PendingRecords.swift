@@ -1,17 +1,17 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The records with pending writes.
+/// The records that have pending writes or removals.
 package struct PendingRecords: Sendable {
-    /// Records with values, and tombstones, by their binary file names.
+    /// The records by their binary file names. Some have values; the others say that an item was cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The error of the first record that could not be read.
+    /// The error of the first record that could not be read; nil if every record was read.
     package private(set) var problem: TokenKeepError?
-    /// The number of records that could not be read. Locked records do not count: they are in ``records``.
+    /// The number of records that could not be read. Records with locked keys do not count.
     package private(set) var unreadable = 0
     private var keys: KeyRing?
 
-    /// The record of an item; nil if it has no pending writes.
+    /// The record of an item; nil if nothing is pending for the item.
     package func record(of name: ItemName) -> JournalRecord? {
         keys.flatMap { records[$0.fileName(of: name)] }
     }
@@ -37,35 +37,35 @@ package struct PendingRecords: Sendable {
 }
 
 extension Records {
-    /// Reads every record with pending writes.
+    /// Reads every record that has pending writes or removals.
     package func pendingRecords() throws(TokenKeepError) -> PendingRecords {
         guard var vault = try open() else { return PendingRecords() }
         while true {
             let era = vault.era.number
             let found = try PendingRecords(self, &vault)
-            // The file names of records differ in each era.
+            // If the vault's keys were replaced during the reading, read again: the records' file names have changed.
             guard let present = try open(), present.era.number != era else { return found }
             vault = present
         }
     }
 
-    /// Whether any record may have pending writes. Needs no key. False if no vault was made.
+    /// Whether any record may have pending writes. False if there is no vault. Needs no key.
     package func mayHavePending() throws(TokenKeepError) -> Bool {
         guard let vault = try open() else { return false }
         return try !PendingHints(vault.era).areNone()
     }
 
-    /// A value that changes before and after every change of a record.
+    /// The mark of the last entry in the log of changes, which changes before and after each change of a record.
     ///
-    /// A search compares the values before and after it. If they differ, an item that was not found may exist.
+    /// A search reads the mark before and after. If the marks differ, an item that was not found may still exist.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try ChangeLog.generation(in: vault.directory)
     }
 
-    /// Removes the hints of records without pending writes, left by a crash. Each such hint costs every reader a read.
+    /// Removes the hints of records without pending writes, which a crash left. Each hint costs every reader a read.
     ///
-    /// Removes nothing while another process holds an item.
+    /// Removes nothing while another process has locked any item.
     package func removeStaleHints() throws(TokenKeepError) {
         guard var vault = try open() else { return }
         let hints = PendingHints(vault.era)
@@ -73,7 +73,7 @@ extension Records {
         for name in try hints.all() {
             let reader = RecordReader(records: self, fileName: name)
             guard try hasNothingPending(reader, &vault), vault.era.number == era else { continue }
-            // A hint does not name its item, so the item's own lock cannot be taken.
+            // A hint does not contain the item's ID, so the item alone cannot be locked: lock the whole vault.
             guard let lock = try VaultLock(trying: .whole, of: vault.directory) else { return }
             defer { lock.release() }
             if try hasNothingPending(reader, &vault), vault.era.number == era { try hints.remove(name) }

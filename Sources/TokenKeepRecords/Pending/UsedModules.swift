@@ -3,13 +3,13 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `used`: a marker, per machine, for each module to which items were ever written.
+/// The directory `used`, with an empty file for each module to which items were ever written on a machine.
 ///
-/// If a used module is absent, it counts as unavailable, not as empty.
+/// If such a module is absent, it counts as unavailable, not as empty.
 extension Records {
     static let usedFolder = "used"
 
-    /// Notes, durably, that this process is about to write items to a module on this machine.
+    /// Marks a module as used on this machine, durably, before this process writes an item to it.
     package func markUsed(_ module: String, _ call: CallContext) throws(TokenKeepError) {
         guard try !hasUsed(module) else { return }
         let vault = try openOrMake(call)
@@ -22,20 +22,20 @@ extension Records {
         }
     }
 
-    /// Whether items were ever written to a module on this machine.
+    /// Whether a module is marked as used on this machine.
     package func hasUsed(_ module: String) throws(TokenKeepError) -> Bool {
         guard let vault = try open() else { return false }
         return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
-    /// Removes the marker of a module durably, on this machine or on every machine.
+    /// Removes a module's mark durably, on this machine or on every machine.
     ///
-    /// - Returns: whether a marker existed.
+    /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
         guard let vault = try open(), let folder = try EraFolder(name: Records.usedFolder, era: vault.era).open() else {
             return false
         }
-        // A module's name never contains an @.
+        // A module's name contains no `@`, so the prefix matches only this module.
         let markers =
             onEveryMachine
             ? try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") } : [marker(module, vault)]

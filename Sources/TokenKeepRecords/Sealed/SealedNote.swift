@@ -1,16 +1,16 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The note about an item that the vault sealed for other modules.
+/// The vault's note about an item that it sealed for other modules.
 package struct SealedNote: Equatable, Sendable {
     /// A module on one machine that may hold the sealed item.
     package struct Holder: Equatable, Sendable {
         package let module: String
-        /// The machine's hash.
+        /// The hash of the machine's id.
         package let machine: [UInt8]
-        /// The class keys under which the module may hold the item sealed.
+        /// The ids of the class keys that may have sealed the secret in the module.
         package var keyIDs: [UInt64]
-        /// The fingerprints of sealed secrets that the module may hold, the latest last.
+        /// The fingerprints of the sealed secrets that the module may hold, the latest last.
         var fingerprints: [[UInt8]]
     }
 
@@ -18,12 +18,12 @@ package struct SealedNote: Equatable, Sendable {
     package var level: AccessLevel
     package var flags: ItemFlags
     package var holders: [Holder]
-    /// Optional fields, kept unchanged.
+    /// Fields of unknown meaning, kept unchanged.
     var kept: [UnknownField] = []
 
     static let maximumFingerprints = 16
 
-    /// Notes that a module is about to get a sealed secret under a key.
+    /// Adds to the note that a module is about to get a secret sealed under this key.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(
@@ -34,7 +34,7 @@ package struct SealedNote: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// The entry for a module on a machine; nil if the note has no such entry.
+    /// The entry for a module on a machine; nil if there is none.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

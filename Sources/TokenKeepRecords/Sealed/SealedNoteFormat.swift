@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of a note: a prefix, and a box that is readable while the vault is locked.
+/// The encoding of the vault's note about a sealed item. The note is readable while the vault is locked.
 enum SealedNoteFormat {
     private enum Tag {
         static let name: UInt16 = 1
@@ -15,7 +15,7 @@ enum SealedNoteFormat {
     private static let maximumKeys = 16
     static let maximumFile = 65_536
 
-    /// The bytes of a note.
+    /// Encodes and encrypts a note.
     ///
     /// - Throws: if a reader would refuse the note.
     static func serialized(_ note: SealedNote, keys: KeyRing) throws(FormatFault) -> [UInt8] {
@@ -37,9 +37,9 @@ enum SealedNoteFormat {
         return prefix + box
     }
 
-    /// Reads a note.
+    /// Decrypts and parses a note.
     ///
-    /// - Parameter name: the file's binary name.
+    /// - Parameter name: the binary name of the note's file.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, name: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SealedNote {

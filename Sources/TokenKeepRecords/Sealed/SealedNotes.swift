@@ -3,11 +3,11 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The notes about items that the vault sealed for other modules, one file per item.
+/// The vault's notes about items that it sealed for other modules, one file for each item.
 ///
-/// A note changes only under its item's lock. A note is durable before a module gets the secret, and is removed after
-/// the module lost the secret. The note says which keys are still needed, and which level and flags the item has while
-/// the module is unavailable.
+/// A note changes only while its item is locked. It is durable before a module gets the sealed secret, and is removed
+/// after the module lost the secret. It tells which keys the vault must keep, and the item's level and flags while the
+/// module is unavailable.
 package struct SealedNotes {
     static let folder = "sealed"
     private let directory: EraFolder
@@ -18,14 +18,14 @@ package struct SealedNotes {
         keys = vault.keys
     }
 
-    /// Whether an item has a note, readable or not.
+    /// Whether there is a note about the item, readable or not.
     package func has(_ name: ItemName) throws(TokenKeepError) -> Bool {
         try VaultFiles.exists(SealedNotes.folder + "/" + file(of: name), in: directory.era.descriptor)
     }
 
-    /// An item's note; nil if there is none.
+    /// Reads the note about an item; nil if there is none.
     ///
-    /// - Throws: if the note cannot be read. An unreadable note must not count as a missing note.
+    /// - Throws: if the note cannot be read. An unreadable note must not count as a missing one.
     package func note(of name: ItemName) throws(TokenKeepError) -> SealedNote? {
         guard let folder = try directory.open() else { return nil }
         return try read(keys.fileName(of: name), in: folder)
@@ -57,9 +57,9 @@ package struct SealedNotes {
         }
     }
 
-    /// Replaces an item's note.
+    /// Writes the note about an item, and replaces an earlier one.
     ///
-    /// - Parameter isDurable: false if the earlier note is still valid after a loss of power.
+    /// - Parameter isDurable: false if the earlier note may come back after a loss of power.
     func write(_ note: SealedNote, isDurable: Bool = true) throws(TokenKeepError) {
         let bytes: [UInt8]
         do throws(FormatFault) {
@@ -73,8 +73,9 @@ package struct SealedNotes {
         }
     }
 
-    /// Notes that a module has only the secret that was sealed last. Not durable: the earlier note lists one more
-    /// secret.
+    /// Drops all fingerprints of a module but the latest, because the module confirmed the secret sealed last.
+    ///
+    /// Not synced: the earlier note, with one more fingerprint, would be right too.
     func keepLatestFingerprint(
         _ name: ItemName, _ module: String, _ machine: MachineID
     ) throws(TokenKeepError) {
@@ -87,8 +88,9 @@ package struct SealedNotes {
         try write(note, isDurable: false)
     }
 
-    /// Removes modules from an item's note. A note without modules is removed durably: if the note reappeared, it would
-    /// keep old keys in use.
+    /// Removes modules from the note about an item. A note without modules is removed durably.
+    ///
+    /// If that note came back after a loss of power, the vault would keep old keys in use.
     func removeHolders(
         of name: ItemName, if isRemoved: (SealedNote.Holder) -> Bool
     ) throws(TokenKeepError) {
@@ -120,7 +122,7 @@ extension SealedNotes {
 }
 
 extension ItemTransaction {
-    /// Notes that a module holds the item under the current key only, for the given machine and for this machine.
+    /// Notes that a module holds the item under the current key alone, both on the given machine and on this machine.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let notes = SealedNotes(vault)
         guard var note = try notes.note(of: name) else { return }
@@ -134,7 +136,7 @@ extension ItemTransaction {
         try notes.write(note)
     }
 
-    /// Notes that a module no longer holds the item sealed, on this machine or on every machine.
+    /// Notes that a module no longer holds the sealed item, on this machine or on every machine.
     package func forgetSealed(in module: String, onEveryMachine: Bool) throws(TokenKeepError) {
         let machine = keys.machine(records.machine.bytes)
         try SealedNotes(vault).removeHolders(of: name) {
@@ -144,7 +146,7 @@ extension ItemTransaction {
 }
 
 extension Records {
-    /// Level and flags from an item's note; nil if the item has no note.
+    /// The level and flags in the note about an item; nil if there is none.
     ///
     /// - Throws: if the note cannot be read.
     package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {

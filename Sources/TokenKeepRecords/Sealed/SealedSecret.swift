@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A secret sealed for another module: a prefix of the kind ``RecordKind/sealed``, and one box.
+/// A secret encrypted by the vault for another module: an unencrypted prefix, and the secret in one encrypted part.
 enum SealedSecret {
     static func seal(
         _ secret: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
@@ -19,7 +19,7 @@ enum SealedSecret {
         return prefix.serialized() + box
     }
 
-    /// The id of the vault that sealed a secret; nil if the secret is not sealed.
+    /// The id of the vault that sealed these bytes; nil if they are not a sealed secret.
     static func vaultID(of secret: SecretBytes) -> [UInt8]? {
         secret.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -32,7 +32,7 @@ enum SealedSecret {
 
     /// Opens a sealed secret.
     ///
-    /// - Parameter details: the name, level and flags that the sealed secret must have.
+    /// - Parameter details: the item's name, level and flags, which must be those with which the secret was sealed.
     static func open(
         _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
     ) throws(FormatFault) -> SecretBytes {
@@ -65,11 +65,12 @@ enum SealedSecret {
 }
 
 extension KeyRing {
-    /// Opens a secret with the key that its prefix names.
+    /// Decrypts a secret with the key that its record's prefix names.
     ///
     /// - Parameters:
-    ///   - presence: the keys that the user's answer opened, for an item that asks at each use.
-    ///   - open: opens the secret with one key.
+    ///   - presence: the keys opened by the password that the user has just entered, for an item that needs the
+    ///     password at each use; nil if the user was not asked.
+    ///   - open: decrypts the secret with one key.
     func openSecret(
         of prefix: RecordPrefix, _ presence: PresenceGrant?,
         _ open: (SecretBytes) throws(FormatFault) -> SecretBytes
@@ -77,7 +78,7 @@ extension KeyRing {
         guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
         let classKey = try key(prefix.classKeyID, for: .level(level))
         guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
-        // A recovery code opens no presence key.
+        // A recovery code opens none of the keys for items that need the password at each use.
         guard let presence, !presence.keys.isEmpty else { throw .presenceNeeded }
         for presenceKey in presence.keys {
             let joined = try FormatFault.needing { () throws(TokenKeepError) in

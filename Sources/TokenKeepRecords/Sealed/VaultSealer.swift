@@ -1,10 +1,10 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Seals and opens secrets under the class keys of a vault.
+/// Seals secrets for other modules under the vault's class keys, and opens sealed secrets.
 package struct VaultSealer: SecretSealer {
     private let records: Records
-    /// The item whose lock the caller holds; nil if the caller holds no lock.
+    /// The item that the caller has locked; nil if the caller has locked none.
     private let held: HeldItem?
 
     private struct HeldItem {
@@ -12,7 +12,7 @@ package struct VaultSealer: SecretSealer {
         let name: ItemName
     }
 
-    /// A sealer that opens secrets but seals none.
+    /// Makes a sealer that only opens sealed secrets.
     package init(_ records: Records) {
         self.records = records
         held = nil
@@ -39,7 +39,7 @@ package struct VaultSealer: SecretSealer {
     /// See ``SecretSealer``.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// See ``SecretSealer``. Retiring keys count: modules may still hold secrets sealed under them.
+    /// See ``SecretSealer``. True for retiring keys too, because modules may still hold secrets sealed under them.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -102,8 +102,7 @@ package struct VaultSealer: SecretSealer {
         try? SealedNotes(held.vault).keepLatestFingerprint(name, module, records.machine)
     }
 
-    /// See ``SecretSealer``. If the secret names an unknown key, the header is read once more: the keys may have
-    /// changed.
+    /// See ``SecretSealer``. If the secret names an unknown key, reads the header again, because keys may have changed.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -146,7 +145,7 @@ package struct VaultSealer: SecretSealer {
     private static let noVault = TokenKeepError(
         .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
 
-    /// The error for a fault of a sealed secret. The fault does not mean that the vault's files are damaged.
+    /// The error for a malformed sealed secret in a module. The vault's own files are not damaged.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
         let subject = "the sealed secret of \(details.name) in \(details.module)"
         let hint = "nothing was deleted; save the item anew, or clear it"
@@ -162,6 +161,6 @@ package struct VaultSealer: SecretSealer {
 }
 
 extension ItemTransaction {
-    /// A sealer for the item's secret. Valid while the transaction lives.
+    /// Seals this item's secret for modules. Must not be used after the transaction ends.
     package var sealer: VaultSealer { VaultSealer(self) }
 }

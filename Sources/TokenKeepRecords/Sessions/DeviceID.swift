@@ -1,18 +1,19 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/device@MACHINE`: the id that this vault's user has on this machine, a random UUID (RFC 9562
-/// section 5.4) with a newline. A copy of the vault on another machine gets another id.
+/// The file `sessions/device@MACHINE`: an id for the user of this vault on this machine.
+///
+/// It is a random UUID (RFC 9562, section 5.4) and a newline. A copy of the vault on another machine gets another id.
 package enum DeviceID {
     private static let length = 36
 
-    /// Reads the id, and makes it at the first use. A damaged file is set aside.
+    /// Reads the id of this machine, and makes it at the first use. A damaged file is renamed, and a new id is made.
     package static func read(_ records: Records, _ call: CallContext) throws(TokenKeepError) -> String {
         let directory = try records.openOrMake(call).directory
         let folder = try SessionLock.folder(of: directory)
         let file = "device@" + Hexadecimal.text(MachineID.current.bytes)
         if let id = try? present(file, folder) { return id }
-        // One of several processes makes the id: a lock that no session has.
+        // Lock a name that no session has, so that only one of several processes makes the id.
         let place = try ItemName(service: "org.tokenkeep.session.device", account: "")
         guard let lock = try SessionLock.acquire(.change, of: place, records, call) else {
             throw TokenKeepError(.busy, "another process is making the device id", hint: "try again")
@@ -31,7 +32,7 @@ package enum DeviceID {
         return id
     }
 
-    /// The id in the file; nil if there is no file.
+    /// Reads the id from the file; nil if there is no file.
     private static func present(_ file: String, _ folder: OwnedDescriptor) throws(TokenKeepError) -> String? {
         guard let bytes = try VaultFiles.read(file, in: folder, atMost: length + 1) else { return nil }
         let text = String(decoding: bytes.prefix(length), as: UTF8.self)

@@ -1,11 +1,11 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right to renew all sessions of a vault ahead of time: one process has it. The kernel releases it with the process.
+/// The right of one process to renew all sessions of a vault before they expire. Ends when the process ends.
 package enum KeeperLock {
     private static let file = "keeper"
 
-    /// - Throws: ``Status/busy``, naming the process that has the right.
+    /// - Throws: ``Status/busy`` if another process has the right. The message names that process.
     package static func take(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
         let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))

@@ -1,21 +1,23 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/outbox` is there if tokens may wait to be revoked: without it, no call lists the outbox unasked.
+/// The file `sessions/outbox`, which exists if tokens may be waiting to be revoked at the server.
+///
+/// Without the file, a call need not list the waiting tokens.
 package struct OutboxMark: Sendable {
     private static let file = "outbox"
     private let records: Records
 
     package init(_ records: Records) { self.records = records }
 
-    /// Whether tokens may wait. A vault that cannot be read has none that could be sent. Nothing is made.
+    /// Whether tokens may be waiting. False if the vault cannot be read. Makes no file.
     package var isSet: Bool {
         guard let vault = (try? records.open()) ?? nil else { return false }
         let path = "\(SessionFiles.folder)/\(OutboxMark.file)"
         return (try? VaultFiles.exists(path, in: vault.directory.descriptor)) == true
     }
 
-    /// Sets the mark, before and after a token is added.
+    /// Makes the file. Called before and after a token is added to the waiting tokens.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
         guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
@@ -24,7 +26,7 @@ package struct OutboxMark: Sendable {
         }
     }
 
-    /// Removes the mark, after the outbox was found empty.
+    /// Removes the file. Called after no waiting token was found.
     package func remove() {
         guard let folder = try? folder() else { return }
         _ = try? SystemCall.remove(OutboxMark.file, in: folder)

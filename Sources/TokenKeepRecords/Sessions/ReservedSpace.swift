@@ -4,11 +4,11 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Disk space beside the vault that no other program can take until it is released.
+/// Disk space in the vault's file system, reserved so that no other program can use it until it is released.
 package final class ReservedSpace: Sendable {
     private let file: MutexGuarded<OwnedDescriptor?>
 
-    /// Reserves `length` bytes. Nothing is reserved on a file system that cannot.
+    /// Reserves `length` bytes. Reserves nothing on a file system that does not support this.
     ///
     /// - Throws: ``Status/io`` if the disk is full or read-only.
     package init(_ length: Int, _ records: Records, _ call: CallContext) throws(TokenKeepError) {
@@ -20,10 +20,10 @@ package final class ReservedSpace: Sendable {
         }
     }
 
-    /// Gives the space back, to be used at once.
+    /// Releases the reserved space, so that it can be used at once.
     package func release() { file.withLock { $0 = nil } }
 
-    /// A file without a name, which ends with its descriptor.
+    /// Makes a file without a name, which is removed when its descriptor is closed.
     private static func make(_ length: Int, in folder: OwnedDescriptor) throws(Errno) -> OwnedDescriptor? {
         let file = tokenkeep_reserve_space(folder.number, off_t(length))
         guard file < 0 else { return OwnedDescriptor(file) }

@@ -1,18 +1,19 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A file of the directory `sessions`: a state that is readable while the vault is locked, and the session's names
-/// (docs/format.md, "Sessions").
+/// A file about a session: its state, readable while the vault is locked, and its encrypted names.
+///
+/// The file is in the directory `sessions`. See docs/format.md, "Sessions".
 package struct SessionFile: Sendable {
-    /// The purpose of a file. Part of its additional data, so that one cannot take the place of another.
+    /// The purpose of a file. It is authenticated, so that a file of one kind cannot replace a file of the other kind.
     package enum Kind: UInt8, Sendable {
-        /// The note of one session.
+        /// The state of one session.
         case note = 1
-        /// The pointer to the active account of a service.
+        /// The name of a service's active account.
         case active = 2
     }
 
-    /// The largest state, in bytes.
+    /// The maximum length of the state, in bytes.
     package static let maximumState = 4096
     private static let signature = "TKSESSON"
     private static let headLength = 56
@@ -20,11 +21,11 @@ package struct SessionFile: Sendable {
     static let maximumFile = 8192
 
     package let kind: Kind
-    /// The fields of the state box. The session floor gives them their meaning.
+    /// The encoded fields of the state. The target TokenKeepSession defines their meaning.
     package var state: [UInt8]
-    /// The session's names; nil if the names are locked, or were locked when the file was made.
+    /// The session's names; nil if their key is locked, or if it was locked when the file was made.
     package var name: ItemName?
-    /// The names box as it was read. A write while the metadata key is locked keeps it.
+    /// The encrypted names as read from the file. A write while their key is locked writes them unchanged.
     private var namesBox: [UInt8] = []
 
     package init(kind: Kind, state: [UInt8], name: ItemName) {
@@ -40,9 +41,9 @@ package struct SessionFile: Sendable {
         self.namesBox = namesBox
     }
 
-    /// Reads a file.
+    /// Decrypts and parses a file.
     ///
-    /// - Parameter fileName: the NAME in the file's name.
+    /// - Parameter fileName: the binary record name in the file's name.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, kind: Kind, fileName: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SessionFile {
@@ -69,7 +70,7 @@ package struct SessionFile: Sendable {
             kind: kind, state: state.withUnsafeBytes { Array($0) }, name: name, namesBox: namesBox)
     }
 
-    /// The names; nil if there are none or their key is locked.
+    /// Decrypts the session's names; nil if the file has none or their key is locked.
     private static func openNames(
         _ box: [UInt8], _ head: [UInt8], _ keyID: UInt64, _ keys: KeyRing
     ) throws(FormatFault) -> ItemName? {
@@ -91,9 +92,9 @@ package struct SessionFile: Sendable {
         }
     }
 
-    /// The bytes of the file under the keys of an era.
+    /// Encodes and encrypts the file under the keys of `keys`.
     ///
-    /// If the metadata key is locked, the names box stays as it was read; a new file then has none.
+    /// If the key of the names is locked, the encrypted names stay as they were read; a new file then has none.
     func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         guard state.count <= SessionFile.maximumState else { throw .malformed("its state is too long") }
         let metadataKey = name == nil ? nil : try? keys.currentKey(for: .metadata)
@@ -116,7 +117,7 @@ package struct SessionFile: Sendable {
         return prefix + stateBox + namesBox
     }
 
-    /// The prefix without the lengths.
+    /// The first part of the file's prefix, without the lengths of the encrypted parts.
     private static func head(_ kind: Kind, _ fileName: [UInt8], _ keyID: UInt64, _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: headLength)
         writer.append(signature.utf8)
@@ -129,7 +130,7 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The state binds the whole prefix and the names box.
+    /// The data authenticated with the state: the whole prefix and the encrypted names.
     private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 256)
         writer.append("TKsess-s".utf8)
@@ -139,7 +140,7 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The names bind the prefix without the lengths: a new state keeps the names box.
+    /// The data authenticated with the names: no lengths, so that a new state can be written beside the old names.
     private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 128)
         writer.append("TKsess-n".utf8)

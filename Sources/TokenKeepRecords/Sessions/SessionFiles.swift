@@ -3,9 +3,10 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `sessions` of the era in force: notes of sessions and pointers to active accounts.
+/// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and service.
 ///
-/// The files hold no token. A change holds the session's item lock, so that a change of keys sees it as a whole.
+/// The files contain no token. A process changes a file only while it has locked the session's item, so that a change
+/// of the vault's keys copies the file before or after the change.
 package struct SessionFiles: Sendable {
     static let folder = "sessions"
     private static let activeSuffix = ".active"
@@ -15,22 +16,24 @@ package struct SessionFiles: Sendable {
 
     /// Reads a file; nil if there is none.
     ///
-    /// - Parameter name: of the session, or of the service with an empty account.
+    /// - Parameter name: the session's name; for an active account, the service's name with an empty account.
     /// - Throws: ``Status/corrupt`` if the file is damaged.
     package func read(_ kind: SessionFile.Kind, of name: ItemName) throws(TokenKeepError) -> SessionFile? {
         guard var vault = try records.open() else { return nil }
         while true {
             if let found = try SessionFiles.read(kind, vault.keys.fileName(of: name), in: vault) { return found }
-            // Each era names its files anew.
+            // If the vault's keys were replaced meanwhile, search again: the file has another name.
             guard let present = try records.open(), present.era.number != vault.era.number else { return nil }
             vault = present
         }
     }
 
-    /// Changes a file durably, under the item's lock. `body` gets the present file, nil if there is none or if it is
-    /// damaged, and returns the new state; nil leaves the file as it is.
+    /// Changes a file durably, while the item is locked.
     ///
-    /// A damaged file is set aside first, as `NAME.corrupt-N`.
+    /// A damaged file is first renamed to `NAME.corrupt-N`.
+    ///
+    /// - Parameter body: gets the present file, or nil if it is missing or damaged. Returns the new state, or nil to
+    ///   change nothing.
     package func change(
         _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext,
         _ body: (SessionFile?) throws(TokenKeepError) -> [UInt8]?
@@ -58,7 +61,7 @@ package struct SessionFiles: Sendable {
         try SessionFiles.write(file, fileName, in: folder, vault.keys, isDurable: true)
     }
 
-    /// Reads every note. A damaged note is skipped and counted.
+    /// Reads the state files of all sessions. Damaged files are skipped and counted.
     package func notes() throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
         guard let vault = try records.open(),
             let folder = try EraFolder(name: SessionFiles.folder, era: vault.era).open()
@@ -76,7 +79,7 @@ package struct SessionFiles: Sendable {
         return (files, damaged)
     }
 
-    /// The ID of a name, the same in every era: 16 bytes.
+    /// The 16-byte ID of a session's name, which stays the same when the vault's keys are replaced.
     package func id(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
         try records.openOrMake(call).keys.journal.id(of: name)
     }
@@ -120,9 +123,10 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Copies the files of an era to the next one, under its keys and names. Called under the lock of the whole vault.
+    /// Copies the files of all sessions when the vault's keys are replaced, under the new keys and file names.
     ///
-    /// A file without names, or one that is damaged, is left behind: its session is rebuilt from the record.
+    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied: the
+    /// session's state is later made anew from its record.
     static func carry(from before: OpenVault, to after: OpenVault) throws(TokenKeepError) {
         guard let old = try EraFolder(name: folder, era: before.era).open() else { return }
         let new = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)
@@ -134,7 +138,7 @@ package struct SessionFiles: Sendable {
             else { continue }
             try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
         }
-        // Every program that keeps a token reads again.
+        // Without the file `slots`, every program that keeps a token in memory reads its session again.
         _ = try? SystemCall.remove("\(folder)/\(SessionSlots.file)", in: before.directory.descriptor)
     }
 }

@@ -4,13 +4,13 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A lock of one session, in the vault's file `sessions/lock`. The kernel releases it with the process.
+/// A lock on one session, in the vault's file `sessions/lock`. The kernel releases the lock when the process ends.
 package struct SessionLock: ~Copyable {
-    /// The object of a lock.
+    /// The action that a lock permits.
     package enum Purpose {
-        /// The right to ask the server for new tokens. Held during the request, never broken.
+        /// To ask the server for new tokens. Held until the server has answered; no other process can break the lock.
         case refresh
-        /// The right to change record and note. Held for the length of these writes.
+        /// To change the session's record and state file. Held only while they are written.
         case change
     }
 
@@ -18,9 +18,9 @@ package struct SessionLock: ~Copyable {
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Waits for the lock until the deadline; nil if another process or thread still holds it then.
+    /// Waits for the lock until the deadline; nil if another process or thread still holds the lock then.
     ///
-    /// - Throws: ``Status/cancelled``, or the reason why the lock's file cannot be used.
+    /// - Throws: ``Status/cancelled``, or the reason why the lock file cannot be used.
     package static func acquire(
         _ purpose: Purpose, of name: ItemName, _ records: Records, _ call: CallContext
     ) throws(TokenKeepError) -> SessionLock? {

@@ -4,9 +4,11 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Becomes readable after a change of any session of a vault, by any process: writes to its file `sessions/slots`.
+/// A descriptor that becomes readable after any process changes a session of the vault.
+///
+/// It watches the vault's file `sessions/slots`.
 package final class SessionSignal: Sendable {
-    /// For poll(2). Owned by this object.
+    /// The descriptor for poll(2). Owned by this object.
     package let descriptor: Int32
 
     /// - Throws: ``Status/io`` if the system allows no more watches.
@@ -24,7 +26,7 @@ package final class SessionSignal: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Forgets the changes until now.
+    /// Discards the changes until now, so that the descriptor becomes readable at the next change.
     package func drain() {
         var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: Int(TOKENKEEP_NOTICES))
         while tokenkeep_notifier_read(descriptor, &notices, notices.count) > 0 {}

@@ -3,10 +3,10 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/slots`: 8 random bytes for each session, replaced at each change of its tokens or its state.
+/// The file `sessions/slots`: 8 random bytes for each session, replaced when its tokens or its state change.
 ///
-/// A program that keeps a token compares the slot before each use: one system call. The file holds nothing that is
-/// relied on: if it is damaged or missing, programs read the session again.
+/// A program that keeps a token in memory compares these bytes before each use of the token, with one system call. If
+/// the file is damaged or missing, the program reads the session again, so the file need not be durable.
 package final class SessionSlots: Sendable {
     static let file = "slots"
 
@@ -15,7 +15,7 @@ package final class SessionSlots: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// The slot's present value; nil if it cannot be read.
+    /// The present bytes of a session, as a number; nil if they cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -23,7 +23,7 @@ package final class SessionSlots: Sendable {
         let isRead = withUnsafeMutableBytes(of: &value) { bytes in
             pread(file.number, bytes.baseAddress, 8, SessionSlots.offset(of: id)) == 8
         }
-        // A file without a name belongs to an earlier era.
+        // A removed file belongs to the time before the vault's keys were replaced.
         guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
             opened.withLock { $0 = nil }
             return nil
@@ -31,7 +31,7 @@ package final class SessionSlots: Sendable {
         return value
     }
 
-    /// Gives the slot another value. A failure is ignored: programs compare expiry times as well.
+    /// Replaces the bytes of a session. Ignores a failure, because programs also compare expiry times.
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()

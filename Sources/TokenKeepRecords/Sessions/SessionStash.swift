@@ -1,10 +1,11 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The stash of a session: the server's answer to a refresh while the session's place is locked or full.
+/// The server's answer to a token refresh, kept in the kernel while the vault cannot store it: the session's stash.
 ///
-/// It is a key of the kernel, `tokenkeep-stash:VAULTID:ID`, and gone after a restart of the machine. Written and dropped
-/// under the session's change lock.
+/// The vault cannot store the answer while the session's record is locked or the disk is full. The kernel key
+/// `tokenkeep-stash:VAULTID:ID` holds the answer until the machine is restarted. A process writes and removes it only
+/// while it holds the session's ``SessionLock`` for changes.
 package struct SessionStash: Sendable {
     private let records: Records
     private let id: [UInt8]
@@ -14,21 +15,21 @@ package struct SessionStash: Sendable {
         self.id = id
     }
 
-    /// Replaces the stash.
+    /// Replaces the stored answer.
     ///
-    /// - Returns: whether other processes can read it.
+    /// - Returns: whether other processes can read the answer.
     package func write(_ record: SecretBytes) throws(TokenKeepError) -> Bool {
         guard let place = try place() else { return false }
         return records.opener.residentKeys.stash(record, as: place)
     }
 
-    /// The stash; nil if there is none.
+    /// Reads the stored answer; nil if there is none.
     package func read() throws(TokenKeepError) -> SecretBytes? {
         guard let place = try place() else { return nil }
         return try records.opener.residentKeys.stashed(at: place)
     }
 
-    /// Removes the stash.
+    /// Removes the stored answer.
     package func drop() throws(TokenKeepError) {
         if let place = try place() { records.opener.residentKeys.dropStash(at: place) }
     }

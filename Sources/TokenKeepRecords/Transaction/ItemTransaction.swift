@@ -1,13 +1,13 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// An item's lock as a value. While it lives, no other process or thread changes the item.
+/// A locked item. While this value exists, no other process or thread changes the item.
 ///
-/// Functions that need the lock take the transaction as a parameter. The transaction ends with its scope, even without
-/// a change.
+/// A function that may only be called while the item is locked takes this value as a parameter. The lock ends with the
+/// value's scope, even if nothing was changed.
 package struct ItemTransaction: ~Copyable {
     package let name: ItemName
-    /// The record at the beginning of the transaction, or after the last ``reread()``.
+    /// The item's record when the item was locked, or at the last ``reread()``.
     package private(set) var entry: JournalEntry
     let vault: OpenVault
     let records: Records
@@ -16,10 +16,10 @@ package struct ItemTransaction: ~Copyable {
     private let log: ChangeLog
     private let presence: PresenceGrant?
     private var kept: UnknownFields
-    /// The pending writes of the present record.
+    /// The pending writes and removals of the present record.
     private var pending: [PendingWrite]
 
-    /// The keys of versions and fingerprints.
+    /// The keys that compute versions and fingerprints.
     package var keys: JournalKeys { vault.keys.journal }
 
     /// Locks an item and reads its record. Makes the vault if there is none.
@@ -27,7 +27,7 @@ package struct ItemTransaction: ~Copyable {
         let before = try records.openOrMake(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
         do throws(TokenKeepError) {
-            // The keys may have been replaced during the wait for the lock.
+            // The vault's keys may have been replaced while this process waited for the lock.
             var vault = try records.reopen(before, call)
             if let lease = call.lease { vault = vault.adding(vault.keys.leased(lease)) }
             let fileName = vault.keys.fileName(of: name)
@@ -52,15 +52,15 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Can fail only if the disk breaks: the first entry was written.
+        // Ignore a failure: without this entry, readers only read the record more often.
         _ = try? log.append(.ended(fileName))
         lock.release()
     }
 
-    /// Changes the record. An unreadable record first gets a second name, so that its content is never lost.
+    /// Changes the record. The file of an unreadable record is kept under a second name.
     ///
-    /// - Throws: ``Status/locked`` if the class key of the value is not open, ``Status/policy``, ``Status/io``. The
-    ///   record is unchanged then.
+    /// - Throws: ``Status/locked`` if the key of the item's level is locked, ``Status/policy``, ``Status/io``. The
+    ///   record is then unchanged.
     package mutating func apply(_ change: JournalChange) throws(TokenKeepError) {
         if case .keep = change { return }
         do throws(TokenKeepError) {
@@ -75,7 +75,7 @@ package struct ItemTransaction: ~Copyable {
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }
-        // A hint is added before its record, and removed after it: readers ignore a record without a hint.
+        // Add a hint before the record is written, and remove it afterwards: readers skip records without a hint.
         let hints = PendingHints(vault.era)
         let hadPending = !pending.isEmpty
         if change.hasPending { try hints.add(fileName, hadPending: hadPending) }
@@ -86,11 +86,11 @@ package struct ItemTransaction: ~Copyable {
             throw error
         }
         pending = change.pending
-        // The change is made: a hint that cannot be removed costs a later reader a look at the record.
+        // The record is changed. A hint that cannot be removed only costs later readers the reading of the record.
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
-    /// Reads the record again after changes.
+    /// Reads the record again, after another function may have changed it.
     package mutating func reread() throws(TokenKeepError) {
         var vault = vault
         let present = try Present(
@@ -124,8 +124,9 @@ package struct ItemTransaction: ~Copyable {
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
     }
 
-    /// Refuses to lower the protection of the present item. If its level and flags are unreadable, the change is
-    /// refused too.
+    /// Throws if the new item would be protected less than the present one.
+    ///
+    /// Also throws if the present item's level and flags cannot be read.
     private func check(_ details: ItemDetails) throws(TokenKeepError) {
         if let locked = entry.record?.locked { throw locked }
         try details.checkLowersNothing(of: entry.record?.details, module: "vault")
@@ -134,27 +135,27 @@ package struct ItemTransaction: ~Copyable {
             .checkRequirements(of: details)
     }
 
-    /// The error for a value that cannot be written. The present record is not damaged.
+    /// The error for a value that cannot be encoded. The present record is not damaged.
     private static func refusal(of file: String, _ fault: FormatFault) -> TokenKeepError {
         guard case .malformed(let reason) = fault else { return fault.error(in: "records/\(file)") }
         return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
     }
 }
 
-/// Fields of unknown meaning, which this version keeps unchanged.
+/// Fields of unknown meaning, which are written unchanged.
 private struct UnknownFields {
     var state: [UnknownField] = []
     var metadata: [UnknownField] = []
 }
 
-/// An item's record with the fields of unknown meaning.
+/// The present record of an item, and its fields of unknown meaning.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
 
-    /// Reads a record. Only damage of the record itself makes it unreadable; other faults are thrown.
+    /// Reads a record. If the record itself is damaged, it counts as unreadable; other failures are thrown.
     ///
-    /// A record of a later version is never replaced.
+    /// A record of a later TokenKeep version is thrown as a failure, so that it is never replaced.
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
@@ -179,10 +180,10 @@ private struct Present {
 }
 
 extension Records {
-    /// Locks an item for the life of the returned transaction.
+    /// Locks an item until the returned transaction ends.
     ///
-    /// - Throws: ``Status/busy`` if another process holds the item past the deadline, or the reason why the vault
-    ///   cannot be written.
+    /// - Throws: ``Status/busy`` if another process still holds the item's lock at the deadline; the reason why the
+    ///   vault cannot be written.
     package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
         do throws(TokenKeepError) {
             return try ItemTransaction(name, self, call)
@@ -193,7 +194,7 @@ extension Records {
 }
 
 extension JournalChange {
-    /// The pending writes after the change.
+    /// The pending writes and removals that the record has after the change.
     fileprivate var pending: [PendingWrite] {
         switch self {
         case .value(_, _, _, let pending), .tombstone(let pending): pending

@@ -1,26 +1,24 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right to ask the user about an item. The right ends with the process.
+/// The right to ask the user about an item. Ends when the process ends, if not before.
 package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 
-    /// Ends the right: other processes may ask about the item, and drain it.
+    /// Ends the right. Other processes may then ask about the item and apply its pending changes.
     package func end() { lock.release() }
 }
 
 extension ItemTransaction {
-    /// Acquires the right to prompt about the item, which only one process has at a time. It outlives the transaction.
+    /// Acquires the right to ask the user about the item; nil if another process or thread has the right.
     ///
-    /// Until the right ends, no process drains the item. Otherwise the user's answer could apply to a value that was
-    /// saved later.
-    ///
-    /// - Returns: nil if another process or thread holds the right.
+    /// Until the right ends, no process applies the item's pending changes. Otherwise the user's answer could apply to
+    /// a value that was saved later. The right may be held longer than the item's lock.
     package func beginAsking() throws(TokenKeepError) -> PromptRight? {
         try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(PromptRight.init)
     }
 
-    /// Whether a process is asking the user about the item now.
+    /// Whether any process is asking the user about the item now.
     package var isAsked: Bool {
         do throws(TokenKeepError) {
             guard let right = try beginAsking() else { return true }

@@ -5,17 +5,18 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The process's only instance of inotify, shared by all observers of vaults.
+/// The process's only instance of inotify(7), which notifies all watches of vaults.
 ///
-/// Each reader passes the notices on to all observers, so that no observer misses a notice that another has read.
+/// Any watch may read the kernel's events. It passes each event on to all watches, so that no watch misses an event
+/// that another watch has read.
 final class ChangeNotifier: Sendable {
-    /// An observer of a vault, and the notice that is not yet delivered to it.
+    /// A watch of a vault, with the changes that were not delivered to it yet.
     private struct Observer {
         var path: WatchedPath
         let flag: Int32
         var notice = ChangeNotice()
 
-        /// Adds to the observer's notice, and makes the observer's descriptor readable.
+        /// Adds a change to the undelivered changes, and makes the watch's descriptor readable.
         ///
         /// - Parameter isLogged: whether the vault's log names the changed records.
         mutating func note(lost: Bool = false, isSignal: Bool = true, isLogged: Bool = false) {
@@ -32,16 +33,16 @@ final class ChangeNotifier: Sendable {
         var nextNumber = 0
     }
 
-    /// The address of the instance in use. A child of `fork()` makes its own: it would steal its parent's notices.
+    /// The address of the instance in use. A child of `fork()` makes another one, to not take its parent's events.
     private static let current = Atomic<UInt>(0)
-    /// Enough for a full queue of the usual length. If more notices are queued, the descriptor stays readable.
+    /// Enough reads for a full kernel queue of the usual length. If more events wait, the descriptor stays readable.
     private static let readsAtOnce = 256
 
     let descriptor: Int32
     let owner = getpid()
     private let state = MutexGuarded(State())
 
-    /// The instance of this process. Lives until the process ends.
+    /// The instance of this process, which is never released.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {
         while true {
             let present = current.load(ordering: .acquiring)
@@ -65,7 +66,7 @@ final class ChangeNotifier: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Adds an observer of a vault. A change raises the observer's flag.
+    /// Adds a watch of a vault. A change makes the watch's descriptor `flag` readable.
     func add(vault path: String, flag: Int32) throws(TokenKeepError) -> Int {
         try state.withLock { state throws(TokenKeepError) in
             var watched = WatchedPath(vault: path, notifier: descriptor)
@@ -82,7 +83,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Removes an observer. Other observers are not affected.
+    /// Removes the watch with this number. Other watches are not affected.
     func remove(_ number: Int) {
         state.withLock { state in
             guard let observer = state.observers.removeValue(forKey: number) else { return }
@@ -91,7 +92,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches an observer's path anew, because another file has taken the place of one on it.
+    /// Watches the directories and files of a vault's path again, because one of them was replaced.
     func renew(_ number: Int) {
         state.withLock { state in
             guard var observer = state.observers[number] else { return }
@@ -100,7 +101,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Returns an observer's notice, clears it, and lowers the observer's flag.
+    /// Returns the undelivered changes of a watch, and makes its descriptor unreadable until the next change.
     func take(_ number: Int) -> ChangeNotice {
         state.withLock { state in
             collect(&state)
@@ -113,10 +114,10 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Notifies an observer of a change outside the vault.
+    /// Notifies a watch of a change outside the vault.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Sets an observer's flag; or clears it, if the observer took every notice.
+    /// Makes a watch's descriptor readable; or unreadable, unless the watch has undelivered changes.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
             guard let observer = state.observers[number] else { return }
@@ -160,10 +161,10 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches the observer's path in its present form. Returns whether the watches differ from before.
+    /// Watches the directories and files that a vault's path has now. Returns whether any of them is a new one.
     private func renew(_ observer: inout Observer, _ state: State, _ number: Int) -> Bool {
         let before = observer.path.watches
-        // A lost watch counts as lost notices: the observer must list again.
+        // If the path cannot be watched, changes may be missed: tell the observer that changes were lost.
         guard (try? observer.path.renew()) != nil else {
             observer.note(lost: true)
             return true
@@ -177,20 +178,20 @@ final class ChangeNotifier: Sendable {
         return true
     }
 
-    /// Removes the watches that no observer uses.
+    /// Ends those of the kernel's watches that no observer needs any more.
     private func drop(_ watches: [Int32], _ state: State) {
         for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
             tokenkeep_notifier_remove(descriptor, watch)
         }
     }
 
-    /// Stops watching the entries of directories in which no observer awaits a step.
+    /// Stops watching for new entries in directories in which no observer waits for one.
     ///
     /// Otherwise every new file in a home directory would wake an observer that started before the vault existed.
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
         let paths = state.observers.values.map(\.path)
         for entries in passed {
-            // A directory without any watch must not get a new one.
+            // A directory that is not watched any more must not be watched again.
             guard paths.contains(where: { $0.watches.contains(entries.watch) }),
                 !paths.contains(where: { $0.awaited == entries.watch })
             else { continue }

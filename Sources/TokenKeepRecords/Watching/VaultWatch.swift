@@ -4,32 +4,33 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A notice for an observer of a vault.
+/// The changes that a watch of a vault reports at once.
 public struct ChangeNotice: Sendable {
-    /// Whether an item of the vault or of a module may have changed since the last look.
+    /// Whether an item in the vault or in a module may have changed since the last report.
     public var hasChanged = false
-    /// Whether a process of TokenKeep signalled the change, or the vault itself was moved. False if only another source
-    /// did.
+    /// Whether a process that uses TokenKeep signalled a change, or the vault was moved.
+    ///
+    /// False if only another source, for example a module, reported a change.
     public var isSignalled = false
-    /// Whether notices were lost, so that the changed items are unknown.
+    /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
     /// The file names of the records that may have changed, as bytes; nil if anything may have changed.
     package var records: [[UInt8]]? = []
 }
 
-/// Notifies of possible changes of items in a vault, or in modules with pending writes, by any process.
+/// Reports that items in a vault may have changed, whichever process changed them.
 ///
-/// The vault need not exist yet, and may be removed and restored meanwhile. Safe from any thread. Do not use it in a
-/// child of `fork()`; releasing it there is safe.
+/// The vault need not exist yet, and may be removed and restored. Safe from any thread. Must not be used in a child of
+/// `fork()`, but may be released there.
 public final class VaultWatch: Sendable {
-    /// Readable (poll(2)) while ``take()`` may return a notice. Owned by this object; closed on exec.
+    /// Readable (poll(2)) while ``take()`` may return a change. Owned by this object; closed on exec.
     public let descriptor: Int32
     private let flag: Int32
     private let notifier: ChangeNotifier
     private let number: Int
     private let log: MutexGuarded<ChangeLogReader>
 
-    /// Begins to watch. Later changes are reported.
+    /// Begins to watch. Changes made after this call are reported.
     ///
     /// - Throws: ``Status/io`` if the system's limits on watches are reached.
     package init(_ records: Records) throws(TokenKeepError) {
@@ -50,7 +51,7 @@ public final class VaultWatch: Sendable {
             close(flag)
             throw error
         }
-        // After the watch began and before the first reading of the store: no change is missed.
+        // The log is read from here on. The watch has begun and the store was not read yet, so no change is missed.
         log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
         self.flag = flag
@@ -58,13 +59,13 @@ public final class VaultWatch: Sendable {
     }
 
     deinit {
-        // In a child the notifier is the parent's, and another thread may have held its lock.
+        // In a child of `fork()` the notifier is the parent's, and a thread of the parent may have held its lock.
         if notifier.owner == getpid() { notifier.remove(number) }
         close(descriptor)
         close(flag)
     }
 
-    /// The changes since the last call. Does not wait.
+    /// The changes since the last call. Does not wait for a change.
     public func take() -> ChangeNotice {
         var notice = notifier.take(number)
         guard notice.hasChanged else { return notice }
@@ -73,9 +74,9 @@ public final class VaultWatch: Sendable {
         return notice
     }
 
-    /// Notes a change that another source reported.
+    /// Reports a change that another source noticed, for example a module.
     public func note() { notifier.note(number) }
 
-    /// Keeps the descriptor readable, or makes it depend on the notices again.
+    /// Keeps the descriptor readable; or, for false, readable only while changes are undelivered.
     public func keepReadable(_ isReadable: Bool) { notifier.setFlag(isReadable, of: number) }
 }

@@ -2,24 +2,24 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// The watched path of one vault: its file `changes`, and every directory on the way to it.
+/// The path of one vault's file `changes`. The file and each directory of the path are watched.
 ///
-/// The directories are watched so that making, moving or removing any of them is noticed.
+/// So the watch notices if any of them is made, moved or removed.
 struct WatchedPath {
     private let notifier: Int32
-    /// The directories from the root to the vault, then the file.
+    /// The paths to watch: each directory from `/` to the vault, and finally the file.
     private let steps: [String]
-    /// The watches of the existing steps.
+    /// The kernel's watches of the paths that exist.
     private(set) var watches: [Int32] = []
-    /// The directories whose new entries are watched.
+    /// The directories that are watched for new entries.
     ///
-    /// The last one is the directory in which the next step is awaited. The others are its parents that were last
-    /// before.
+    /// The last of them is the directory in which the next missing path component must appear. The others waited for a
+    /// component that has appeared since.
     private(set) var entries: [Entries] = []
-    /// Whether a step is still missing.
+    /// Whether a component of the path is missing.
     private var isWaiting = false
 
-    /// A directory whose new entries are watched.
+    /// A directory that is watched for new entries.
     struct Entries {
         fileprivate let step: Int
         let watch: Int32
@@ -35,9 +35,9 @@ struct WatchedPath {
         self.steps = steps
     }
 
-    /// Watches the existing steps, and the new entries of the last existing directory.
+    /// Watches the paths that exist, and watches for new entries in the last directory that exists.
     mutating func renew() throws(Errno) {
-        // A step may be made after it was looked for and before its directory is watched: look again.
+        // A component may appear between the search for it and the watch of its directory. So search again.
         var previous: Int?
         while true {
             let (found, next) = try watchSteps()
@@ -53,7 +53,7 @@ struct WatchedPath {
         }
     }
 
-    /// Watches the steps down to the first missing step, whose index is `next`.
+    /// Watches each path down to the first missing one, whose index is `next`.
     private func watchSteps() throws(Errno) -> (found: [(step: Int, watch: Int32)], next: Int) {
         var found: [(step: Int, watch: Int32)] = []
         for step in steps.indices {
@@ -71,17 +71,17 @@ struct WatchedPath {
         return (found, steps.count)
     }
 
-    /// The watch of the directory in which the next step is awaited; nil if all steps exist.
+    /// The watch of the directory in which the next component must appear; nil if the whole path exists.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
-    /// Removes and returns the directories that no longer need to be watched.
+    /// Removes and returns the directories in which no missing component can appear any more.
     mutating func takePassed() -> [Entries] {
         let passed = entries.filter { $0.watch != awaited }
         entries = isWaiting ? entries.suffix(1) : []
         return passed
     }
 
-    /// Stops watching the new entries of a directory.
+    /// Stops watching for new entries in a directory.
     func narrow(_ entries: Entries) { _ = try? add(entries.step, TOKENKEEP_WATCH_NO_ENTRIES) }
 
     private func add(_ step: Int, _ what: Int32) throws(Errno) -> Int32 {
