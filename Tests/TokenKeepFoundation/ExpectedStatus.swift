@@ -4,7 +4,7 @@ import TokenKeep
 /// Expects that `body` throws a `TokenKeepError` of a status.
 func expect<Value>(
     _ status: TokenKeepError.Status, sourceLocation: SourceLocation = #_sourceLocation,
-    _ body: () async throws -> Value
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
 ) async {
     do {
         _ = try await body()
