@@ -73,6 +73,9 @@ def a_keyring_that_is_locked_while_the_server_answers():
                 [PREFIX + "/bin/tokenkeep", "load", "api.fault.test", "ann", "--stack", "any required vault"],
                 env=vault.environment, capture_output=True, text=True, check=False)
             assert (loaded.returncode, loaded.stdout) == (1, ""), loaded
+            check_no_token_opens_with_the_keyfile(vault)
+            assert "stashed: yes" in program(vault, "session", "show", "api.fault.test", "ann").stdout
+            assert "wait for their place to open: 1" in program(vault, "status").stdout
             Keyring.stop(keyring.daemon)
             keyring.start_daemon()
             is_saved(keyring, vault)

@@ -92,7 +92,7 @@ public struct Outbox: Sendable {
     private func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
         var request = try SaveRequest(
             name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
-            label: "token to be revoked")
+            label: "token to be revoked", attributes: entry.attributes)
         request.keepsWhenLocked = true
         try store.saveWithoutPrompts(request)
     }
