@@ -270,9 +270,9 @@ static void a_refresh_token_may_be_an_item_of_its_own(void) {
     tokenkeep_session_close(session);
     options.refresh_accessibility = TOKENKEEP_MEMORY_ONLY;
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_open(store, "apart", "ann", &options, &session, &error));
-    CHECK_REFUSED(
-        TOKENKEEP_INVALID, "memory-only",
-        tokenkeep_session_begin(session, 1, "{\"access_token\":\"a\",\"refresh_token\":\"r\"}", 42, &error));
+    static const char response[] = "{\"access_token\":\"a\",\"refresh_token\":\"r\"}";
+    CHECK_REFUSED(TOKENKEEP_INVALID, "memory-only",
+                  tokenkeep_session_begin(session, 1, response, sizeof response - 1, &error));
     tokenkeep_session_close(session);
 }
 
