@@ -170,7 +170,7 @@ def a_keyring_that_is_locked_beside_a_vault_with_a_password():
         check_no_token_opens_with_the_keyfile(vault)
         shown = program(vault, "session", "show", "api.fault.test", "ann")
         assert "stashed" not in shown.stdout, shown
-        assert "1 pending" in program(vault, "status").stdout, program(vault, "status").stdout
+        assert "pending for secret-service: 1 item" in program(vault, "status").stdout
         assert vault.run("token", "ann") == ["access-2", "OK"]
         assert program(vault, "lock").returncode == 0
         assert vault.run("token", "ann") == ["LOCKED"], "the class key is gone"
