@@ -47,7 +47,12 @@ struct SessionServerOptions: ParsableArguments {
 
     /// The options of a session whose server the command asks, or the provider's file names.
     func options(_ storeOptions: StoreOptions) throws(TokenKeepError) -> SessionOptions {
-        var options = SessionOptions(transport: command.map { SessionProgram.transport($0) } ?? Self.ask)
+        var options = SessionOptions()
+        if let command {
+            options.transport = SessionProgram.transport(command)
+        } else {
+            options.transport = { request throws(TokenKeepError) in try Self.ask(request) }
+        }
         options.transportNotesSending = command == nil
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         if explainOptions.explain { options.explain = { Terminal.explain($0) } }
