@@ -171,4 +171,4 @@ bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
 
 clean:
-        rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS) .build-fuzz
+	rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS) .build-fuzz

@@ -5,6 +5,7 @@ final class LockableShelf: Sendable {
     private struct State {
         var items: [ItemName: TokenItem] = [:]
         var isLocked = false
+        var isDamaged = false
         var whenAsked: (@Sendable () -> Void)?
     }
 
@@ -14,6 +15,7 @@ final class LockableShelf: Sendable {
 
     func lock() { state.withLock { $0.isLocked = true } }
     func unlock() { state.withLock { $0.isLocked = false } }
+    func damage() { state.withLock { $0.isDamaged = true } }
     /// Runs `body` while the user is asked to unlock the keyring, and unlocks it.
     func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
 
@@ -29,6 +31,9 @@ final class LockableShelf: Sendable {
         try state.withLock { state throws(TokenKeepError) in
             guard !state.isLocked else {
                 throw TokenKeepError(.locked, "the shelf is locked", module: "secret-service")
+            }
+            guard !state.isDamaged else {
+                throw TokenKeepError(.corrupt, "the shelf is damaged", module: "secret-service")
             }
             return try body(&state.items)
         }

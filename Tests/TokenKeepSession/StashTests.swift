@@ -108,11 +108,8 @@ struct StashTests {
 
     @Test func aDamagedRecordLeavesTheTokensOfTheStash() throws {
         let (session, store) = try stashed()
-        let records = "vault/current/records"
-        for record in world.directory.names(in: records) {
-            world.directory.write([1, 2, 3], to: "\(records)/\(record)")
-        }
-        try store.unlock(SecretBytes("horse"))
+        world.shelf.damage()
+        world.shelf.unlock()
         #expect(throws: TokenKeepError(.corrupt, "")) { try record(store) }
         #expect(try session.token().text == "access-2")
         #expect(try world.session().token().text == "access-2")
