@@ -5,7 +5,7 @@ put() { printf "$2" >"config/tokenkeep/providers.d/$1.conf"; }
 places() { sed -E "s|[^ \"]*/share/tokenkeep/providers.d|INSTALLED|g; s/127\.0\.0\.1:[0-9]+/SERVER/g"; }
 
 title "the installed providers"
-run provider list | places
+run provider list | places | tr -s " "
 run provider show github | places
 
 title "a file of one's own adds to the installed one of its name"
@@ -20,7 +20,7 @@ put wrong 'token_endpoint = http://example.com/token\n'
 run provider check config/tokenkeep/providers.d/wrong.conf
 put wrong 'colour = red\n'
 run provider check config/tokenkeep/providers.d/wrong.conf
-run provider list | grep wrong | places
+run provider list | grep wrong | places | tr -s " "
 put wrong 'client_id = app\n'
 run provider check config/tokenkeep/providers.d/wrong.conf
 chmod g+w config/tokenkeep/providers.d/wrong.conf

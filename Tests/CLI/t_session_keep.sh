@@ -59,7 +59,6 @@ until [ "$("$TOKENKEEP" session token web eve 2>/dev/null)" = access-2 ]; do :; 
 
 title "a second keeper names the first"
 run session keep --exec ./server 2>&1 | sed "s/process $background /process PID /"
-run session keep
 finish TERM
 cat keep.err
 

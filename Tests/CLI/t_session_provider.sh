@@ -45,7 +45,7 @@ run session logout api.example.com --json
 requests
 
 title "a logout without the server is made up for by a flush"
-sign_in ann 3600 5 --provider example
+sign_in ann 3600 6 --provider example
 put example "revocation_endpoint = http://127.0.0.1:1/revoke\n"
 run session logout api.example.com
 put example "revocation_endpoint = $https/revoke\nca_file = $WORK/served/ca.pem\n"
@@ -53,7 +53,7 @@ run session flush
 requests
 
 title "nothing was sent: the token stays unspent"
-sign_in ann 0 5 --provider example
+sign_in ann 0 6 --provider example
 put example "token_endpoint = https://127.0.0.1:$(port selfsigned)/token\nca_file = $WORK/served/ca.pem\n"
 run session refresh api.example.com 2>&1 | places
 run session show api.example.com --json | grep -E '"(refreshing|state)"'
@@ -77,7 +77,7 @@ requests
 
 title "the answer was lost: the token is not sent again by strict rotation"
 put example "token_endpoint = $https/cuts\nca_file = $WORK/served/ca.pem\nrotation = strict\n"
-sign_in ann 3600 7 --provider example
+sign_in ann 3600 8 --provider example
 run session refresh api.example.com 2>&1 | places
 run session refresh api.example.com 2>&1 | places
 requests
@@ -88,15 +88,16 @@ run session token api.example.com bob
 run session logout api.example.com bob
 put example "client_id = app\n"
 run session validate api.example.com ann
-put example "nonsense\n"
-run session refresh api.example.com ann
 sign_in carl 3600 1 --provider example
+put example "nonsense\n"
+run session refresh api.example.com carl
+sign_in dora 3600 1 --provider example
 put example "exec = echo '{\"access_token\":\"by-a-command\"}'\n"
-run session refresh api.example.com ann
+run session refresh api.example.com carl
 
 title "load opens no libcurl, a refresh does"
 put example "token_endpoint = $https/token\nca_file = $WORK/served/ca.pem\n"
-sign_in ann 0 7 --provider example
+sign_in ann 0 8 --provider example
 printf secret | run save example.com ann
 traced() { strace -f -qq -e trace=openat -o trace "$TOKENKEEP" "$@" >/dev/null 2>&1; grep -c 'libcurl[^"]*".* = [0-9]' trace; }
 traced load example.com ann

@@ -54,7 +54,7 @@ struct SessionForm {
         if let url = session.url { return try WebAddress(url) }
         guard let provider else {
             throw TokenKeepError(
-                .unsupported, "nothing was given that asks the server about \(session.account) (\(session.service))",
+                .unsupported, "nothing was given that asks the server about \(session.service) (\(session.account))",
                 hint: "give --exec COMMAND, or begin the session with --provider NAME (tokenkeep provider list)")
         }
         for key in keys {
