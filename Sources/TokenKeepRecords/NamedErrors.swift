@@ -1,8 +1,8 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 extension TokenKeepError {
     /// Adds the item's name to the error's message, unless the message already contains it.
-    func of(_ name: ItemName) -> TokenKeepError {
+    package func of(_ name: ItemName) -> TokenKeepError {
         let words = message.utf8
         // String.contains would link the regular expressions into the library: 1.3 MB.
         let namesIt = words.indices.contains { words[$0...].starts(with: name.description.utf8) }

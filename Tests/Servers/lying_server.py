@@ -6,6 +6,7 @@ Usage: lying_server.py DIRECTORY
 Makes an authority and certificates in DIRECTORY (ca.pem), prints one line "NAME=PORT ..." and serves until it is
 killed. Each request becomes a line "NAME METHOD PATH BODY AUTHORIZATION" in DIRECTORY/requests.
 """
+import glob
 import json
 import os
 import socket
@@ -21,8 +22,12 @@ TOKENS = {"number": 1, "status": 200, "ports": {}}
 
 
 def openssl(*arguments, at=None):
-    before = ["faketime", at] if at else []
-    subprocess.run([*before, "openssl", *arguments], check=True, cwd=DIRECTORY, capture_output=True)
+    # Not the program faketime: its shared memory may be left from another process of the same number.
+    clock = {"LD_PRELOAD": glob.glob("/usr/lib/*/faketime/libfaketime.so.1")[0], "FAKETIME": at} if at else {}
+    done = subprocess.run(
+        ["openssl", *arguments], env={**os.environ, **clock}, cwd=DIRECTORY, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"openssl {arguments[0]}: {done.stderr}")
 
 
 def certificate(name, subject, at=None, authority="ca"):

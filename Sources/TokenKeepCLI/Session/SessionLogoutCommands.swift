@@ -53,11 +53,11 @@ struct SessionLogoutCommand: ParsableCommand {
         }
         guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }
         let when = report.revocation == .queued ? "the server was not asked" : "the record is locked"
+        let flush = "tokenkeep session flush" + (self.session.server.command == nil ? "" : " --exec COMMAND")
         Terminal.warn(
             TokenKeepError(
                 .unavailable, "\(session.name) is signed out here; \(when)",
-                hint: (report.revocation == .queued ? "" : "after the unlock ")
-                    + "tokenkeep session flush revokes the token"))
+                hint: (report.revocation == .queued ? "" : "after the unlock ") + "\(flush) revokes the token"))
     }
 }
 

@@ -51,9 +51,13 @@ extension Reconciler {
 
     /// The name of the removal that is pending for a module of this stack and concerns an item; nil if there is none.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemName? {
-        guard try records.mayHavePending() else { return nil }
-        let removal = try ItemName(removalOf: name.service, in: name.namespace)
-        return try governing(removal, call) == nil ? nil : removal
+        do throws(TokenKeepError) {
+            guard try records.mayHavePending() else { return nil }
+            let removal = try ItemName(removalOf: name.service, in: name.namespace)
+            return try governing(removal, call) == nil ? nil : removal
+        } catch {
+            throw error.of(name)
+        }
     }
 
     /// The modules that count as having no item of this name, because the removal of its service is pending.
