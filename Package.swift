@@ -152,7 +152,7 @@ let package = Package(
             name: "TokenKeepOAuthTests",
             dependencies: [
                 "TokenKeepOAuth", "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords",
-                "TokenKeepCore", "TestSupport",
+                "TokenKeepCore", "CSodium", "TestSupport",
             ],
             path: "Tests/TokenKeepOAuth", swiftSettings: strict),
         .testTarget(

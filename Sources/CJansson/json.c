@@ -112,3 +112,11 @@ tokenkeep_json *tokenkeep_json_retain(tokenkeep_json *value) {
 size_t tokenkeep_json_write(const tokenkeep_json *value, char *bytes, size_t capacity) {
     return json_dumpb(inner(value), bytes, capacity, JSON_COMPACT);
 }
+
+tokenkeep_json *tokenkeep_json_element(const tokenkeep_json *array, size_t index) {
+    return outer(json_array_get(inner(array), index));
+}
+
+int tokenkeep_json_is_true(const tokenkeep_json *value) {
+    return json_is_true(inner(value));
+}

@@ -71,6 +71,14 @@ int tokenkeep_syncfs(int descriptor) {
     return TEMP_FAILURE_RETRY(syncfs(descriptor));
 }
 
+int tokenkeep_accept(int socket) {
+    int connection;
+    do
+        connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    while (connection < 0 && errno == EINTR);
+    return connection;
+}
+
 int tokenkeep_socket_peer(int socket, uid_t *user) {
     int family = 0;
     struct ucred peer;

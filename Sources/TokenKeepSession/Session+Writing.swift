@@ -14,10 +14,14 @@ extension Session {
     ///
     /// The first session of a service becomes the active one.
     ///
+    /// - Parameter revokesReplaced: whether the token of the replaced session is put into the outbox, to be revoked at
+    ///   the server. A replaced session that cannot be read is not revoked.
     /// - Throws: ``Status/invalid`` or ``Status/unsupported`` for a response that is none; nothing has changed then.
-    public func begin(_ kind: SessionKind, response: SecretBytes) throws(TokenKeepError) {
+    public func begin(
+        _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool = false
+    ) throws(TokenKeepError) {
         let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
-        try begin(kind, tokens, isFromServer: true)
+        try begin(kind, tokens, isFromServer: true, revokesReplaced: revokesReplaced)
     }
 
     /// Begins a user's session with a bare access token, which cannot be renewed.
@@ -43,7 +47,7 @@ extension Session {
     }
 
     private func begin(
-        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false
+        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false, revokesReplaced: Bool = false
     ) throws(TokenKeepError) {
         let call = try begin()
         // The token of a session that ended while it was locked would be overwritten.
@@ -53,10 +57,22 @@ extension Session {
             kind, response, epoch: epoch, provider: options.provider, now: options.clock())
         try prompting(call) { session throws(TokenKeepError) in
             let lock = try session.changeLock(call)
+            let replaced = revokesReplaced ? session.signedInRecord(call) : nil
             try session.write(record, epoch: epoch, level: options.level, isFromServer: isFromServer, call)
+            // The new session stands, whatever becomes of the old token.
+            if let replaced { try? session.queue(replaced.record, replaced.note, unlessOf: record) }
             _ = consume lock
         }
         try Sessions(store).activateIfNoneIs(name, call)
+    }
+
+    /// The record of the present session with its refresh token, and its note; nil if nobody is signed in, or the record
+    /// cannot be read.
+    private func signedInRecord(_ call: CallContext) -> (record: SessionRecord, note: SessionNote)? {
+        guard let view = try? read(call, finishes: false), let record = try? live(view),
+            let joined = try? joined(record, call)
+        else { return nil }
+        return (joined, view.note)
     }
 
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new

@@ -21,6 +21,9 @@ public struct UnverifiedClaims {
     /// A claim that is a string or a whole number; nil for any other.
     public func unverified(_ name: String) -> String? { json[name]?.text ?? json[name]?.integer.map(String.init) }
 
+    /// The strings of a claim that is one string or an array of strings; none for any other.
+    package func texts(_ name: String) -> [String] { json[name].map { $0.text.map { [$0] } ?? $0.texts } ?? [] }
+
     /// The claims as one line of JSON.
     public func serialized() throws(TokenKeepError) -> SecretBytes { try json.serialized() }
 

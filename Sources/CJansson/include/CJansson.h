@@ -31,11 +31,15 @@ int tokenkeep_json_type(const tokenkeep_json *value);
 /// The text of a string; NULL for another type. Owned by the value.
 const char *tokenkeep_json_text(const tokenkeep_json *value, size_t *length);
 int64_t tokenkeep_json_number(const tokenkeep_json *value);
+/// Whether the value is true.
+int tokenkeep_json_is_true(const tokenkeep_json *value);
 
 /// A member of an object; NULL if it has none. Owned by the object.
 tokenkeep_json *tokenkeep_json_member(const tokenkeep_json *object, const char *name);
 /// Sets a member, and takes over `value`. 0 if memory was short, or `value` is NULL.
 int tokenkeep_json_set(tokenkeep_json *object, const char *name, tokenkeep_json *value);
+/// An element of an array, which owns it; NULL beyond its end and for another type.
+tokenkeep_json *tokenkeep_json_element(const tokenkeep_json *array, size_t index);
 void tokenkeep_json_remove(tokenkeep_json *object, const char *name);
 size_t tokenkeep_json_count(const tokenkeep_json *object);
 /// The names of an object's members, one call each, in order.

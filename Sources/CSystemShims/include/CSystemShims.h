@@ -61,6 +61,10 @@ int tokenkeep_signal_descriptor(const sigset_t *signals);
 /* The number of the next signal of a signal descriptor; 0 if there is none. Does not wait. */
 int tokenkeep_next_signal(int descriptor);
 
+/* Accepts a connection, close-on-exec and non-blocking (accept4(2)). Retries EINTR. -1 and errno if none
+ * waits. */
+int tokenkeep_accept(int socket);
+
 /* The number of terminal columns for a Unicode scalar: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
 int tokenkeep_display_width(uint32_t scalar);
 

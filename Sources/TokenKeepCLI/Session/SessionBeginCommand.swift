@@ -40,16 +40,8 @@ struct SessionBeginCommand: ParsableCommand {
             "The provider, whose file names the server's endpoints: see tokenkeep provider.", valueName: "name"))
     var provider: String?
 
-    @Option(help: ArgumentHelp("strict, none or overlap=SECONDS.", valueName: "profile"))
-    var rotation: String?
-
-    @Option(help: ArgumentHelp("The level of the session: see tokenkeep protection.", valueName: "level"))
-    var level: String?
-
-    @Option(
-        name: .customLong("refresh-level"),
-        help: ArgumentHelp("A stricter level for the refresh token.", valueName: "level"))
-    var refreshLevel: String?
+    @OptionGroup
+    var profile: SessionProfileOptions
 
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
@@ -58,10 +50,9 @@ struct SessionBeginCommand: ParsableCommand {
         let known = try provider.flatMap { name throws(TokenKeepError) in
             try ProviderFiles.standard.provider(named: name)
         }
-        var options = SessionOptions(rotation: try profile() ?? known?.rotation)
+        var options = try profile.options()
         options.provider = provider
-        options.level = try accessLevel()
-        options.refreshLevel = try refreshLevel.map { word throws(TokenKeepError) in try AccessLevel(word: word) }
+        options.rotation = options.rotation ?? known?.rotation
         let session = try Session(storeOptions.open(), service: service, account: account, options)
         let input = try SecretInput.withoutNewline(SecretInput.read(for: session.name))
         if raw {
@@ -69,30 +60,6 @@ struct SessionBeginCommand: ParsableCommand {
             try session.begin(rawToken: input)
         } else {
             try session.begin(guest ? .guest : .user, response: input)
-        }
-    }
-
-    private func accessLevel() throws(TokenKeepError) -> AccessLevel? {
-        guard let level else { return nil }
-        let accessLevel = try AccessLevel(word: level)
-        guard accessLevel != .memoryOnly else {
-            throw TokenKeepError(.invalid, "a session of level memory-only would end with this command")
-        }
-        return accessLevel
-    }
-
-    private func profile() throws(TokenKeepError) -> RotationProfile? {
-        switch rotation {
-        case nil: return nil
-        case "strict": return .strict
-        case "none": return RotationProfile.none
-        case .some(let text):
-            guard text.hasPrefix("overlap="), let seconds = UInt32(text.dropFirst(8)), seconds <= 86_400 else {
-                throw TokenKeepError(
-                    .invalid, "the profile of --rotation is unknown", hint: "strict, none or overlap=SECONDS (to 86400)"
-                )
-            }
-            return .overlap(seconds: seconds)
         }
     }
 }

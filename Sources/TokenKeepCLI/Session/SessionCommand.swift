@@ -20,7 +20,7 @@ struct SessionCommand: ParsableCommand {
             TOKENKEEP_ACCOUNT name the session. Without ACCOUNT the active account is meant.
             """,
         subcommands: [
-            SessionBeginCommand.self, SessionTokenCommand.self, SessionRefreshCommand.self,
+            SessionBeginCommand.self, SessionLoginCommand.self, SessionTokenCommand.self, SessionRefreshCommand.self,
             SessionRejectedCommand.self, SessionValidateCommand.self, SessionExtendCommand.self,
             SessionListCommand.self, SessionShowCommand.self, SessionSwitchCommand.self,
             SessionLogoutCommand.self, SessionFlushCommand.self, SessionClaimsCommand.self,

@@ -38,6 +38,16 @@ package struct HTTPResponse: Sendable {
     package let contentType: String
     package let date: String
     package let retryAfter: String
+
+    package init(
+        status: Int, body: SecretBytes, contentType: String = "", date: String = "", retryAfter: String = ""
+    ) {
+        self.status = status
+        self.body = body
+        self.contentType = contentType
+        self.date = date
+        self.retryAfter = retryAfter
+    }
 }
 
 /// The failure of a request.

@@ -9,10 +9,10 @@ enum ClientSecret {
     ///
     /// - Throws: as a load; ``Status/notFound`` names the provider.
     static func load(
-        _ item: (service: String, account: String), of provider: String, _ request: SessionRequest
+        _ item: (service: String, account: String), of provider: String, _ store: Store, until deadline: Deadline
     ) throws(TokenKeepError) -> SecretBytes {
         do throws(TokenKeepError) {
-            return try request.store.load(service: item.service, account: item.account, until: request.sendBy).secret
+            return try store.load(service: item.service, account: item.account, until: deadline).secret
         } catch {
             guard error.status == .notFound else { throw error }
             throw TokenKeepError(

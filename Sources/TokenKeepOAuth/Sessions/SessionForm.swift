@@ -76,18 +76,11 @@ struct SessionForm {
         headers.append(try HTTPRequest.header("Authorization", SecretText.joined("Bearer ", session.token)))
     }
 
-    /// Adds the client's id and secret (RFC 6749 section 2.3).
     private mutating func addClient() throws(TokenKeepError) {
         guard let client = session.clientID ?? provider?[.clientID] else { return }
-        let secret = try provider?.secretItem.map { item throws(TokenKeepError) in
-            try ClientSecret.load(item, of: provider?.name ?? "", session)
-        }
-        let method = provider?[.authMethod] ?? (secret == nil ? "none" : "client_secret_basic")
-        if let secret, method == "client_secret_basic" {
-            headers.append(try HTTPRequest.header("Authorization", ClientSecret.basic(client, secret)))
-            return
-        }
-        if session.clientID == nil { parts.append(("client_id", try SecretBytes(client))) }
-        if let secret, method == "client_secret_post" { parts.append(("client_secret", secret)) }
+        var form = ClientAuthentication(headers: headers, fields: parts)
+        try form.add(
+            client, of: provider, hasID: session.clientID != nil, session.store, until: session.sendBy)
+        (headers, parts) = (form.headers, form.fields)
     }
 }

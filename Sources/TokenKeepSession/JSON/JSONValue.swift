@@ -57,6 +57,20 @@ package final class JSONValue {
         try withText { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
     }
 
+    /// The strings of an array; other elements are left out. None for another type.
+    package var texts: [String] {
+        var texts: [String] = []
+        var index = 0
+        while let element = tokenkeep_json_element(pointer, index), let retained = tokenkeep_json_retain(element) {
+            if let text = JSONValue(owning: retained).text { texts.append(text) }
+            index += 1
+        }
+        return texts
+    }
+
+    /// Whether the value is `true`.
+    package var isTrue: Bool { tokenkeep_json_is_true(pointer) != 0 }
+
     /// A whole number; nil for another type.
     package var integer: Int64? {
         tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) ? tokenkeep_json_number(pointer) : nil

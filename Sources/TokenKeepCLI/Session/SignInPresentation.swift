@@ -1,0 +1,70 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepOAuth
+
+/// Shows the steps of a sign-in on standard error, and reads a pasted address from standard input.
+final class SignInPresentation {
+    private var isAsked = false
+    private var lastMinute: UInt32 = .max
+    private var line: [UInt8] = []
+    private var hasInput = true
+    private static let longestLine = 16_384
+
+    func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
+        switch step.kind {
+        case .browser:
+            Terminal.writeError("Sign in in the browser, which opens now, at\n  \(step.address)\n")
+            Terminal.writeError("If it cannot come back, paste here the address to which it was sent.\n")
+            isAsked = true
+            return nil
+        case .device:
+            Terminal.writeError("Open \(step.address) on any device, and type the code  \(step.userCode ?? "")\n")
+            if let address = step.completeAddress { Terminal.writeError("or open \(address)\n") }
+            return nil
+        case .paste:
+            if !isAsked {
+                Terminal.writeError("Open this address in a browser, anywhere, and sign in:\n  \(step.address)\n")
+                Terminal.writeError("Then paste here the address to which the browser was sent, the whole line:\n")
+                isAsked = true
+            }
+            countDown(step.millisecondsLeft)
+            return try pasted()
+        }
+    }
+
+    /// Says once a minute how much time is left.
+    private func countDown(_ milliseconds: UInt32) {
+        let minute = (milliseconds + 59_999) / 60_000
+        defer { lastMinute = min(lastMinute, minute) }
+        guard minute < lastMinute, lastMinute != .max, Terminal.showsErrors else { return }
+        Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
+    }
+
+    /// A line, if a whole one is there.
+    private func pasted() throws(TokenKeepError) -> SecretBytes? {
+        while hasInput, line.count < Self.longestLine {
+            var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            guard poll(&polled, 1, 0) > 0 else { return nil }
+            var byte: UInt8 = 0
+            guard read(STDIN_FILENO, &byte, 1) == 1 else {
+                hasInput = false
+                return nil
+            }
+            guard byte == UInt8(ascii: "\n") else {
+                line.append(byte)
+                continue
+            }
+            defer { wipe() }
+            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D }) { return try SecretBytes(bytes: line) }
+        }
+        return nil
+    }
+
+    private func wipe() {
+        line.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            explicit_bzero(start, bytes.count)
+        }
+        line = []
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import TokenKeepCore
+
+/// Opens an address in the user's browser, without the browser's output.
+enum BrowserLauncher {
+    /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one ends with 0. It opens
+    /// nothing in a process that has more rights than its caller. No failure is reported: the address is shown anyway.
+    static func open(_ address: String) {
+        guard !Privileges.areRaised else { return }
+        let commands = commands(for: address)
+        _ = DetachedThread.start {
+            for command in commands where run(command) { return }
+        }
+    }
+
+    private static func commands(for address: String) -> [[String]] {
+        var commands: [[String]] = []
+        for line in (getenv("BROWSER").map { String(cString: $0) } ?? "").split(separator: ":") {
+            var words = line.split(separator: " ").map(String.init)
+            guard !words.isEmpty else { continue }
+            if let place = words.firstIndex(of: "%s") { words[place] = address } else { words.append(address) }
+            commands.append(words)
+        }
+        commands.append([
+            "gdbus", "call", "--session", "--timeout", "5", "--dest", "org.freedesktop.portal.Desktop",
+            "--object-path", "/org/freedesktop/portal/desktop",
+            "--method", "org.freedesktop.portal.OpenURI.OpenURI", "", address, "{}",
+        ])
+        commands.append(["xdg-open", address])
+        return commands
+    }
+
+    /// POSIX_SPAWN_SETSID, which glibc declares for GNU's sources alone.
+    private static let setsid: Int32 = 0x80
+
+    /// Runs a command in a session of its own and waits for its end. A browser may end much later.
+    private static func run(_ words: [String]) -> Bool {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // No signal of the terminal reaches the browser, and none is blocked in it.
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(setsid | POSIX_SPAWN_SETSIGMASK))
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { arguments.forEach { free($0) } }
+        var process: pid_t = 0
+        guard posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ) == 0 else { return false }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) == -1 {
+            // The host waited for the process itself: its end is not known.
+            guard errno == EINTR else { return true }
+        }
+        return status == 0
+    }
+}

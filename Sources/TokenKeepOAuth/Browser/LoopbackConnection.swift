@@ -1,0 +1,53 @@
+import CSodium
+import Glibc
+import TokenKeepCore
+
+/// A connection of the browser, or of anybody else on this machine. Its buffer may hold a code, and is wiped.
+final class LoopbackConnection {
+    let descriptor: Int32
+    private let buffer: UnsafeMutableRawBufferPointer
+    private var length = 0
+    private static let longestHead = 8192
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        buffer = .allocate(byteCount: LoopbackConnection.longestHead, alignment: 1)
+    }
+
+    deinit {
+        close(descriptor)
+        if let start = buffer.baseAddress { sodium_memzero(start, buffer.count) }
+        buffer.deallocate()
+    }
+
+    /// The progress of a request.
+    enum Progress {
+        case incomplete
+        /// The connection ended, or its request is too long.
+        case unusable
+        /// The head of the request, valid while the connection lives.
+        case head(UnsafeRawBufferPointer)
+    }
+
+    /// Reads as much as has arrived.
+    func read() -> Progress {
+        guard let start = buffer.baseAddress, length < buffer.count else { return .unusable }
+        let count = recv(descriptor, start + length, buffer.count - length, Int32(MSG_DONTWAIT))
+        guard count > 0 else { return count < 0 && [EAGAIN, EINTR].contains(errno) ? .incomplete : .unusable }
+        length += count
+        let read = UnsafeRawBufferPointer(rebasing: buffer[..<length])
+        let end = Array("\r\n\r\n".utf8)
+        guard read.count >= 4 else { return .incomplete }
+        for index in 0...(read.count - 4) where read[index..<(index + 4)].elementsEqual(end) {
+            return .head(UnsafeRawBufferPointer(rebasing: read[..<index]))
+        }
+        return .incomplete
+    }
+
+    /// Sends a page. A browser that takes none of it gets none.
+    func answer(_ page: LoopbackPage) {
+        var bytes = Array(page.response.utf8)
+        _ = send(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+}

@@ -1,0 +1,136 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// Listens on 127.0.0.1 and [::1] for the browser that comes back from the server.
+///
+/// Anybody on this machine can connect. Requests with another Host, path, method or state get a refusal page, and waiting
+/// goes on.
+final class LoopbackListener {
+    private let sockets: [Int32]
+    private var connections: [LoopbackConnection] = []
+    private let authority: String
+    private let path: String
+    /// The address for the authorization request, with the port.
+    let address: String
+
+    private static let mostConnections = 32
+    private static let mostAttempts = 8
+
+    /// Listens at a redirect address.
+    ///
+    /// - Parameter port: takes the place of the address's port; nil for that one.
+    /// - Throws: ``Status/io`` if the port is taken or there is no descriptor.
+    init(_ redirect: RedirectAddress, port: UInt16?) throws(TokenKeepError) {
+        let wanted = port ?? redirect.port ?? 0
+        var sockets: [Int32] = []
+        var attempt = 0
+        // Any port that is free for IPv4 may be taken for IPv6.
+        repeat {
+            sockets = LoopbackListener.bound(wanted)
+            attempt += 1
+        } while sockets.isEmpty && wanted == 0 && attempt < LoopbackListener.mostAttempts
+        guard let first = sockets.first else {
+            throw TokenKeepError(
+                .io, "port \(wanted) of 127.0.0.1 cannot be used: \(String(cString: strerror(errno)))",
+                hint: "choose another one with --port, or use --flow paste")
+        }
+        self.sockets = sockets
+        authority = "\(redirect.host):\(LoopbackListener.port(of: first))"
+        path = redirect.path.isEmpty ? "/" : redirect.path
+        address = "http://\(authority)\(redirect.path)"
+    }
+
+    deinit { sockets.forEach { close($0) } }
+
+    /// Waits for requests.
+    ///
+    /// - Parameter take: gets the query of each request for the redirect address, and returns the page for the browser.
+    func serve(milliseconds: Int32, _ take: (UnsafeRawBufferPointer) -> LoopbackPage) {
+        var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        polled += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        guard poll(&polled, nfds_t(polled.count), milliseconds) > 0 else { return }
+        let ready = Set(polled.lazy.filter { $0.revents != 0 }.map(\.fd))
+        connections.removeAll { ready.contains($0.descriptor) && isOver($0, take) }
+        for socket in sockets where ready.contains(socket) { accept(from: socket) }
+    }
+
+    /// Reads from a connection. Returns whether it is to be closed.
+    private func isOver(_ connection: LoopbackConnection, _ take: (UnsafeRawBufferPointer) -> LoopbackPage) -> Bool {
+        switch connection.read() {
+        case .incomplete: return false
+        case .unusable: return true
+        case .head(let head):
+            do throws(LoopbackRequest.Refusal) {
+                connection.answer(take(try LoopbackRequest(head, authority: authority, path: path).query))
+            } catch {
+                switch error {
+                case .malformed, .host: connection.answer(.badRequest)
+                case .method: connection.answer(.methodNotAllowed)
+                case .path: connection.answer(.notFound)
+                }
+            }
+            return true
+        }
+    }
+
+    /// Accepts what waits. The oldest connections make room: half a request holds nobody up.
+    private func accept(from socket: Int32) {
+        for _ in 0..<LoopbackListener.mostConnections {
+            let descriptor = tokenkeep_accept(socket)
+            guard descriptor >= 0 else { return }
+            if connections.count == LoopbackListener.mostConnections { connections.removeFirst() }
+            connections.append(LoopbackConnection(descriptor))
+        }
+    }
+
+    /// Sockets of one port, IPv4 first. None if the port is taken. A machine without IPv6 has one.
+    private static func bound(_ port: UInt16) -> [Int32] {
+        var four = sockaddr_in()
+        four.sin_family = sa_family_t(AF_INET)
+        four.sin_addr.s_addr = in_addr_t(INADDR_LOOPBACK).bigEndian
+        four.sin_port = port.bigEndian
+        guard let first = listening(AF_INET, &four, socklen_t(MemoryLayout<sockaddr_in>.size)) else { return [] }
+        var six = sockaddr_in6()
+        six.sin6_family = sa_family_t(AF_INET6)
+        six.sin6_addr = in6addr_loopback
+        six.sin6_port = LoopbackListener.port(of: first).bigEndian
+        if let second = listening(AF_INET6, &six, socklen_t(MemoryLayout<sockaddr_in6>.size)) {
+            return [first, second]
+        }
+        guard errno == EADDRINUSE else { return [first] }
+        close(first)
+        return []
+    }
+
+    private static func listening<Address>(_ family: Int32, _ address: inout Address, _ size: socklen_t) -> Int32? {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(family, type, 0)
+        guard descriptor >= 0 else { return nil }
+        var one: Int32 = 1
+        if family == AF_INET6 {
+            setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &one, socklen_t(MemoryLayout<Int32>.size))
+        }
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+        let isListening = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) == 0 }
+                && listen(descriptor, 64) == 0
+        }
+        guard isListening else {
+            let error = errno
+            close(descriptor)
+            errno = error
+            return nil
+        }
+        return descriptor
+    }
+
+    private static func port(of socket: Int32) -> UInt16 {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) }
+        }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}

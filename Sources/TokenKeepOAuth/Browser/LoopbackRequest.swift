@@ -1,0 +1,46 @@
+import TokenKeepCore
+
+/// The head of an HTTP request to the listener.
+struct LoopbackRequest {
+    /// Why a request is none for the listener.
+    enum Refusal: Error {
+        case malformed
+        case method
+        case host
+        case path
+    }
+
+    /// The query of the address.
+    let query: UnsafeRawBufferPointer
+
+    /// Reads the head of a request for `path`, whose Host must be `authority`: a page of another name that resolves to
+    /// this machine is refused.
+    init(_ head: UnsafeRawBufferPointer, authority: String, path: String) throws(Refusal) {
+        var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
+        guard let first = lines.popFirst() else { throw .malformed }
+        let words = first.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard words.count == 3, LoopbackRequest.trimmed(words[2]).elementsEqual("HTTP/1.1".utf8) else {
+            throw .malformed
+        }
+        guard words[0].elementsEqual("GET".utf8) else { throw .method }
+        let hosts = lines.compactMap { line -> Slice<UnsafeRawBufferPointer>? in
+            guard let colon = line.firstIndex(of: 0x3A), LoopbackRequest.isHost(line[..<colon]) else { return nil }
+            return LoopbackRequest.trimmed(line[(colon + 1)...])
+        }
+        guard hosts.count == 1, hosts[0].elementsEqual(authority.utf8) else { throw .host }
+        let target = words[1]
+        let mark = target.firstIndex(of: 0x3F) ?? target.endIndex
+        guard target[..<mark].elementsEqual(path.utf8) else { throw .path }
+        query = UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst())
+    }
+
+    private static func isHost(_ name: Slice<UnsafeRawBufferPointer>) -> Bool {
+        name.count == 4 && name.map { $0 | 0x20 }.elementsEqual("host".utf8)
+    }
+
+    private static func trimmed(_ text: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var text = text.drop { $0 == 0x20 || $0 == 0x09 }
+        while let last = text.last, last == 0x20 || last == 0x09 || last == 0x0D { text = text.dropLast() }
+        return text
+    }
+}

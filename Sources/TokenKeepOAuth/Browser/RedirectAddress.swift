@@ -1,0 +1,45 @@
+import TokenKeepCore
+
+/// The redirect address of a sign-in: `http://127.0.0.1:PORT/PATH` or `http://localhost:PORT/PATH` (RFC 8252 section 7.3).
+struct RedirectAddress {
+    let host: String
+    /// nil for any port.
+    let port: UInt16?
+    let path: String
+
+    /// Reads a redirect address; nil for that of a program without a registered path.
+    ///
+    /// - Throws: ``Status/invalid`` for an address that does not lead to this machine.
+    init(_ text: String?) throws(TokenKeepError) {
+        guard let text else {
+            (host, port, path) = ("127.0.0.1", nil, "/callback")
+            return
+        }
+        let prefix = "http://"
+        guard text.utf8.starts(with: prefix.utf8), !text.utf8.contains(0x3F), !text.utf8.contains(0x23) else {
+            throw RedirectAddress.invalid(text)
+        }
+        let rest = text.utf8.dropFirst(prefix.utf8.count)
+        let authority = rest.prefix { $0 != 0x2F }
+        let parts = authority.split(separator: 0x3A, omittingEmptySubsequences: false)
+        guard let name = parts.first.map({ String(decoding: $0, as: UTF8.self) }),
+            ["127.0.0.1", "localhost"].contains(name), parts.count <= 2
+        else { throw RedirectAddress.invalid(text) }
+        host = name
+        path = String(decoding: rest.dropFirst(authority.count), as: UTF8.self)
+        guard parts.count == 2 else {
+            port = nil
+            return
+        }
+        guard let number = UInt16(String(decoding: parts[1], as: UTF8.self)), number > 0 else {
+            throw RedirectAddress.invalid(text)
+        }
+        port = number
+    }
+
+    private static func invalid(_ text: String) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "the redirect address \(text) does not lead to this machine",
+            hint: "write http://127.0.0.1/PATH or http://localhost:PORT/PATH")
+    }
+}

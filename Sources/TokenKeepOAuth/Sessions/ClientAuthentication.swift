@@ -1,0 +1,27 @@
+import TokenKeepCore
+import TokenKeepEngine
+
+/// A form with the id and the secret of the client that sends it (RFC 6749 section 2.3).
+struct ClientAuthentication {
+    /// Lines `Name: value`.
+    var headers: [SecretBytes]
+    var fields: [(String, SecretBytes)]
+
+    /// Adds the client, by the method of its provider.
+    ///
+    /// - Parameter hasID: whether the form has the client's id already.
+    mutating func add(
+        _ client: String, of provider: Provider?, hasID: Bool = false, _ store: Store, until deadline: Deadline
+    ) throws(TokenKeepError) {
+        let secret = try provider?.secretItem.map { item throws(TokenKeepError) in
+            try ClientSecret.load(item, of: provider?.name ?? "", store, until: deadline)
+        }
+        let method = provider?[.authMethod] ?? (secret == nil ? "none" : "client_secret_basic")
+        if let secret, method == "client_secret_basic" {
+            headers.append(try HTTPRequest.header("Authorization", ClientSecret.basic(client, secret)))
+            return
+        }
+        if !hasID { fields.append(("client_id", try SecretBytes(client))) }
+        if let secret, method == "client_secret_post" { fields.append(("client_secret", secret)) }
+    }
+}

@@ -1,0 +1,37 @@
+import TokenKeepCore
+
+/// The server's answer to an authorization request, as the browser brings it (RFC 6749 section 4.1.2, RFC 9207).
+struct AuthorizationAnswer {
+    private let fields: [FormCoding.Field]
+
+    /// Reads the query of the address to which the browser was sent.
+    ///
+    /// - Throws: ``Status/invalid`` for a malformed query.
+    init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
+
+    private subscript(name: String) -> SecretBytes? { fields.first { $0.name == name }?.value }
+
+    /// Whether the answer belongs to a request. Any other may be a trap of another page.
+    func belongs(to request: AuthorizationRequest) -> Bool { self["state"] == request.state }
+
+    /// The code that the server gave.
+    ///
+    /// - Throws: ``Status/denied`` for another issuer than the server's (RFC 9207), and for the server's refusal;
+    ///   ``Status/cancelled`` if the user refused.
+    func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
+        let issuer = self["iss"]?.utf8String
+        if let known = server.issuer, issuer != nil || server.promisesIssuer, issuer != known {
+            throw TokenKeepError(
+                .denied,
+                "the answer of the sign-in names \(issuer.map(PlainText.printable) ?? "no issuer"), expected \(known)",
+                hint: "another server may have answered; do not go on")
+        }
+        if let error = self["error"] {
+            throw ServerRefusal.error(error.utf8String ?? "", self["error_description"]?.utf8String, of: "the sign-in")
+        }
+        guard let code = self["code"], code.count > 0 else {
+            throw TokenKeepError(.denied, "the answer of the sign-in has no code")
+        }
+        return code
+    }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import TokenKeepCore
+
+/// The browser flow (RFC 8252): the browser comes back to a port of this machine, or the user pastes the address to
+/// which it was sent. The first of the two ends the sign-in.
+final class BrowserFlow {
+    private let request: AuthorizationRequest
+    private let server: SignInServer
+    private let listener: LoopbackListener
+    private let present: SignInPresenter
+    private let deadline: Deadline
+    /// The result: a code, or the reason why there is none.
+    private var result: Result<SecretBytes, TokenKeepError>?
+
+    /// The time between two questions for a pasted address, in milliseconds.
+    private static let glance: Int32 = 250
+
+    init(
+        _ server: SignInServer, _ options: SignInOptions, until deadline: Deadline, _ present: @escaping SignInPresenter
+    ) throws(TokenKeepError) {
+        self.server = server
+        self.present = present
+        self.deadline = deadline
+        listener = try LoopbackListener(RedirectAddress(server.redirect), port: options.port)
+        request = try AuthorizationRequest(server, options.scope, redirect: listener.address)
+    }
+
+    /// Runs the flow.
+    ///
+    /// - Parameter opens: whether the browser is opened.
+    /// - Throws: ``Status/timedOut``, ``Status/cancelled``, ``Status/denied``.
+    func run(_ scope: SignInScope, opens: Bool) throws(TokenKeepError) -> (grant: TokenGrant, nonce: String?) {
+        if opens {
+            BrowserLauncher.open(request.address)
+            _ = try present(step(.browser))
+        }
+        while result == nil {
+            try deadline.checkCancellation()
+            guard !deadline.hasPassed else {
+                throw TokenKeepError(
+                    .timedOut, "nobody signed in in time",
+                    hint: "sign in again; --timeout gives more time, --flow device needs no browser here")
+            }
+            if let pasted = try present(step(.paste)) { try take(pasted: pasted) }
+            guard result == nil else { break }
+            listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0) }
+        }
+        let code = try result?.get()
+        guard let code else { throw TokenKeepError(.internal, "a sign-in ended without a result") }
+        return (try TokenGrant.redeem(code, of: request, scope, server, until: deadline), request.nonce)
+    }
+
+    private func step(_ kind: SignInStep.Kind) -> SignInStep {
+        var step = SignInStep(kind: kind, address: request.address)
+        step.millisecondsLeft = deadline.remainingMilliseconds
+        return step
+    }
+
+    /// Judges what the browser brought.
+    private func take(query: UnsafeRawBufferPointer) -> LoopbackPage {
+        guard result == nil, let answer = try? AuthorizationAnswer(query: query) else { return .badRequest }
+        guard answer.belongs(to: request) else { return .otherSignIn }
+        return take(answer) ? .done : .refused
+    }
+
+    private func take(_ answer: AuthorizationAnswer) -> Bool {
+        do throws(TokenKeepError) {
+            result = .success(try answer.code(from: server))
+            return true
+        } catch {
+            result = .failure(error)
+            return false
+        }
+    }
+
+    /// Judges a pasted address. It must be whole: state and issuer are checked.
+    ///
+    /// - Throws: ``Status/denied`` with the reason.
+    private func take(pasted: SecretBytes) throws(TokenKeepError) {
+        let answer = try pasted.withUnsafeBytes { bytes throws(TokenKeepError) -> AuthorizationAnswer? in
+            guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")),
+                bytes[..<mark].elementsEqual(request.redirect.utf8)
+            else { return nil }
+            let query = bytes[bytes.index(after: mark)...].prefix { ![0x20, 0x0A, 0x0D, 0x23].contains($0) }
+            return try AuthorizationAnswer(query: UnsafeRawBufferPointer(rebasing: query))
+        }
+        guard let answer else {
+            throw TokenKeepError(
+                .denied, "the pasted text is not the address to which the browser was sent",
+                hint: "paste the whole address, which begins with \(request.redirect)?: a code alone does not show who "
+                    + "sent it")
+        }
+        guard answer.belongs(to: request) else {
+            throw TokenKeepError(
+                .denied, "the pasted address belongs to another sign-in",
+                hint: "open the address of this sign-in, and paste where the browser is sent then")
+        }
+        _ = take(answer)
+    }
+}

@@ -1,0 +1,22 @@
+import CSodium
+import TokenKeepCore
+
+/// The proof that the program that redeems a code asked for it (RFC 7636): 256 random bits. Stays in memory.
+struct CodeVerifier {
+    let secret: SecretBytes
+    /// The challenge of method S256.
+    let challenge: String
+
+    init() throws(TokenKeepError) {
+        let secret = try Base64URL.random(32)
+        let hash = try SecretBytes(count: Int(crypto_hash_sha256_BYTES)) { hash in
+            guard let start = hash.bindMemory(to: UInt8.self).baseAddress else { return }
+            secret.withUnsafeBytes { bytes in
+                _ = crypto_hash_sha256(start, bytes.bindMemory(to: UInt8.self).baseAddress, UInt64(bytes.count))
+            }
+        }
+        self.secret = secret
+        let challenge = try hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64URL.encoded(bytes) }
+        self.challenge = challenge.utf8String ?? ""
+    }
+}

@@ -1,0 +1,48 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The checks of an ID token (OpenID Connect Core 3.1.3.7).
+///
+/// Its signature is not checked: the token came from the token endpoint over TLS, which proves the issuer as well.
+enum IDToken {
+    /// The seconds by which clocks may differ.
+    private static let leeway: Int64 = 300
+
+    /// Checks the claims of a response's ID token.
+    ///
+    /// - Returns: the claims; nil if the response has no ID token.
+    /// - Throws: ``Status/denied``, naming what differs.
+    static func check(
+        _ token: SecretBytes?, _ server: SignInServer, nonce: String?, now: Int64
+    ) throws(TokenKeepError) -> UnverifiedClaims? {
+        guard let token else {
+            guard nonce == nil else { throw denied("the server sent no ID token, which openid asks for") }
+            return nil
+        }
+        guard let claims = UnverifiedClaims(unverified: token) else { throw denied("the ID token is unreadable") }
+        if let issuer = server.issuer { try expect(claims.unverified("iss"), issuer, "iss") }
+        let audiences = claims.texts("aud")
+        guard audiences.contains(server.clientID) else {
+            let found = audiences.map(PlainText.printable).joined(separator: " ")
+            throw denied("the ID token is for \"\(found)\", expected \(server.clientID)")
+        }
+        let party = claims.unverified("azp")
+        if party != nil || audiences.count > 1 { try expect(party, server.clientID, "azp") }
+        guard let end = claims.unverified("exp").flatMap({ Int64($0) }), end > now - leeway else {
+            throw denied("the ID token is over, or does not say when it ends; the clock may be wrong")
+        }
+        if let nonce { try expect(claims.unverified("nonce"), nonce, "nonce") }
+        return claims
+    }
+
+    private static func expect(_ found: String?, _ expected: String, _ claim: String) throws(TokenKeepError) {
+        guard found == expected else {
+            let found = found.map { "\"\(PlainText.printable($0))\"" } ?? "missing"
+            throw denied("\(claim) of the ID token is \(found), expected \"\(expected)\"")
+        }
+    }
+
+    private static func denied(_ message: String) -> TokenKeepError {
+        TokenKeepError(.denied, message, hint: "the present session is unchanged; another server may have answered")
+    }
+}

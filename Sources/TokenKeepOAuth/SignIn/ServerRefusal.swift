@@ -1,0 +1,50 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// Text of a server, made fit for a message.
+enum PlainText {
+    private static let longest = 200
+
+    /// The text's first 200 bytes, with a question mark for everything but printable ASCII.
+    static func printable(_ text: String) -> String {
+        String(decoding: text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)
+    }
+}
+
+/// The errors that a server's answer names (RFC 6749 sections 4.1.2.1 and 5.2).
+enum ServerRefusal {
+    /// ``Status/cancelled`` if the user refused, ``Status/unavailable`` if the server is to be asked later, else
+    /// ``Status/denied``.
+    static func error(_ code: String, _ description: String?, of step: String) -> TokenKeepError {
+        let words = description.map { ": " + PlainText.printable($0) } ?? ""
+        let text = "the server refused \(step): \(PlainText.printable(code))\(words)"
+        switch code {
+        case "access_denied":
+            return TokenKeepError(.cancelled, "\(step) was refused by the user or the server\(words)")
+        case "temporarily_unavailable", "server_error":
+            return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")
+        case "invalid_scope", "invalid_target":
+            return TokenKeepError(.denied, text, hint: "check --scope, --resource and --audience")
+        case "invalid_client", "unauthorized_client":
+            return TokenKeepError(.denied, text, hint: "check client_id, client_secret and auth_method of the provider")
+        default: return TokenKeepError(.denied, text)
+        }
+    }
+
+    /// The `error` of a refusing answer; "" if it names none.
+    static func code(of response: HTTPResponse) -> String { json(response)?["error"]?.text ?? "" }
+
+    /// The error of an answer with a status beyond 299.
+    static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {
+        guard let json = json(response), let code = json["error"]?.text else {
+            let status: Status = response.status >= 500 || response.status == 429 ? .unavailable : .denied
+            return TokenKeepError(
+                status, "the server answered \(step) with status \(response.status)", module: "server")
+        }
+        return error(code, json["error_description"]?.text, of: step)
+    }
+
+    static func json(_ response: HTTPResponse) -> JSONValue? {
+        response.body.withUnsafeBytes { JSONValue(parsing: $0) }
+    }
+}

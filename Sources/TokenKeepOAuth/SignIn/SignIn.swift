@@ -1,0 +1,84 @@
+import Glibc
+package import TokenKeepCore
+import TokenKeepSession
+
+/// The options of a sign-in.
+package struct SignInOptions: Sendable {
+    package var flow = SignInFlow.choose
+    package var scope = SignInScope()
+    /// The port for the browser; nil for that of the provider's file, else any port.
+    package var port: UInt16?
+    /// Whether the browser is opened.
+    package var opensBrowser = true
+    /// Waits so many milliseconds, or until the deadline, which may be cancelled.
+    package typealias Pause = @Sendable (UInt32, Deadline) -> Void
+    /// The wait between two questions of a device; replaced in tests.
+    package var pause: Pause = SignInOptions.sleep
+
+    package init() {}
+
+    private static func sleep(_ milliseconds: UInt32, _ deadline: Deadline) {
+        let end = deadline.within(milliseconds: milliseconds)
+        while !end.hasPassed { usleep(1000 * min(100, end.remainingMilliseconds)) }
+    }
+}
+
+/// The result of a sign-in.
+package struct SignedIn: Sendable {
+    /// The server's token response, as it came.
+    package let response: SecretBytes
+    /// The account that the ID token names; nil if it names none.
+    package let account: String?
+    /// The scopes that the server granted, if they differ from those that were asked for; nil if they do not.
+    package let otherScope: String?
+    package let hasRefreshToken: Bool
+}
+
+/// Signs a user in at a server. Nothing is stored: codes and verifiers stay in memory.
+package enum SignIn {
+    /// Signs in.
+    ///
+    /// - Throws: ``Status/cancelled`` if the user refuses, ``Status/timedOut``, ``Status/denied`` if the server refuses
+    ///   or an answer comes from elsewhere, ``Status/unavailable``, ``Status/unsupported``.
+    package static func run(
+        at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
+        _ present: @escaping SignInPresenter
+    ) throws(TokenKeepError) -> SignedIn {
+        let grant: TokenGrant
+        var nonce: String?
+        switch try flow(options.flow, server) {
+        case .device:
+            var device = try DeviceFlow(server, options, until: deadline)
+            grant = try device.run(present)
+        case let flow:
+            let browser = try BrowserFlow(server, options, until: deadline, present)
+            (grant, nonce) = try browser.run(
+                options.scope, opens: flow == .browser && options.opensBrowser)
+        }
+        let claims = try IDToken.check(grant.tokens.idToken, server, nonce: nonce, now: SessionTime.now.wall)
+        let account = server.accountClaims.lazy.compactMap { claims?.unverified($0) }.first { !$0.isEmpty }
+        return SignedIn(
+            response: grant.response, account: account,
+            otherScope: otherScope(grant.tokens.scope, options.scope.scope),
+            hasRefreshToken: grant.tokens.refreshToken != nil)
+    }
+
+    /// The flow for this machine: over ssh or without a display, the browser is elsewhere.
+    private static func flow(_ asked: SignInFlow, _ server: SignInServer) throws(TokenKeepError) -> SignInFlow {
+        guard asked == .choose else { return asked }
+        let isElsewhere =
+            getenv("SSH_CONNECTION") != nil
+            || getenv("DISPLAY") == nil && getenv("WAYLAND_DISPLAY") == nil && getenv("BROWSER") == nil
+        guard isElsewhere || server.authorizationEndpoint == nil else { return .browser }
+        return server.hasDeviceFlow ? .device : .paste
+    }
+
+    /// The granted scopes, unless they are those that were asked for in any order.
+    private static func otherScope(_ granted: String?, _ asked: String?) -> String? {
+        guard let granted, let asked else { return nil }
+        let words = { (text: String) in
+            Set(text.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) })
+        }
+        return words(granted) == words(asked) ? nil : PlainText.printable(granted)
+    }
+}

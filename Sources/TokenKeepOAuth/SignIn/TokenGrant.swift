@@ -1,0 +1,40 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The tokens of a finished sign-in.
+struct TokenGrant {
+    /// The server's answer, as it came.
+    let response: SecretBytes
+    let tokens: TokenResponse
+
+    /// Redeems a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
+    ///
+    /// - Throws: ``Status/denied`` if the server refuses the code.
+    static func redeem(
+        _ code: SecretBytes, of request: AuthorizationRequest, _ scope: SignInScope, _ server: SignInServer,
+        until deadline: Deadline
+    ) throws(TokenKeepError) -> TokenGrant {
+        var fields = [
+            ("grant_type", try SecretBytes("authorization_code")), ("code", code),
+            ("redirect_uri", try SecretBytes(request.redirect)), ("code_verifier", request.verifier.secret),
+        ]
+        if let resource = scope.resource { fields.append(("resource", try SecretBytes(resource))) }
+        return try grant(server.post(.token, fields, deadline), of: "the sign-in's code")
+    }
+
+    /// Reads the answer of the token endpoint.
+    static func grant(_ answer: HTTPResponse, of step: String) throws(TokenKeepError) -> TokenGrant {
+        guard (200...299).contains(answer.status) else { throw ServerRefusal.error(answer, of: step) }
+        let tokens: TokenResponse
+        do throws(TokenKeepError) {
+            tokens = try answer.body.withUnsafeBytes { bytes throws(TokenKeepError) in
+                try TokenResponse.strict(bytes)
+            }
+        } catch {
+            // Some servers refuse with status 200.
+            guard let code = ServerRefusal.json(answer)?["error"]?.text else { throw error }
+            throw ServerRefusal.error(code, ServerRefusal.json(answer)?["error_description"]?.text, of: step)
+        }
+        return TokenGrant(response: answer.body, tokens: tokens)
+    }
+}

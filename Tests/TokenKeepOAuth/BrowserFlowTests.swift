@@ -1,0 +1,140 @@
+import CSodium
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepOAuth
+
+/// The browser comes back, or somebody else calls.
+@Suite struct BrowserFlowTests {
+    /// Runs a sign-in whose browser is `visit`, on a thread of its own.
+    private func signIn(
+        _ played: PlayedServer, _ options: SignInOptions = .test(.browser), milliseconds: UInt32 = 30_000,
+        server change: (inout SignInServer) -> Void = { _ in },
+        visit: @escaping @Sendable (OpenedAddress) -> Void
+    ) throws(TokenKeepError) -> SignedIn {
+        var server = played.server
+        change(&server)
+        let isStarted = Mutex(false)
+        return try SignIn.run(at: server, options, until: Deadline(milliseconds: milliseconds)) {
+            step throws(TokenKeepError) in
+            let isFirst = isStarted.withLock { started in
+                defer { started = true }
+                return !started
+            }
+            if isFirst {
+                let opened = OpenedAddress(step.address)
+                #expect(DetachedThread.start { visit(opened) } == 0)
+            }
+            return nil
+        }
+    }
+
+    @Test func theCodeIsRedeemedWithTheVerifierOfTheChallenge() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let asked = Mutex<OpenedAddress?>(nil)
+        let result = try signIn(played) { opened in
+            asked.withLock { $0 = opened }
+            let page = LoopbackCaller.get(opened.port, "/callback?code=c%2D1&state=\(opened.state)")
+            #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n") && page.contains("Referrer-Policy: no-referrer"))
+            #expect(!page.contains("c-1") && !page.contains(opened.state))
+        }
+        #expect(result.hasRefreshToken && result.account == nil)
+        let opened = try #require(asked.withLock { $0 })
+        let form = try #require(played.posted.first)
+        #expect(form["grant_type"] == "authorization_code" && form["code"] == "c-1")
+        #expect(form["redirect_uri"] == opened.redirect && opened.redirect.hasPrefix("http://127.0.0.1:"))
+        #expect(opened.parameters["code_challenge_method"] == "S256")
+        let verifier = try #require(form["code_verifier"])
+        #expect(verifier.utf8.count == 43 && opened.parameters["code_challenge"] == challenge(of: verifier))
+    }
+
+    private func challenge(of verifier: String) -> String {
+        var hash = [UInt8](repeating: 0, count: 32)
+        let bytes = Array(verifier.utf8)
+        crypto_hash_sha256(&hash, bytes, UInt64(bytes.count))
+        var text = [CChar](repeating: 0, count: 64)
+        sodium_bin2base64(&text, text.count, hash, hash.count, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    @Test func callsOfOthersGetARefusalAndTheSignInGoesOn() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            let port = opened.port
+            let answer = "/callback?code=c&state=\(opened.state)"
+            #expect(LoopbackCaller.get(port, answer, host: "evil.example").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.get(port, answer, host: "127.0.0.1").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.get(port, answer, method: "POST").hasPrefix("HTTP/1.1 405"))
+            #expect(LoopbackCaller.get(port, "/other?code=c&state=\(opened.state)").hasPrefix("HTTP/1.1 404"))
+            #expect(LoopbackCaller.get(port, "/callback?code=c&state=guess").hasPrefix("HTTP/1.1 400"))
+            #expect(
+                LoopbackCaller.get(port, "/callback?code=c&state=a&state=\(opened.state)").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.get(port, "/callback?code=%zz&state=\(opened.state)").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.call(port, "nonsense\r\n\r\n").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.get(port, answer).hasPrefix("HTTP/1.1 200"))
+        }
+        #expect(played.posted.count == 1)
+    }
+
+    @Test func halfRequestsAndManyConnectionsHoldNobodyUp() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            var descriptors: [Int32] = []
+            for _ in 0..<200 {
+                let descriptor = LoopbackCaller.connected(opened.port)
+                var half = Array("GET /callback?code=".utf8)
+                send(descriptor, &half, half.count, Int32(MSG_NOSIGNAL))
+                descriptors.append(descriptor)
+            }
+            let long = String(repeating: "a", count: 20_000)
+            _ = LoopbackCaller.get(opened.port, "/callback?code=\(long)&state=\(opened.state)")
+            #expect(LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)").hasPrefix("HTTP/1.1 200"))
+            descriptors.forEach { close($0) }
+        }
+        #expect(played.posted.first?["code"] == "c")
+    }
+
+    @Test(arguments: [
+        ("&iss=https%3A%2F%2Fevil.example", false, "https://evil.example"), ("", true, "no issuer"),
+        ("&iss=https%3A%2F%2Flogin.example.com%2F", false, "https://login.example.com/"),
+    ])
+    func anAnswerOfAnotherIssuerIsDenied(field: String, isPromised: Bool, named: String) throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(played, server: { $0.promisesIssuer = isPromised }) { opened in
+                _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)\(field)")
+            }
+        }
+        #expect(error.status == .denied && error.message.contains(named))
+        #expect(error.message.contains("https://login.example.com"))
+        #expect(played.posted.isEmpty)
+    }
+
+    @Test func aRefusalOfTheUserCancels() throws {
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(PlayedServer()) { opened in
+                _ = LoopbackCaller.get(opened.port, "/callback?error=access_denied&state=\(opened.state)")
+            }
+        }
+        #expect(error.status == .cancelled)
+    }
+
+    @Test func aSignInEndsAtItsDeadline() throws {
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(PlayedServer(), milliseconds: 300) { _ in }
+        }
+        #expect(error.status == .timedOut)
+    }
+
+    @Test func theServersRefusalOfTheCodeIsDenied() throws {
+        let played = PlayedServer(try PlayedServer.json(#"{"error":"invalid_grant"}"#, status: 400))
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(played) { opened in
+                _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            }
+        }
+        #expect(error.status == .denied && error.message.contains("invalid_grant"))
+    }
+}

@@ -1,0 +1,77 @@
+import Synchronization
+import Testing
+import TokenKeepCore
+import TokenKeepOAuth
+
+/// The device flow against a played server.
+@Suite struct DeviceFlowTests {
+    private static let code =
+        #"{"device_code":"d-1","user_code":"WDJB-MJHT","verification_uri":"https://login.example.com/device","#
+        + #""expires_in":600,"interval":2}"#
+
+    private func pending(_ error: String, status: Int = 400) throws -> HTTPResponse {
+        try PlayedServer.json(#"{"error":"\#(error)"}"#, status: status)
+    }
+
+    private func signIn(
+        _ played: PlayedServer, waits: Recorder = Recorder(), present: @escaping SignInPresenter = { _ in nil }
+    ) throws(TokenKeepError) -> SignedIn {
+        var options = SignInOptions.test(.device, scope: "a b")
+        options.pause = { milliseconds, _ in waits.add(milliseconds) }
+        return try SignIn.run(at: played.server, options, until: Deadline(milliseconds: 30_000), present)
+    }
+
+    private final class Recorder: Sendable {
+        private let waits = Mutex<[UInt32]>([])
+        var all: [UInt32] { waits.withLock { $0 } }
+        func add(_ milliseconds: UInt32) { waits.withLock { $0.append(milliseconds) } }
+    }
+
+    @Test func theCodeIsShownAndTheServerAskedUntilItIsApproved() throws {
+        let played = PlayedServer(
+            try PlayedServer.json(Self.code), try pending("authorization_pending"), try pending("slow_down"),
+            try pending("authorization_pending"), try PlayedServer.tokens(#","scope":"a""#))
+        let shown = Mutex<SignInStep?>(nil)
+        let waits = Recorder()
+        let result = try signIn(played, waits: waits) { step in
+            shown.withLock { $0 = step }
+            return nil
+        }
+        #expect(shown.withLock { $0?.userCode } == "WDJB-MJHT")
+        #expect(shown.withLock { $0?.address } == "https://login.example.com/device")
+        #expect(waits.all == [2000, 2000, 7000, 7000])
+        #expect(played.posted[0] == ["scope": "a b"])
+        #expect(played.posted[4]["device_code"] == "d-1")
+        #expect(result.otherScope == "a")
+    }
+
+    @Test(arguments: [("expired_token", Status.timedOut), ("access_denied", .cancelled), ("invalid_grant", .denied)])
+    func theServersWordsEndTheFlow(word: String, status: Status) throws {
+        let played = PlayedServer(try PlayedServer.json(Self.code), try pending(word))
+        let error = try #require(throws: TokenKeepError.self) { try signIn(played) }
+        #expect(error.status == status)
+    }
+
+    @Test func anOverloadedServerIsAskedHalfAsOften() throws {
+        let played = PlayedServer(
+            try PlayedServer.json(Self.code), try PlayedServer.json("{}", status: 503), try PlayedServer.tokens())
+        let waits = Recorder()
+        _ = try signIn(played, waits: waits)
+        #expect(waits.all == [2000, 4000])
+    }
+
+    @Test(arguments: [
+        #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://login.example.com/"}"#,
+        #"{"device_code":"d","user_code":"A","verification_uri":"http://evil.example/"}"#,
+        #"{"user_code":"A","verification_uri":"https://login.example.com/"}"#, "<html>",
+    ])
+    func aMalformedAnswerShowsNothing(answer: String) throws {
+        let played = PlayedServer(try PlayedServer.json(answer))
+        #expect(throws: TokenKeepError.self) {
+            try signIn(played) { _ in
+                Issue.record("a step was shown")
+                return nil
+            }
+        }
+    }
+}
