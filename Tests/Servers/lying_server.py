@@ -6,9 +6,12 @@ Usage: lying_server.py DIRECTORY
 Makes an authority and certificates in DIRECTORY (ca.pem), prints one line "NAME=PORT ..." and serves until it is
 killed. Each request becomes a line "NAME METHOD PATH BODY AUTHORIZATION" in DIRECTORY/requests.
 """
+import base64
 import glob
+import hashlib
 import json
 import os
+import secrets
 import socket
 import ssl
 import subprocess
@@ -18,7 +21,8 @@ import urllib.parse
 
 DIRECTORY = sys.argv[1]
 LOCK = threading.Lock()
-TOKENS = {"number": 1, "status": 200, "ports": {}}
+TOKENS = {"number": 1, "status": 200, "ports": {}, "polls": 0}
+CODES = {}
 
 
 def openssl(*arguments, at=None):
@@ -87,8 +91,44 @@ def tokens(form):
     return answer
 
 
+def challenge(verifier):
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def authorize(connection, path):
+    """Sends the browser back with a code, or with a lie."""
+    asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query))
+    assert asked["code_challenge_method"] == "S256", asked
+    code = f"code-{secrets.token_hex(4)}"
+    CODES[code] = (asked["code_challenge"], asked["redirect_uri"])
+    answer = {"code": code, "state": asked["state"]}
+    if path.startswith("/authorize-refused"):
+        answer = {"error": "access_denied", "state": asked["state"]}
+    if path.startswith("/authorize-elsewhere"):
+        answer["iss"] = "https://evil.example"
+    respond(connection, 302, headers=[f"Location: {asked['redirect_uri']}?{urllib.parse.urlencode(answer)}"])
+
+
+def grant(form):
+    """The error of a grant of a sign-in; None if it is right."""
+    if form["grant_type"] == "authorization_code":
+        expected = CODES.pop(form.get("code"), None)
+        found = (challenge(form.get("code_verifier", "")), form.get("redirect_uri"))
+        return None if expected == found else "invalid_grant"
+    TOKENS["polls"] += 1
+    if form.get("device_code") != "device-1":
+        return "invalid_grant"
+    return "authorization_pending" if TOKENS["polls"] % 2 else None
+
+
 def token(connection, form):
     with LOCK:
+        if form.get("grant_type") in ("authorization_code", "urn:ietf:params:oauth:grant-type:device_code"):
+            error = grant(form)
+            if error:
+                return respond(connection, 400, {"error": error})
+            TOKENS["number"] += 1
+            return respond(connection, 200, tokens(form))
         if form.get("refresh_token") != f"refresh-{TOKENS['number']}":
             return respond(connection, 400, {"error": "invalid_grant"})
         TOKENS["number"] += 1
@@ -132,6 +172,12 @@ def answer(connection, name, method, path, headers, body):
     place = path.split("?")[0]
     if place == "/token":
         return token(connection, form)
+    if place.startswith("/authorize"):
+        return authorize(connection, path)
+    if place == "/device":
+        return respond(connection, 200, {
+            "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60,
+            "verification_uri": "https://login.example.com/device"})
     if place == "/waits":
         # Until a writer opens the pipe.
         with open(os.path.join(DIRECTORY, "gate"), encoding="utf-8") as gate:

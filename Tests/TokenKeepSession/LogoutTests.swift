@@ -105,6 +105,18 @@ struct LogoutTests {
         #expect(try WaitingTokens(session.outbox).count(service: service, account: "ann") == 0)
     }
 
+    @Test func aNewSignInRevokesTheTokenOfTheReplacedSession() throws {
+        let session = try world.signedIn()
+        let response = try SecretBytes(#"{"access_token":"b","refresh_token":"other","expires_in":3600}"#)
+        try session.begin(.user, response: response, revokesReplaced: true)
+        #expect(try Outbox(world.store(), session.options).flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1"])
+        // The server gave the same refresh token again.
+        try session.begin(.user, response: response, revokesReplaced: true)
+        #expect(try Outbox(world.store(), session.options).flush().sent == 0)
+        #expect(try session.token().text == "b")
+    }
+
     @Test func aLocalLogoutSendsNothing() throws {
         let session = try world.signedIn()
         #expect(try session.end(isLocalOnly: true).revocation == .none)

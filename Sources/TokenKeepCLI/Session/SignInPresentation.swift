@@ -13,7 +13,7 @@ final class SignInPresentation {
     func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
         switch step.kind {
         case .browser:
-            Terminal.writeError("Sign in in the browser, which opens now, at\n  \(step.address)\n")
+            Terminal.writeError("Sign in with the browser, which opens now, at\n  \(step.address)\n")
             Terminal.writeError("If it cannot come back, paste here the address to which it was sent.\n")
             isAsked = true
             return nil

@@ -1,0 +1,66 @@
+# needs: openssl
+# Sign-ins at a server of the tests: by browser, device code and a pasted address.
+mkdir -p served config/tokenkeep/providers.d
+export XDG_CACHE_HOME="$WORK/cache"
+python3 "$HERE/../Servers/lying_server.py" served >ports &
+server=$!
+tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
+https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+put() { printf "$2" >"config/tokenkeep/providers.d/$1.conf"; }
+own="issuer = $https\nca_file = $WORK/served/ca.pem\nclient_id = app\n"
+put example "$own"
+put refuses "${own}authorization_endpoint = $https/authorize-refused\n"
+put elsewhere "${own}authorization_endpoint = $https/authorize-elsewhere\n"
+put nameless "issuer = $https\n"
+# A browser that follows the server's answer.
+printf '#!/bin/sh\nexec curl -sL --cacert %s/served/ca.pem -o page "$1"\n' "$WORK" >browse
+chmod 700 browse
+export BROWSER="$WORK/browse"
+login() { # like run; addresses, states and ports differ from run to run
+    run session login "$@" 2>&1 | sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g; s/(authorize[a-z-]*\?).*/\1…/'
+}
+
+title "the browser comes back"
+login api.example.com ann --provider example --flow browser
+run session token api.example.com ann
+grep -o "Signed in[^<]*" page
+ls -R vault | grep -c code
+
+title "signing in again replaces the session and revokes the old grant"
+login api.example.com ann --provider example --flow browser
+run session token api.example.com ann
+run session flush
+grep -o 'POST /revoke token=refresh-[0-9]*' served/requests
+
+title "a refusal, and an answer of another server, leave the session as it was"
+login api.example.com ann --provider refuses --flow browser
+login api.example.com ann --provider elsewhere --flow browser
+run session token api.example.com ann
+
+title "a code for another device"
+login api.example.com bob --provider example --flow device
+run session token api.example.com bob
+
+title "the address to which a browser elsewhere was sent is pasted"
+mkfifo paste
+"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <paste 2>asked &
+login=$!
+exec 3>paste
+tail -n +1 -f asked --pid="$login" | grep -m 1 -o 'https://.*' >address
+curl -s --cacert served/ca.pem -o /dev/null -w '%{redirect_url}\n' "$(cat address)" >&3
+wait "$login"
+echo "[exit $?]"
+exec 3>&-
+sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g; s/(authorize\?).*/\1…/' asked
+run session token api.example.com eve
+
+title "a code alone is refused"
+echo code-1 | login api.example.com eve --provider example --flow paste
+
+title "wrong usage"
+login api.example.com ann --provider nameless
+login api.example.com ann --provider nobody
+login api.example.com --provider example
+login api.example.com ann --provider example --flow telepathy
+login api.example.com ann
+kill "$server"
