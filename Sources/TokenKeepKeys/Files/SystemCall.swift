@@ -122,6 +122,8 @@ package enum SystemCall {
     package static func bytes(
         of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
     ) throws(Errno) -> [UInt8] {
+        // All empty arrays share one storage, into which the initializer below would write.
+        guard maximum > 0 else { return [] }
         var failure: Errno?
         let bytes = [UInt8](unsafeUninitializedCapacity: maximum) { bytes, count in
             do throws(Errno) {
