@@ -36,5 +36,8 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
+    /// Orders memory between the thread that ran the call and the task. Both call it.
+    func synchronize() { state.withLock { _ in } }
+
     static var cancelled: Outcome { .failure(CoreError(.cancelled, "the call was cancelled")) }
 }

@@ -27,16 +27,16 @@ extension TokenStore {
         let deadline = engine.deadline.cancelled(by: cancellation)
         let engine = engine
         let queued = QueuedCall<Value>()
+        // ThreadSanitizer does not see that a continuation orders memory; it sees a lock.
+        defer { queued.synchronize() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 guard queued.wait(continuation) else { return continuation.resume(returning: QueuedCall.cancelled) }
                 let job: @Sendable () -> Void = {
                     guard let continuation = queued.take() else { return }
-                    do throws(CoreError) {
-                        continuation.resume(returning: .success(try body(engine, deadline)))
-                    } catch {
-                        continuation.resume(returning: .failure(error))
-                    }
+                    let result = Result { () throws(CoreError) in try body(engine, deadline) }
+                    queued.synchronize()
+                    continuation.resume(returning: result)
                 }
                 if !threads.run(job) {
                     queued.take()?.resume(
