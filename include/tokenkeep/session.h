@@ -207,10 +207,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_switc
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_end(
     tokenkeep_session *session, uint32_t flags, tokenkeep_session_report **report, tokenkeep_error **error);
 /* Revokes the tokens of earlier logouts that still wait, with the http functions of the store's open
- * sessions: that of the token's account, else one of its service. These sessions must stay open during the
- * call. sent and left, which may be NULL: the tokens that were revoked, and those that still wait.
- * TOKENKEEP_UNSUPPORTED: no open session has such a function. A token that cannot be read: its status, after
- * the others were sent. */
+ * sessions: that of the token's account, else one of its service, else libcurl at the endpoints of the
+ * session's provider. The sessions must stay open during the call. sent and left, which may be NULL: the
+ * tokens that were revoked, and those that still wait. TOKENKEEP_UNSUPPORTED: nothing reaches the server of
+ * a token. A token that cannot be read: its status, after the others were sent. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_flush(tokenkeep_store *store,
                                                                                  size_t *sent, size_t *left,
                                                                                  tokenkeep_error **error);

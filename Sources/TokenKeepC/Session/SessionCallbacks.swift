@@ -81,8 +81,8 @@ extension SessionOptions {
         }
     }
 
-    /// Asks the servers of tokens that wait to be revoked, if no session is open for them; nil if nothing does.
-    static var flushTransport: SessionTransport? { nil }
+    /// Asks the servers of tokens that wait to be revoked, if no session is open for them.
+    static let flushTransport: SessionTransport = { request throws(TokenKeepError) in try SessionServer.send(request) }
 
     private static func rotation(_ number: UInt32, _ overlap: UInt32) throws(TokenKeepError) -> RotationProfile? {
         switch Int32(bitPattern: number) {
