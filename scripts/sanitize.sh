@@ -18,16 +18,18 @@ if [ "$sanitizer" != address ]; then
     run --filter "$own_processes"
     exit
 fi
-# Leaks are looked for in both parts. GLib is built without frame pointers: what it allocates is only told apart by a slower
-# walk up the stack, so the tests of the module that uses it are run with that, and its allocations passed over elsewhere.
-# That walk makes each call so slow that the short deadlines of those tests hold only if one test runs at a time.
+# Leaks are looked for in both parts. GLib and libcurl are built without frame pointers: what they allocate is only told
+# apart by a slower walk up the stack, so the tests of the module that uses GLib, and of URLSession, which uses libcurl, are
+# run with that, and GLib's allocations passed over elsewhere. That walk makes each call so slow that the short deadlines
+# of the module's tests hold only if one test runs at a time.
 suppressions="$PWD/scripts/leaks.suppressions"
 with_glib=$(mktemp)
 trap 'rm -f "$with_glib"' EXIT
 { cat "$suppressions"; echo "leak:g_malloc"; } >"$with_glib"
 export LSAN_OPTIONS="suppressions=$with_glib:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1"
-run --skip "TokenKeepSecretServiceTests|$own_processes"
+run --skip "TokenKeepSecretServiceTests|TokenKeepFoundationTests|$own_processes"
 run --filter TokenKeepCoreTests.GuardedPoolProcessTests
 export LSAN_OPTIONS="suppressions=$suppressions:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1:fast_unwind_on_malloc=0"
+run --filter TokenKeepFoundationTests
 run --no-parallel --filter TokenKeepSecretServiceTests --skip "$own_processes"
 run --filter "TokenKeepSecretServiceTests.($own_processes)"

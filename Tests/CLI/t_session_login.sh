@@ -23,12 +23,17 @@ login() { # like run; addresses, states and ports differ from run to run
 title "the browser comes back"
 login api.example.com ann --provider example --flow browser
 run session token api.example.com ann
-grep -o "Signed in[^<]*" page
+grep -o "The answer[^<]*" page
 ls -R vault | grep -c code
 
-title "signing in again replaces the session and revokes the old grant"
+title "signing in again replaces the session; the old token of the same client is left alone"
 login api.example.com ann --provider example --flow browser
 run session token api.example.com ann
+run session flush
+
+title "the token of another provider's session is revoked"
+put second "$own"
+login api.example.com ann --provider second --flow browser
 run session flush
 grep -o 'POST /revoke token=refresh-[0-9]*' served/requests
 

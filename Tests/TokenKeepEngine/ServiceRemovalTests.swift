@@ -128,6 +128,24 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
+    /// A drain that fails after it met another program's later item judges that item again: it is later still.
+    @Test(arguments: ScriptedService.Fault.losses, 0..<8)
+    func anotherProgramsLaterItemStaysInEveryDrain(fault: ScriptedService.Fault, calls: Int) throws {
+        try serviceGoes()
+        _ = try open().clear(service: "example.com")
+        secondsPass()
+        try otherProgramSaves("theirs", "ann")
+        world.become(.up)
+        world.fault = (fault, calls)
+        _ = try? open().sync()
+        world.fault = nil
+        world.become(.up)
+        _ = try open().sync()
+        #expect(try load("bob") == nil)
+        #expect(try load("ann") == "theirs")
+        #expect(accounts == ["ann"])
+    }
+
     @Test(arguments: [true, false]) func aConditionalSaveDrainsItFirst(isAnswered: Bool) throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")

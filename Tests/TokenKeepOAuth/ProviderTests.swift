@@ -72,7 +72,8 @@ import TokenKeepSession
         ("rotation = overlap 100000", "1: expected strict"), ("auth_method = private_key_jwt", "1: expected client"),
         ("scope = a\nscope = b", "2: scope is given twice"), ("include = nowhere", "1: there is no provider"),
         ("ca_file = ca.pem", "1: expected an absolute path"), ("extend_unit = weeks", "1: expected seconds"),
-        ("resource = a#b", "1: the resource"), ("redirect = http://example.com/", "1: http://example.com/"),
+        ("resource = a#b", "1: the resource"),
+        ("redirect = http://example.com/", "1: the redirect address http://example.com/"),
         ("client_id = a\u{1}", "1: expected a value"), ("include = ../x", "1: expected the name"),
     ])
     func aWrongLineIsRefusedWithItsNumber(text: String, message: String) throws {

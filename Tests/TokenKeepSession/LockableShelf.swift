@@ -20,7 +20,12 @@ final class LockableShelf: Sendable {
     func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
 
     fileprivate func ask() {
-        guard let body = state.withLock({ $0.isLocked ? $0.whenAsked : nil }) else { return }
+        let asked = state.withLock { state -> (@Sendable () -> Void)? in
+            guard state.isLocked else { return nil }
+            defer { state.whenAsked = nil }
+            return state.whenAsked
+        }
+        guard let body = asked else { return }
         body()
         unlock()
     }

@@ -56,6 +56,16 @@ struct StashTests {
         #expect(try record(store).contains("refresh-3"))
     }
 
+    @Test func aRefreshTokenThatTheServerKeepsIsUsedAgain() throws {
+        let session = try world.signedIn()
+        for token in ["second", "third"] {
+            world.move(seconds: 3400)
+            world.server.whileAnswering { world.shelf.lock() }
+            world.server.next(.says(200, [:], #"{"access_token":"\#(token)","expires_in":3600}"#))
+            #expect(try session.token().text == token)
+        }
+    }
+
     @Test func aRestartOfTheMachineLosesItAndTheOldTokenIsNotSentAgain() throws {
         let (session, _) = try stashed()
         world.keys.stashes.withLock { $0 = [:] }

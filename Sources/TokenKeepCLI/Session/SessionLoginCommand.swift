@@ -14,7 +14,8 @@ struct SessionLoginCommand: ParsableCommand {
             address is shown; open it anywhere, and paste the address to which the browser is sent. --flow chooses.
 
             Without ACCOUNT the account is that of the sign-in: ask for the scope openid. A present session of the \
-            account is replaced, and its tokens are revoked, once the sign-in has succeeded. The sign-in ends after \
+            account is replaced once the sign-in has succeeded; if it was another provider's, its token waits for \
+            tokenkeep session flush, which revokes it. The sign-in ends after \
             --timeout, 5 minutes if it is not given. Standard output stays empty.
 
               tokenkeep session login gitlab.com --provider gitlab --scope "openid read_api"
@@ -67,16 +68,20 @@ struct SessionLoginCommand: ParsableCommand {
         try checkAccount(options.scope)
         let store = try storeOptions.open()
         let server = try SignInServer(file, store, until: deadline)
+        // Wrong options are found before the user signs in.
+        var sessionOptions = try profile.options()
+        sessionOptions.provider = provider
+        sessionOptions.rotation = sessionOptions.rotation ?? file.rotation
+        _ = try ItemName(namespace: store.namespace, service: service, account: account ?? "")
         let signedIn = try SignIn.run(at: server, options, until: deadline, SignInPresentation().present)
         guard let account = account ?? signedIn.account else {
             throw TokenKeepError(
                 .denied, "the sign-in names no account", hint: "name one: tokenkeep session login SERVICE ACCOUNT")
         }
-        var sessionOptions = try profile.options()
-        sessionOptions.provider = provider
-        sessionOptions.rotation = sessionOptions.rotation ?? file.rotation
         let session = try Session(store, service: service, account: account, sessionOptions)
-        try session.begin(.user, response: signedIn.response, revokesReplaced: true)
+        // Keycloak, Google and others revoke every token of the user and the client with one: the new ones, too.
+        let isOfOther = (try? session.info().provider).map { $0 != provider } ?? false
+        try session.begin(.user, response: signedIn.response, revokesReplaced: isOfOther)
         report(signedIn, account)
     }
 

@@ -16,6 +16,8 @@ final class SignInPresentation {
             Terminal.writeError("Sign in with the browser, which opens now, at\n  \(step.address)\n")
             Terminal.writeError("If it cannot come back, paste here the address to which it was sent.\n")
             isAsked = true
+            // What a script has there for its next command is no address.
+            hasInput = isatty(STDIN_FILENO) == 1
             return nil
         case .device:
             Terminal.writeError("Open \(step.address) on any device, and type the code  \(step.userCode ?? "")\n")
@@ -34,7 +36,7 @@ final class SignInPresentation {
 
     /// Says once a minute how much time is left.
     private func countDown(_ milliseconds: UInt32) {
-        let minute = (milliseconds + 59_999) / 60_000
+        let minute = milliseconds / 60_000 + (milliseconds % 60_000 == 0 ? 0 : 1)
         defer { lastMinute = min(lastMinute, minute) }
         guard minute < lastMinute, lastMinute != .max, Terminal.showsErrors else { return }
         Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
@@ -42,15 +44,17 @@ final class SignInPresentation {
 
     /// A line, if a whole one is there.
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
-        while hasInput, line.count < Self.longestLine {
+        line.reserveCapacity(Self.longestLine)
+        while hasInput {
+            guard line.count < Self.longestLine else {
+                wipe()
+                throw TokenKeepError(.invalid, "the pasted line is longer than \(Self.longestLine) bytes")
+            }
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&polled, 1, 0) > 0 else { return nil }
             var byte: UInt8 = 0
-            guard read(STDIN_FILENO, &byte, 1) == 1 else {
-                hasInput = false
-                return nil
-            }
-            guard byte == UInt8(ascii: "\n") else {
+            hasInput = read(STDIN_FILENO, &byte, 1) == 1
+            guard !hasInput || byte == UInt8(ascii: "\n") else {
                 line.append(byte)
                 continue
             }
@@ -65,6 +69,6 @@ final class SignInPresentation {
             guard let start = bytes.baseAddress else { return }
             explicit_bzero(start, bytes.count)
         }
-        line = []
+        line.removeAll(keepingCapacity: true)
     }
 }

@@ -12,6 +12,9 @@ struct PendingDrain {
     var isHeld = false
     /// Whether the item is being moved. If another program then changes the item, the move ends.
     var isMove = false
+    /// Whether another program's newer value counts as seen afterwards. Not while a removal stays pending that the value
+    /// outlives: the next drain would take the value for one that the removal covers.
+    var notesArrivals = true
     /// Receives an event for each module's answer.
     var trace: StackTraceHandler?
 
@@ -82,7 +85,7 @@ struct PendingDrain {
             }
         }
         let mustStay = finish(&outcome, kept, isOver: isOver)
-        if !mustStay {
+        if !mustStay, notesArrivals {
             // Note other programs' values only if nothing stays pending: else the next drain must judge them again.
             for (module, theirs) in foreign { item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: module) }
         }

@@ -147,7 +147,7 @@ extension Reconciler {
             let cleared = JournalRecord(state: .tombstone, pending: [part], name: details.name) { nil }
             let drain = PendingDrain(
                 pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
-                trace: dispatcher.trace)
+                notesArrivals: false, trace: dispatcher.trace)
             let outcome = try drain.run(item)
             if let obstacle = outcome.obstacle { throw obstacle }
             guard outcome.left.isEmpty else {

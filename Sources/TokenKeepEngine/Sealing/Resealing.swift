@@ -142,6 +142,9 @@ struct Resealing {
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
+        let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
+        // An item that a pending removal of its service covers must not be written again.
+        try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
         }
@@ -164,6 +167,10 @@ struct Resealing {
             throw TokenKeepError(.unavailable, "\(name): \(error.message)", module: "vault", hint: error.hint)
         }
         if let record = item.entry.record, reconciler.pending.has(record, for: module.name) { return .recorded }
+        guard try !reconciler.isToBeEmptied(module, of: name, call) else {
+            throw TokenKeepError(
+                .unavailable, "\(name): the removal of its service is pending for \(module.name)", module: module.name)
+        }
         let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {

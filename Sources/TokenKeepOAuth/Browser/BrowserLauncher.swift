@@ -30,6 +30,9 @@ enum BrowserLauncher {
         return commands
     }
 
+    /// A command that runs longer has opened the address, in milliseconds.
+    private static let patience: UInt32 = 10_000
+
     /// POSIX_SPAWN_SETSID, which glibc declares for GNU's sources alone.
     private static let setsid: Int32 = 0x80
 
@@ -54,10 +57,12 @@ enum BrowserLauncher {
         var process: pid_t = 0
         guard posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ) == 0 else { return false }
         var status: Int32 = 0
+        let started = Deadline(milliseconds: patience)
         while waitpid(process, &status, 0) == -1 {
             // The host waited for the process itself: its end is not known.
             guard errno == EINTR else { return true }
         }
-        return status == 0
+        // A browser in the foreground ends when the user is done with it.
+        return status == 0 || started.hasPassed
     }
 }

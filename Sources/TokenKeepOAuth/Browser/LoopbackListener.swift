@@ -36,9 +36,10 @@ final class LoopbackListener {
                 hint: "choose another one with --port, or use --flow paste")
         }
         self.sockets = sockets
-        authority = "\(redirect.host):\(LoopbackListener.port(of: first))"
+        let bound = LoopbackListener.port(of: first)
+        authority = redirect.authority(port: bound)
         path = redirect.path.isEmpty ? "/" : redirect.path
-        address = "http://\(authority)\(redirect.path)"
+        address = redirect.text(port: bound)
     }
 
     deinit { sockets.forEach { close($0) } }
@@ -74,11 +75,16 @@ final class LoopbackListener {
         }
     }
 
-    /// Accepts what waits. The oldest connections make room: half a request holds nobody up.
+    /// Accepts what waits. The oldest connections make room: half a request holds nobody up, and no address of this
+    /// machine the other one.
     private func accept(from socket: Int32) {
-        for _ in 0..<LoopbackListener.mostConnections {
+        for _ in 0..<(LoopbackListener.mostConnections / sockets.count) {
             let descriptor = tokenkeep_accept(socket)
-            guard descriptor >= 0 else { return }
+            guard descriptor >= 0 else {
+                // Without a descriptor the socket stays ready: no busy loop.
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { usleep(250_000) }
+                return
+            }
             if connections.count == LoopbackListener.mostConnections { connections.removeFirst() }
             connections.append(LoopbackConnection(descriptor))
         }

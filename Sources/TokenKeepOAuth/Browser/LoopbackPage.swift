@@ -18,7 +18,7 @@ enum LoopbackPage {
 
     private var text: String {
         switch self {
-        case .done: "Signed in. You can close this window."
+        case .done: "The answer has arrived. You can close this window; the program says whether you are signed in."
         case .refused: "The sign-in did not succeed. The program that began it says why."
         case .otherSignIn: "This answer belongs to another sign-in. Go on in the window of the present one."
         case .badRequest, .notFound, .methodNotAllowed: "There is nothing here."

@@ -37,6 +37,12 @@ struct RedirectAddress {
         port = number
     }
 
+    /// The address with a port.
+    func text(port: UInt16) -> String { "http://\(authority(port: port))\(path)" }
+
+    /// Host and port, as a browser writes them.
+    func authority(port: UInt16) -> String { port == 80 ? host : "\(host):\(port)" }
+
     private static func invalid(_ text: String) -> TokenKeepError {
         TokenKeepError(
             .invalid, "the redirect address \(text) does not lead to this machine",

@@ -38,8 +38,8 @@ package struct Discovery {
         var problem: TokenKeepError?
         for address in try addresses() {
             let (body, fault) = try ask(address, until: limit)
-            guard let body else {
-                problem = fault
+            guard let body, isObject(body) else {
+                problem = fault ?? TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
                 continue
             }
             let metadata = try checked(body)
@@ -77,6 +77,9 @@ package struct Discovery {
         return (nil, fault)
     }
 
+    /// Whether a body is JSON. A server may answer every address with a page.
+    private func isObject(_ body: SecretBytes) -> Bool { body.withUnsafeBytes { JSONValue(parsing: $0) } != nil }
+
     private func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue {
         guard let metadata = body.withUnsafeBytes({ JSONValue(parsing: $0) }) else {
             throw TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
@@ -84,7 +87,7 @@ package struct Discovery {
         let named = metadata["issuer"]?.text ?? ""
         guard named == issuer.text, named.utf8.elementsEqual(issuer.text.utf8) else {
             throw TokenKeepError(
-                .denied, "the metadata of \(issuer.text) is that of \"\(named.prefix(200))\"",
+                .denied, "the metadata of \(issuer.text) is that of \"\(PlainText.printable(named))\"",
                 hint: "the issuer must be equal to the letter")
         }
         for key in ProviderKey.discoverable {
@@ -92,7 +95,7 @@ package struct Discovery {
             let text = endpoint.text ?? ""
             guard let address = try? WebAddress(text), issuer.isPlain || !address.isPlain else {
                 throw TokenKeepError(
-                    .denied, "\(key.rawValue) of \(issuer.text) is \"\(text.prefix(200))\", and must be https")
+                    .denied, "\(key.rawValue) of \(issuer.text) is \"\(PlainText.printable(text))\", and must be https")
             }
         }
         return metadata

@@ -55,10 +55,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
         case .authMethod: try check(value, among: ["client_secret_basic", "client_secret_post", "none"])
         case .extendUnit: try check(value, among: Provider.units.map(\.word))
         case .redirect:
-            guard value.utf8.starts(with: "http://localhost".utf8) else {
-                _ = try WebAddress(value)
-                return
-            }
+            _ = try RedirectAddress(value)
         case .caFile:
             guard value.utf8.first == UInt8(ascii: "/") else { throw expected("an absolute path") }
         case .include:

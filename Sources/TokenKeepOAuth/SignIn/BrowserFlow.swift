@@ -6,7 +6,8 @@ import TokenKeepCore
 final class BrowserFlow {
     private let request: AuthorizationRequest
     private let server: SignInServer
-    private let listener: LoopbackListener
+    /// nil if the port of a pasted address is taken here.
+    private let listener: LoopbackListener?
     private let present: SignInPresenter
     private let deadline: Deadline
     /// The result: a code, or the reason why there is none.
@@ -16,13 +17,23 @@ final class BrowserFlow {
     private static let glance: Int32 = 250
 
     init(
-        _ server: SignInServer, _ options: SignInOptions, until deadline: Deadline, _ present: @escaping SignInPresenter
+        _ server: SignInServer, _ options: SignInOptions, listens: Bool, until deadline: Deadline,
+        _ present: @escaping SignInPresenter
     ) throws(TokenKeepError) {
         self.server = server
         self.present = present
         self.deadline = deadline
-        listener = try LoopbackListener(RedirectAddress(server.redirect), port: options.port)
-        request = try AuthorizationRequest(server, options.scope, redirect: listener.address)
+        let address = try RedirectAddress(server.redirect)
+        do throws(TokenKeepError) {
+            listener = try LoopbackListener(address, port: options.port)
+        } catch {
+            // A pasted address needs no listener, only the port that the server knows.
+            guard !listens, let port = options.port ?? address.port else { throw error }
+            listener = nil
+            request = try AuthorizationRequest(server, options.scope, redirect: address.text(port: port))
+            return
+        }
+        request = try AuthorizationRequest(server, options.scope, redirect: listener?.address ?? "")
     }
 
     /// Runs the flow.
@@ -43,7 +54,11 @@ final class BrowserFlow {
             }
             if let pasted = try present(step(.paste)) { try take(pasted: pasted) }
             guard result == nil else { break }
-            listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0) }
+            if let listener {
+                listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0) }
+            } else {
+                usleep(1000 * UInt32(BrowserFlow.glance))
+            }
         }
         let code = try result?.get()
         guard let code else { throw TokenKeepError(.internal, "a sign-in ended without a result") }
@@ -78,9 +93,13 @@ final class BrowserFlow {
     /// - Throws: ``Status/denied`` with the reason.
     private func take(pasted: SecretBytes) throws(TokenKeepError) {
         let answer = try pasted.withUnsafeBytes { bytes throws(TokenKeepError) -> AuthorizationAnswer? in
-            guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")),
-                bytes[..<mark].elementsEqual(request.redirect.utf8)
-            else { return nil }
+            guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+            let place = bytes[..<mark].drop { $0 == 0x20 || $0 == 0x09 }
+            // A browser adds the path that a redirect address lacks.
+            guard place.elementsEqual(request.redirect.utf8) || place.elementsEqual((request.redirect + "/").utf8)
+            else {
+                return nil
+            }
             let query = bytes[bytes.index(after: mark)...].prefix { ![0x20, 0x0A, 0x0D, 0x23].contains($0) }
             return try AuthorizationAnswer(query: UnsafeRawBufferPointer(rebasing: query))
         }

@@ -13,7 +13,7 @@ struct DeviceFlow {
 
     /// Without an interval of the server: 5 seconds (section 3.2). So many more after `slow_down` (section 3.5).
     private static let normalInterval: UInt32 = 5
-    private static let longestInterval: UInt32 = 60
+    private static let longestInterval: UInt32 = 300
 
     /// Asks the server for a code.
     ///
@@ -24,7 +24,9 @@ struct DeviceFlow {
         var fields: [(String, SecretBytes)] = []
         for field in scope.fields { fields.append((field.name, try SecretBytes(field.value))) }
         let answer = try server.post(.deviceAuthorization, fields, deadline)
-        guard (200...299).contains(answer.status), let json = ServerRefusal.json(answer) else {
+        guard (200...299).contains(answer.status), ServerRefusal.code(of: answer).isEmpty,
+            let json = ServerRefusal.json(answer)
+        else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
         guard let code = try json["device_code"]?.secret(), let userCode = json["user_code"]?.text,
@@ -65,7 +67,8 @@ struct DeviceFlow {
                 try back(off: error)
                 continue
             }
-            guard !(200...299).contains(answer.status) else {
+            // GitHub refuses with status 200.
+            if (200...299).contains(answer.status), ServerRefusal.code(of: answer).isEmpty {
                 return try TokenGrant.grant(answer, of: "the device's sign-in")
             }
             try judge(answer)
@@ -83,7 +86,8 @@ struct DeviceFlow {
         case "authorization_pending": return
         case "slow_down": interval = min(interval + 1000 * DeviceFlow.normalInterval, 1000 * DeviceFlow.longestInterval)
         case "expired_token": throw over
-        case "" where answer.status >= 500 || answer.status == 429:
+        case "access_denied": throw ServerRefusal.error(answer, of: "the device's sign-in")
+        case _ where answer.status >= 500 || answer.status == 429:
             interval = min(2 * interval, 1000 * DeviceFlow.longestInterval)
         default: throw ServerRefusal.error(answer, of: "the device's sign-in")
         }

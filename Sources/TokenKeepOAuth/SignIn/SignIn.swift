@@ -51,7 +51,8 @@ package enum SignIn {
             var device = try DeviceFlow(server, options, until: deadline)
             grant = try device.run(present)
         case let flow:
-            let browser = try BrowserFlow(server, options, until: deadline, present)
+            let browser = try BrowserFlow(
+                server, options, listens: flow == .browser, until: deadline, present)
             (grant, nonce) = try browser.run(
                 options.scope, opens: flow == .browser && options.opensBrowser)
         }

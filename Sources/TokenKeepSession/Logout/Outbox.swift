@@ -55,7 +55,10 @@ public struct Outbox: Sendable {
     /// - Throws: ``Status/unsupported`` if nothing asks any server.
     public init(openSessionsOf store: Store, fallback: SessionTransport? = nil) throws(TokenKeepError) {
         self.store = store
-        options = SessionOptions(transport: fallback)
+        var options = SessionOptions(transport: fallback)
+        // Without a provider it cannot reach the server: then the call says so.
+        options.transportNotesSending = fallback != nil
+        self.options = options
         sessions = store.openSessions.all.compactMap { $0 as? Session }.map { ($0.name, $0.options) }
         guard sessions.isEmpty else { return }
         _ = try options.requiredTransport(orThrow: "no session is open that asks a server")

@@ -172,9 +172,11 @@ extension Session {
             let live = (try? joined(present, Renewal.saving)) ?? present
             guard live.refreshToken ?? live.accessToken != record.refreshToken ?? record.accessToken else { return }
         }
+        let isApart = record.refreshToken != nil && record.refreshItem != nil
         try Outbox(store, options).add(
             record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
-            record.provider ?? note.provider, level: AccessLevel(rawValue: note.level))
+            record.provider ?? note.provider,
+            level: AccessLevel(rawValue: isApart ? record.refreshLevel : note.level))
     }
 
     /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.

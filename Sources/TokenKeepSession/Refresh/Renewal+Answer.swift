@@ -132,10 +132,15 @@ extension Renewal {
             isShared
                 ? "stashed generation \(renewed.generation) in the kernel until its place opens"
                 : "generation \(renewed.generation) is in the memory of this process alone")
-        // The old refresh token was answered: it is not sent again, even if the stash is gone after a restart.
+        // A refresh token that was replaced is not sent again, even if the stash is gone after a restart.
         let now = options.clock()
+        let present = renewed.refreshToken.flatMap { try? session.files.fingerprint(of: $0, Renewal.saving) }
         _ = try? session.changeNote(of: view, Renewal.saving) { note in
-            note.refreshing?.isRepeated = true
+            if let present, note.refreshing?.fingerprint == present {
+                note.refreshing = nil
+            } else {
+                note.refreshing?.isRepeated = true
+            }
             guard isShared else { return }
             note.update(renewed, now: now)
             note.isStashed = true

@@ -24,7 +24,12 @@ final class SendingNote: Sendable {
     ///
     /// - Throws: an error if the token must not be sent; ``outcome`` says why.
     func begin() throws(TokenKeepError) {
-        guard case .notBegun = outcome else { return }
+        switch outcome {
+        case .notBegun: break
+        case .noted: return
+        case .failed(let error): throw error
+        case .sessionChanged: throw SendingNote.changed
+        }
         do throws(TokenKeepError) {
             let isNoted = try write()
             state.withLock { $0 = isNoted ? .noted : .sessionChanged }
@@ -33,6 +38,8 @@ final class SendingNote: Sendable {
             state.withLock { $0 = .failed(error) }
             throw error
         }
-        throw TokenKeepError(.conflict, "the session was changed meanwhile")
+        throw SendingNote.changed
     }
+
+    private static let changed = TokenKeepError(.conflict, "the session was changed meanwhile")
 }
