@@ -30,7 +30,8 @@ run provider check nothing.conf
 
 title "a server is asked for its endpoints, once a day"
 mkdir served
-python3 "$HERE/../Servers/lying_server.py" served >ports &
+: >ports # before the server has it
+python3 "$HERE/../Servers/lying_server.py" served >>ports &
 server=$!
 tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
 port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }

@@ -2,7 +2,8 @@
 # Sign-ins at a server of the tests: by browser, device code and a pasted address.
 mkdir -p served config/tokenkeep/providers.d
 export XDG_CACHE_HOME="$WORK/cache"
-python3 "$HERE/../Servers/lying_server.py" served >ports &
+: >ports # before the server has it
+python3 "$HERE/../Servers/lying_server.py" served >>ports &
 server=$!
 tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
 https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"

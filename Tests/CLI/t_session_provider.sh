@@ -2,7 +2,8 @@
 # Sessions whose server is asked by libcurl, at the endpoints of the provider's file.
 mkdir -p served config/tokenkeep/providers.d
 export XDG_CACHE_HOME="$WORK/cache"
-python3 "$HERE/../Servers/lying_server.py" served >ports &
+: >ports # before the server has it
+python3 "$HERE/../Servers/lying_server.py" served >>ports &
 server=$!
 tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
 port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
