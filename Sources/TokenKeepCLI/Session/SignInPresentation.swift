@@ -16,7 +16,7 @@ final class SignInPresentation {
             Terminal.writeError("Sign in with the browser, which opens now, at\n  \(step.address)\n")
             Terminal.writeError("If it cannot come back, paste here the address to which it was sent.\n")
             isAsked = true
-            // What a script has there for its next command is no address.
+            // Other input belongs to the next command of a script.
             hasInput = isatty(STDIN_FILENO) == 1
             return nil
         case .device:
