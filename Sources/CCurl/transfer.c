@@ -151,8 +151,11 @@ static void set_request(CURL *easy, const tokenkeep_transfer_request *request, C
     set_pointer(easy, CURLOPT_USERAGENT, "TokenKeep", code);
     if (request->ignores_proxies)
         set_pointer(easy, CURLOPT_PROXY, "", code);
-    if (request->ca_file)
+    if (request->ca_file) {
         set_pointer(easy, CURLOPT_CAINFO, request->ca_file, code);
+        // Else the system's authorities count as well.
+        set_pointer(easy, CURLOPT_CAPATH, NULL, code);
+    }
     if (!request->body)
         return;
     set_long(easy, CURLOPT_POST, 1, code);
