@@ -32,8 +32,8 @@ struct TokenGrant {
             }
         } catch {
             // Some servers refuse with status 200.
-            guard let code = ServerRefusal.json(answer)?["error"]?.text else { throw error }
-            throw ServerRefusal.error(code, ServerRefusal.json(answer)?["error_description"]?.text, of: step)
+            guard !ServerRefusal.code(of: answer).isEmpty else { throw error }
+            throw ServerRefusal.error(answer, of: step)
         }
         return TokenGrant(response: answer.body, tokens: tokens)
     }
