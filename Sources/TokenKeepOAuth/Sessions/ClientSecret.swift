@@ -33,16 +33,9 @@ enum ClientSecret {
                 UnsafeMutableRawBufferPointer(rebasing: bytes[name.count...]).copyBytes(from: $0.dropFirst())
             }
         }
-        // sodium writes a NUL behind the text.
-        let capacity = 4 * ((pair.count + 2) / 3) + 1
-        let encoded = try SecretBytes(count: capacity) { bytes in
-            pair.withUnsafeBytes { pair in
-                guard let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    let start = pair.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                else { return }
-                _ = sodium_bin2base64(text, capacity, start, pair.count, sodium_base64_VARIANT_ORIGINAL)
-            }
+        let encoded = try pair.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try Base64URL.encoded(bytes, variant: sodium_base64_VARIANT_ORIGINAL)
         }
-        return try SecretText.joined("Basic ", encoded.prefix(capacity - 1))
+        return try SecretText.joined("Basic ", encoded)
     }
 }
