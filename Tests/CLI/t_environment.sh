@@ -87,3 +87,16 @@ run clear example.com ann
 run list
 elsewhere "exec $program \"\$@\""
 run load example.com ann
+
+title "a home that is read-only and has no vault"
+home=$(getent passwd "$(id -u)" | cut -d: -f6)
+mkdir "$WORK/home-without-vault"
+elsewhere "exec unshare -m sh -c 'mount --bind $WORK/home-without-vault $home && mount -o remount,bind,ro $home &&
+    unset TOKENKEEP_VAULT && exec \"\$@\"' sh $program \"\$@\""
+run load example.com ann
+run save example.com ann <<<lost
+run list
+run clear example.com ann
+run password set --stdin <<<horse
+run session begin example.com ann <<<'{"access_token":"a","expires_in":60}'
+run status
