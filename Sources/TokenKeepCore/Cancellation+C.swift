@@ -1,7 +1,7 @@
 extension Deadline {
-    /// Calls `body` with a C function, and its argument, that tells whether the call was cancelled.
+    /// Calls `body` with a C callback by which a waiting C function learns whether the call was cancelled.
     ///
-    /// A waiting C function calls it. Both are nil if the call cannot be cancelled.
+    /// `body` also gets the callback's argument. Both are nil if the call cannot be cancelled.
     package func lendingCancellation<Result>(
         _ body: ((@convention(c) (UnsafeRawPointer?) -> Int32)?, UnsafeRawPointer?) -> Result
     ) -> Result {

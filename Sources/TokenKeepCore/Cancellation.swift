@@ -2,7 +2,7 @@ import Synchronization
 
 /// Cancels calls before their deadline. Calls that wait are woken.
 ///
-/// The ``Deadline`` of a cancelled call counts as passed. A cancellation cannot be undone. Safe from any thread.
+/// The ``Deadline`` of a cancelled call counts as passed. A cancellation cannot be undone. Any thread may cancel.
 public final class Cancellation: Sendable {
     private struct Wakers {
         var all: [Int: @Sendable () -> Void] = [:]
@@ -27,18 +27,19 @@ public final class Cancellation: Sendable {
         }
     }
 
-    /// Calls `body`, which waits. If the cancellation happens meanwhile, `wake` is called on the cancelling thread.
+    /// Calls `body`, which may wait. A cancellation during `body` calls `wake`, which must end the wait.
     ///
     /// `body` must check ``isCancelled`` before it waits, because an earlier cancellation does not call `wake`.
     ///
-    /// - Parameter wake: must be brief and must not cancel anything. It is never called after `body` has returned.
+    /// - Parameter wake: runs on the cancelling thread, must be brief and must not cancel anything. It is never called
+    ///   after `body` has returned.
     package func waking<Result>(by wake: @escaping @Sendable () -> Void, during body: () -> Result) -> Result {
         let number = wakers.withLock { wakers in
             wakers.nextNumber += 1
             wakers.all[wakers.nextNumber] = wake
             return wakers.nextNumber
         }
-        // Remove `wake` under the lock, under which it is also called, so that it is never called after its removal.
+        // `cancel()` calls `wake` under the same lock, so that `wake` is never called after it is removed here.
         defer { wakers.withLock { _ = $0.all.removeValue(forKey: number) } }
         guard let parent else { return body() }
         return parent.waking(by: wake, during: body)

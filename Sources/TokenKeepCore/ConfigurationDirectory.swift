@@ -4,7 +4,8 @@ import Glibc
 package enum ConfigurationDirectory {
     /// `$XDG_CONFIG_HOME/tokenkeep`, or `.config/tokenkeep` in the user's home directory; nil if there is none.
     ///
-    /// Always nil for a program with more rights than its caller: the caller's files must not choose where secrets go.
+    /// Always nil for a program with more rights than its caller (setuid): the caller's files must not choose where
+    /// secrets go.
     package static func path() -> String? {
         guard !Privileges.areRaised else { return nil }
         if let value = getenv("XDG_CONFIG_HOME"), let path = String(validatingCString: value),

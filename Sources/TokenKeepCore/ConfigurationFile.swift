@@ -1,7 +1,7 @@
 internal import CSystemShims
 import Glibc
 
-/// The text of a configuration file: of a stack, or of a provider.
+/// The text of a configuration file, which describes a stack (modules to ask in order) or a sign-in provider.
 package struct ConfigurationFile {
     /// The longest text, in bytes.
     package static let maximumLength = 64 * 1024
@@ -37,11 +37,10 @@ package struct ConfigurationFile {
     /// Reads the file `NAME.conf` in a directory; nil if there is no file.
     ///
     /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if others may write to the directory or a parent.
-    ///   Such users could replace the file, or remove it so that another one is used, whatever the file's own
-    ///   permissions.
+    ///   They could then replace or remove the file, whatever its own permissions.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
-        // Other problems with the directory are reported when the file is opened.
+        // If the directory is missing or is a file, opening `NAME.conf` shows that.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
             try TrustedPath.check(directory)
         }
@@ -77,7 +76,7 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Reads at most one byte more than the length limit, even if the file grows during the reading.
+    /// Reads the whole file. Stops with ``Status/invalid`` soon after the length limit, even if the file keeps growing.
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Work on a thread of its own, which its caller leaves at a time limit. The work itself runs on.
+/// Runs work on a thread of its own and waits for it at most for a given time. After that time the work continues.
 package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let finished = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -22,8 +22,9 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` and returns its value; nil if it did not end in time. Without a thread for it, `body` runs on the
-    /// calling thread, without a limit.
+    /// Runs `body` on another thread and returns its value; nil if `body` did not end in time.
+    ///
+    /// If no thread can be started, `body` runs on the calling thread, without a limit.
     package static func run(milliseconds: UInt32, _ body: @escaping @Sendable () -> Value) -> Value? {
         let work = LimitedWork()
         guard DetachedThread.start({ work.finish(body()) }) == 0 else { return body() }

@@ -2,8 +2,8 @@ import Glibc
 
 /// A value that a POSIX mutex protects, so that only one thread at a time can use it.
 ///
-/// Replaces the Mutex of the Synchronization module, which ThreadSanitizer reports as a data race: if threads compete
-/// for it, the kernel passes it on, and ThreadSanitizer does not see this.
+/// Replaces the Mutex of the Synchronization module, in which ThreadSanitizer reports false data races: it does not see
+/// that the kernel hands the lock from one thread to another.
 package final class MutexGuarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
@@ -29,7 +29,8 @@ package final class MutexGuarded<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Locks the mutex until ``unlock(after:)``. Only for the handlers of fork(); all others use ``withLock(_:)``.
+    /// Locks the mutex until ``unlock(after:)``. Only for handlers that run around fork(). Other code uses
+    /// ``withLock(_:)``.
     package func lock() { pthread_mutex_lock(mutex) }
 
     /// Calls `body` with the value, and unlocks the mutex.

@@ -2,8 +2,8 @@
 package enum NearestName {
     /// The candidate with the fewest changed characters; nil if none is near enough.
     ///
-    /// Near are one changed character, up to two in a name of six characters and up to three in a name of nine. Of
-    /// equally near candidates the first in alphabetical order is returned.
+    /// A candidate is near if at most one character differs; two in a name of six or more characters, three in one of
+    /// nine or more. Of equally near candidates, the first in alphabetical order is returned.
     package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Work that the calling thread shares with threads of its own.
+/// Runs work on the calling thread and on other threads that it starts.
 package enum ParallelWork {
     private final class Body {
         let run: @Sendable () -> Void
@@ -9,7 +9,7 @@ package enum ParallelWork {
 
     /// Runs `body` on the calling thread and `help` on other threads, and returns after all of them.
     ///
-    /// If a thread cannot be started, the threads that run do the work.
+    /// If a thread cannot be started, the work is shared by fewer threads.
     ///
     /// - Parameter threads: the number of other threads.
     package static func run(beside threads: Int, _ help: @escaping @Sendable () -> Void, _ body: () -> Void) {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Finds out whether a group has only one member, as the group that many systems make for each user.
+/// Finds out whether a user is the only member of a group, like the private group that many systems make for each user.
 ///
-/// If the user's umask is 002, the group may write to the user's files. No other user gets access by that.
+/// With the umask 002, this group may write to the user's files. That gives access to no other user.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 
@@ -39,7 +39,7 @@ enum PrivateGroup {
         return isOwn == true
     }
 
-    /// Calls `body` with an ever larger buffer, until it no longer returns ERANGE.
+    /// Calls `body` with larger and larger buffers while it returns ERANGE (the buffer is too small).
     private static func withGrowingBuffer<Result>(
         _ body: (UnsafeMutablePointer<CChar>, Int) -> (error: Int32, result: Result?)
     ) -> Result? {

@@ -28,7 +28,7 @@ public struct Prompt: Sendable {
     }
 }
 
-/// Answers a prompt. Called on the thread of the call, while no lock is held.
+/// Answers a prompt. Runs on the thread of the call that needs the answer, which holds no lock meanwhile.
 ///
 /// Throws ``Status/cancelled`` if the user dismisses the prompt.
 public typealias PromptHandler = @Sendable (Prompt) throws(TokenKeepError) -> SecretBytes

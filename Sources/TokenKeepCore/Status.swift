@@ -18,7 +18,7 @@ public enum Status: Int32, Sendable, CaseIterable {
     case policy = 7
     /// A session's token has expired and cannot be renewed. An expired item can still be loaded.
     case expired = 8
-    /// The item has changed since it was read.
+    /// The item no longer has the version that the caller expects.
     case conflict = 9
     /// The item exists, but the caller asked for a new item.
     case duplicate = 10

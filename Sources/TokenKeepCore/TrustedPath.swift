@@ -76,15 +76,16 @@ package enum TrustedPath {
             hint: "chown \(user ?? 0) \(quoted(path))")
     }
 
-    /// Whether an owner does not exist in this process's user namespace, where the kernel shows it as nobody.
+    /// Whether a file's owner has no number in this process's user namespace: the kernel then shows the owner as
+    /// nobody.
     ///
-    /// In most sandboxes, root does not exist.
+    /// In most sandboxes this is true of files that belong to root.
     private static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0
     }
 
-    /// The metadata of a path, or of a symbolic link itself; nil if the process cannot see it.
+    /// The metadata of the file at a path, without following a link at its end; nil if the process cannot see the file.
     private static func status(of path: String) throws(TokenKeepError) -> stat? {
         var status = stat()
         if tokenkeep_fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }

@@ -11,7 +11,7 @@ public struct UnixTime: RawRepresentable, Sendable, Hashable, Comparable {
     /// Makes a time from the seconds since 1970-01-01 00:00 UTC.
     public init(_ seconds: Int64) { self.rawValue = seconds }
 
-    /// The present time of the wall clock.
+    /// The current time of the wall clock.
     public static var now: UnixTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

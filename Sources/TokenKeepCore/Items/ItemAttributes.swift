@@ -40,12 +40,12 @@ public struct ItemAttributes: Sendable, Hashable {
     /// The value of the attribute with this name; nil if there is none.
     public subscript(name: String) -> String? { pairs.first { $0.name == name }?.value }
 
-    /// Compares the names and values.
+    /// Two lists of attributes are equal if they have the same names and values.
     public static func == (left: ItemAttributes, right: ItemAttributes) -> Bool {
         left.pairs.elementsEqual(right.pairs) { $0 == $1 }
     }
 
-    /// Hashes the names and values.
+    /// Hashes the names and values of all attributes.
     public func hash(into hasher: inout Hasher) {
         for pair in pairs {
             hasher.combine(pair.name)

@@ -19,8 +19,9 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = account
     }
 
-    /// The name of the record that keeps the pending removal of a whole service. Its service is empty, so that no item
-    /// has it.
+    /// Makes the name of the vault's record about a pending removal of all items of a service.
+    ///
+    /// The service of the name is empty, so that no item has the same name.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits.
     package init(removalOf service: String, in namespace: String) throws(TokenKeepError) {
@@ -31,10 +32,10 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = service
     }
 
-    /// The service whose removal has this name; nil for the name of an item.
+    /// The service whose items are to be removed, for a name from ``init(removalOf:in:)``; nil for the name of an item.
     package var removedService: String? { service.isEmpty ? account : nil }
 
-    /// The default label of an item.
+    /// The label of an item that is saved without a label.
     public var defaultLabel: String { "\(service) (\(account))" }
 
     /// `service (account)`, followed by the namespace unless it is empty. For messages.
@@ -53,7 +54,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         (left.namespace, left.service, left.account) < (right.namespace, right.service, right.account)
     }
 
-    /// Compares the bytes of the parts: two Unicode spellings of the same text are different names, as in files.
+    /// Compares the bytes of the parts: two Unicode spellings of the same text are different names.
     public static func == (left: ItemName, right: ItemName) -> Bool {
         left.namespace.hasBytes(of: right.namespace) && left.service.hasBytes(of: right.service)
             && left.account.hasBytes(of: right.account)

@@ -76,7 +76,7 @@ public struct Protection: Sendable {
     /// The protection against this threat.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// The weaker of two protections for each threat, for an item that may be in either of two modules.
+    /// The weaker of two protections against each threat, for an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
@@ -94,7 +94,7 @@ public struct Protection: Sendable {
 
     /// Throws ``Status/policy`` if a level is not enforced against every threat that it names.
     ///
-    /// The error names the first threat.
+    /// The error names the first threat against which it is not.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
         let missing = level.axes(with: flags).first { self[$0].strength != .enforced }
         guard let missing else { return }
@@ -106,7 +106,7 @@ public struct Protection: Sendable {
 }
 
 extension Protection {
-    /// No protection against any threat, for the same reason.
+    /// No protection against any threat. `reason` says why, in a sentence for the user.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
     /// Whether an item requires a protection that not every module gives, by its level or its flags.
@@ -114,11 +114,11 @@ extension Protection {
         level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
     }
 
-    /// Whether a module with this protection may store the item unsealed.
+    /// Whether a module with this protection may store the item unsealed (without encryption by the vault).
     ///
-    /// An item without a protection requirement may be stored in any module, and its protection is only reported. The
-    /// exception is an item of ``AccessLevel/whenUnlocked``: the vault seals it if the vault protects it better than
-    /// the module while the screen is locked, because the vault can remove that level's key.
+    /// An item without a protection requirement may be stored in any module; its protection is only reported. One
+    /// exception: an item of ``AccessLevel/whenUnlocked`` must be sealed if the vault protects it better than the
+    /// module while the screen is locked. The vault can, because it removes the key of that level.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }

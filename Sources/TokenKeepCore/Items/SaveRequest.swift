@@ -35,11 +35,14 @@ public struct SaveRequest: Sendable {
     public var inherited: ItemDetails?
     /// Whether the item may replace one with more protection requirements.
     ///
-    /// True for an item that another module or the journal has already accepted: such an item must be written.
+    /// True for an item that another module or a record of the vault has already accepted: such an item must be
+    /// written.
     public var mayLowerRequirements = false
 
-    /// Whether a locked module leaves the value as a pending write, sealed under an open key of a vault with a password.
-    /// Without such a key the save is ``Status/locked`` as usual.
+    /// Whether a save succeeds although the module is locked: the vault then keeps the value as a pending write.
+    ///
+    /// The value is sealed (encrypted) under an open key of a vault with a password. Without such a key, the save
+    /// throws ``Status/locked`` as usual.
     public var keepsWhenLocked = false
 
     /// Checks and joins the parts of a request.
@@ -103,8 +106,8 @@ public struct SaveRequest: Sendable {
 
     /// The details that the item has after this save, except its version, which is 0.
     ///
-    /// The creation time is that of `present`, or else that of ``inherited``. If the request names no level, level and
-    /// flags are taken from there too.
+    /// The creation time is that of `present`, or else that of ``inherited``. If the request names no level, the level
+    /// of the same item is kept, and its flags are added to those of the request.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         return ItemDetails(

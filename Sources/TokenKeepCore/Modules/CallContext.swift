@@ -6,9 +6,11 @@ public struct CallContext: Sendable {
     public let promptsAllowed: Bool
     /// The keys for items that need the password at each use, opened for this call alone; nil if not opened.
     package private(set) var presence: PresenceGrant?
-    /// Opens sealed secrets, and seals the secret of an item that the call has locked; nil for none.
+    /// Opens secrets that the vault sealed (encrypted), and seals secrets of items that this call has locked; nil if
+    /// the call does neither.
     package private(set) var sealer: (any SecretSealer)?
-    /// Keys with which the call seals even if the vault was locked since; nil for none.
+    /// Copies of the vault's keys with which this call can seal secrets even after the vault is locked; nil if it has
+    /// none.
     package private(set) var lease: SealingLease?
 
     /// Makes a context without a sealer, and without keys for items that need the password at each use.
@@ -49,7 +51,7 @@ public struct CallContext: Sendable {
         return call
     }
 
-    /// A copy that seals with the keys of a lease; nil for none.
+    /// A copy that seals with the keys of a lease, which work even after the vault is locked; nil for no lease.
     package func leasing(_ lease: SealingLease?) -> CallContext {
         var call = self
         call.lease = lease

@@ -1,4 +1,4 @@
-/// The observers to call after the items of a module may have changed.
+/// Functions to be called after items of a module may have changed.
 package final class ChangeObservers: Sendable {
     package typealias Observer = @Sendable () -> Bool
 

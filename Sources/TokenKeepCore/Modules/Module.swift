@@ -7,13 +7,13 @@ public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }
 
-    /// Whether a change that the module missed becomes pending and is applied later (a deferrable module).
+    /// Whether a change that the module missed (it was unavailable, for example) is kept and applied later.
     var supportsPendingWrites: Bool { get }
 
-    /// Whether the module is the vault, whose items are the records of the journal.
+    /// Whether the module is the vault, whose records also keep the changes that other modules missed.
     var holdsRecords: Bool { get }
 
-    /// False if the module certainly cannot answer now. Decided without asking the module.
+    /// False if the module certainly cannot answer now. Found out without asking the module.
     var mayAnswer: Bool { get }
 
     /// Whether the module knows the time of the last change of each of its items.
@@ -39,7 +39,7 @@ public protocol Module: Sendable {
     /// The module checks the request's precondition in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item if one step is enough. If the process is killed during the step, the old or the new item is left.
+    /// Saves an item if the module can do so in one step: a process killed during it leaves the old or the new item.
     ///
     /// Never prompts. `call` tells whether a ``save(_:_:)`` in several steps, which may follow, may prompt.
     ///
@@ -52,7 +52,7 @@ public protocol Module: Sendable {
     /// - Returns: whether the item existed.
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
 
-    /// Removes the item that was saved through this module. Items that other programs saved under the name stay.
+    /// Removes the item that TokenKeep saved in this module. Items that other programs saved under the same name stay.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
     /// The items that other programs saved under this name, even if the module has its own item of the name.
@@ -131,7 +131,7 @@ public struct ItemListing: Sendable {
         if let problem { count(problem) }
     }
 
-    /// Adds an error to ``problem`` and ``problems``, unless they already have an error that comes before it.
+    /// Adds an error to ``problems`` unless it has one of the same status and module. Sets ``problem`` if it is nil.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }

@@ -1,15 +1,16 @@
-/// Keys of an unlocked vault, held in guarded memory so that an answer that is under way can be sealed although the vault
-/// was locked meanwhile. Never stored.
+/// Copies of an unlocked vault's keys, held in guarded memory for one call and for a limited time. Never stored.
+///
+/// With them the call can seal the answer to a request that it sent before the vault was locked.
 package struct SealingLease: Sendable {
-    /// The longest life of a lease, in milliseconds.
+    /// The time after which a lease no longer gives its keys, in milliseconds.
     package static let longestLife: UInt32 = 60_000
 
     private let keys: [String: SecretBytes]
     private let end = Deadline(milliseconds: longestLife)
 
-    /// - Parameter keys: by the place of each key, which names vault, purpose and key.
+    /// - Parameter keys: the keys by place. A place is a text that names the vault, the key's purpose and its id.
     package init(_ keys: [String: SecretBytes]) { self.keys = keys }
 
-    /// The key at a place; nil if the lease is over or has no such key.
+    /// The key at a place (a text with vault, purpose and key id); nil if the lease has expired or lacks the key.
     package func key(at place: String) -> SecretBytes? { end.hasPassed ? nil : keys[place] }
 }

@@ -1,4 +1,4 @@
-/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Part of a call.
+/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Made for one call.
 public protocol SecretSealer: Sendable {
     /// The id of the vault under whose keys secrets are sealed; nil if there is no vault.
     ///
@@ -15,7 +15,7 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
-    /// Whether the call has locked the item in the vault, which is necessary for sealing it.
+    /// Whether this call holds the item's lock in the vault. Only then it can seal the item.
     func holds(_ name: ItemName) -> Bool
 
     /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
@@ -24,9 +24,9 @@ public protocol SecretSealer: Sendable {
     /// Whether the vault has a note that it sealed this item for a module.
     func hasNote(of name: ItemName) -> Bool
 
-    /// Whether the vault has a note that this module on this machine holds the item sealed.
+    /// Whether the vault has a note that this module on this machine holds the item sealed (encrypted by the vault).
     ///
-    /// If the module has an unsealed item of the name, that item is not the one in the note.
+    /// If so, an unsealed item of the same name in the module is not the item that TokenKeep saved.
     ///
     /// - Throws: if the note cannot be read.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
@@ -36,7 +36,7 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals a secret for `module`, after noting it in the vault. The result needs no further protection.
+    /// Seals a secret for `module`, after writing a note about it in the vault. The result needs no further protection.
     ///
     /// A sealed secret can be opened only with the same name, level and flags of the item.
     ///
@@ -46,7 +46,7 @@ public protocol SecretSealer: Sendable {
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that the module saved the secret that was sealed last, and holds no earlier one.
+    /// Notes in the vault that the module has saved the last secret sealed for it, and holds no earlier one.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
@@ -58,7 +58,7 @@ public protocol SecretSealer: Sendable {
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes that a module no longer holds the sealed item.
+    /// Notes in the vault that a module no longer holds the sealed item.
     ///
     /// Does nothing if the call has not locked the item. The note is then removed later.
     ///

@@ -1,6 +1,6 @@
 /// The result of applying pending writes and removals.
 public struct SyncOutcome: Sendable {
-    /// The number of items for which no change is pending any more for modules of the stack on this machine.
+    /// The number of items that had pending changes for modules of the stack on this machine, and now have none.
     public var drained: Int
     /// The number of items for which writes or removals are still pending.
     public var left: Int
@@ -10,7 +10,8 @@ public struct SyncOutcome: Sendable {
     ///
     /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The error of the module of the first item that is still pending; nil if there is none or no module was asked.
+    /// The error of the module that the first item's change is still pending for; nil if none is, or no module was
+    /// asked.
     public var obstacle: TokenKeepError?
 
     /// Makes an outcome. The default values mean that nothing was pending.

@@ -13,12 +13,12 @@ package struct GuardedSlot: @unchecked Sendable {
     package var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: address, count: count) }
 }
 
-/// The memory in which secrets are kept: slots of a few sizes, in regions between guard pages.
+/// The memory in which secrets are kept. It consists of regions, each with slots of one size for one secret each.
 ///
-/// Regions are left out of core dumps, and locked into memory if RLIMIT_MEMLOCK allows it. For each slot size, one
-/// empty region is kept, so that secrets made and freed in a loop need no system call. The lists of free slots are
-/// outside the regions. A write beyond the bounds of a secret aborts the process, at the latest when the secret is
-/// freed.
+/// A guard page stands before and after each region. Regions are left out of core dumps, and locked into memory if
+/// RLIMIT_MEMLOCK allows it. For each slot size, one empty region is kept, so that secrets made and freed in a loop
+/// need no system call. The lists of free slots are outside the regions. A write beyond the bounds of a secret aborts
+/// the process, at the latest when the secret is freed.
 ///
 /// Safe from any thread, and in a child of fork(). The child has copies of the secrets, and locks their memory when it
 /// first allocates a secret.
@@ -49,7 +49,7 @@ package final class GuardedPool: Sendable {
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
         let (region, slot) = try takeSlot(for: count)
         guard let start = slot.baseAddress else { throw SecretBytes.exhausted(count) }
-        // Put the bytes at the end of the slot, so that the guard page is near the end of a large secret.
+        // Put the secret at the end of its slot: a write past the end of a large secret then soon meets the guard page.
         let offset = (slot.count - SlotCanary.count - count) & ~(SlotCanary.count - 1)
         let allocated = GuardedSlot(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)
@@ -63,7 +63,8 @@ package final class GuardedPool: Sendable {
         state.withLock { $0.returnSlot(at: slot.address, of: slot.region) }?.pages.release()
     }
 
-    /// Whether all regions are locked into memory, so that no secret is swapped out. Maps a region if there is none.
+    /// Whether all regions of the pool are locked into memory, so that no secret is swapped out. Maps a first region if
+    /// there is none.
     ///
     /// - Throws: ``Status/io`` if the kernel gives no memory.
     package func isLocked() throws(TokenKeepError) -> Bool {
@@ -71,7 +72,7 @@ package final class GuardedPool: Sendable {
         return state.withLock { $0.unlockedCount == 0 }
     }
 
-    /// The number of regions, including empty ones.
+    /// The number of mapped memory regions, including empty ones.
     package var regionCount: Int { state.withLock { $0.regionCount } }
 
     private func takeSlot(for count: Int) throws(TokenKeepError) -> PoolState.Slot {

@@ -1,4 +1,5 @@
-/// Guarded pages divided into slots of one size. The pool's lock protects all variables.
+/// A range of guarded memory, divided into slots of one size for one secret each. The pool's lock protects all
+/// variables.
 final class GuardedRegion: @unchecked Sendable {
     let sizeClass: SizeClass
     let pages: GuardedPages
@@ -8,7 +9,7 @@ final class GuardedRegion: @unchecked Sendable {
 
     private let slotSize: Int
     private let slotCount: Int
-    /// The memory of the slots. The last slot ends at the guard page.
+    /// The memory of the slots. The last slot ends where the guard page begins.
     private let slots: UnsafeMutableRawBufferPointer
     /// The indices of the free slots. The slot that was freed last is used first.
     private var freeSlots: [UInt16]
@@ -47,7 +48,7 @@ final class GuardedRegion: @unchecked Sendable {
     func lockAgain() { isLocked = pages.lock() }
 }
 
-/// The regions with slots of one size: first those with a free slot, then the full ones.
+/// The memory regions with slots of one size: first those with a free slot, then the full ones.
 struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
@@ -55,26 +56,26 @@ struct RegionList: Sendable {
     /// A region with a free slot; nil if there is none.
     var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
 
-    /// Adds a region, which must have a free slot.
+    /// Adds a memory region. At least one of its slots must be free.
     mutating func insert(_ region: GuardedRegion) {
         region.position = regions.count
         regions.append(region)
         becameAvailable(region)
     }
 
-    /// Moves a region whose last free slot was taken to the full regions.
+    /// Puts a memory region, whose last free slot has just been taken, among the full ones.
     mutating func becameFull(_ region: GuardedRegion) {
         availableCount -= 1
         move(region, to: availableCount)
     }
 
-    /// Moves a full region, in which a slot was freed, to the regions with free slots.
+    /// Puts a full memory region, in which a slot is about to be freed, among those with free slots.
     mutating func becameAvailable(_ region: GuardedRegion) {
         move(region, to: availableCount)
         availableCount += 1
     }
 
-    /// Removes a region, which must have a free slot.
+    /// Removes a memory region. At least one of its slots must be free.
     mutating func remove(_ region: GuardedRegion) {
         becameFull(region)
         move(region, to: regions.count - 1)

@@ -21,7 +21,7 @@ public enum KeyedHash {
     }
 }
 
-/// A sequence of parts, each after its length. Different sequences never have the same bytes.
+/// A sequence of byte strings, each written after its length. Different sequences never give the same bytes.
 public struct LengthPrefixedBytes: Sendable {
     /// The bytes of all parts with their lengths.
     public private(set) var bytes: [UInt8] = []

@@ -1,10 +1,10 @@
-/// The regions of a pool. The pool's lock protects them.
+/// The memory regions of a pool for secrets. The pool's lock protects them.
 struct PoolState: Sendable {
     typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
-    /// The regions with at least one used slot, by the size of their slots.
+    /// The regions with at least one used slot, in one list for each slot size.
     private var lists = [RegionList](repeating: RegionList(), count: SizeClass.allCases.count)
-    /// The empty regions that are kept, at most one for each slot size.
+    /// The empty regions that are kept for reuse, at most one for each slot size.
     private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
     private(set) var regionCount = 0
     /// The number of regions that are not locked into memory.
@@ -19,7 +19,7 @@ struct PoolState: Sendable {
         if !region.isLocked { unlockedCount += 1 }
     }
 
-    /// Takes a free slot of this size, with its region; nil if no slot is free.
+    /// Takes a free slot of this size, and returns it with its memory region; nil if no slot is free.
     mutating func takeSlot(of sizeClass: SizeClass) -> Slot? {
         if mustLockAgain { lockAgain() }
         let index = sizeClass.rawValue
@@ -32,7 +32,7 @@ struct PoolState: Sendable {
         return (region, slot)
     }
 
-    /// Frees a slot. Returns the slot's region if it must be unmapped, because it is empty and not kept.
+    /// Frees a slot. Returns its memory region if the caller must unmap it: the region is empty and not kept for reuse.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }
@@ -49,7 +49,7 @@ struct PoolState: Sendable {
         return region
     }
 
-    /// Locks every region into memory, in a child of fork().
+    /// Locks every region into memory, because a child of fork() does not inherit the locks.
     private mutating func lockAgain() {
         mustLockAgain = false
         for region in lists.flatMap(\.regions) + spares.compactMap({ $0 }) { lockAgain(region) }

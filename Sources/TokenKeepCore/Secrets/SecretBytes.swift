@@ -24,7 +24,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         self.slot = try GuardedPool.shared.allocate(count)
         self.count = count
-        // All stored properties are set, so that deinit runs after an error and wipes the memory.
+        // All stored properties are set here. So if `initialize` throws, Swift calls deinit, which wipes the memory.
         try initialize(slot.bytes)
     }
 
@@ -99,7 +99,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     public var description: String { "<redacted>" }
     /// Always `<redacted>`.
     public var debugDescription: String { "<redacted>" }
-    /// An empty mirror.
+    /// An empty mirror, so that reflection does not show the secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 
     static func exhausted(_ count: Int) -> TokenKeepError {

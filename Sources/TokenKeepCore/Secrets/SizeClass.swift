@@ -1,14 +1,14 @@
-/// The size of a slot in secret memory. Each size has room for four times the bytes of the next smaller one.
+/// The size of a slot (the memory for one secret). Each size has room for four times the bytes of the next smaller one.
 enum SizeClass: Int, CaseIterable, Sendable {
     case bytes64
     case bytes256
     case bytes1024
     case bytes4096
     case bytes16384
-    /// A separate region for one secret, as large as the secret needs.
+    /// A memory region for a single large secret, as large as the secret needs.
     case ownPages
 
-    /// The smallest size for a secret of `count` bytes.
+    /// Chooses the smallest size for a secret of `count` bytes.
     init(for count: Int) {
         self =
             switch count {
@@ -21,13 +21,14 @@ enum SizeClass: Int, CaseIterable, Sendable {
             }
     }
 
-    /// The number of bytes for a secret and a canary on each side; nil for ``ownPages``.
+    /// The number of bytes for a secret and the check bytes (canary) on each side; nil for ``ownPages``.
     var slotSize: Int? { self == .ownPages ? nil : SizeClass.slotSize(for: 64 << (2 * rawValue)) }
 
-    /// The number of bytes of a region with a secret of `count` bytes.
+    /// The number of bytes to map for a region of slots of this size. `count`, a secret's length, matters for
+    /// ``ownPages``.
     ///
-    /// The sizes are a compromise. The kernel zeroes each page that it locks, which takes about 1 µs. It allows 65 530
-    /// mappings, of which a region uses two: enough for 100 000 secrets of up to 16 KiB.
+    /// The sizes are a compromise. The kernel zeroes each page that it locks into memory, which takes about 1 µs. It
+    /// allows a process 65 530 mappings, and a region uses two: enough for 100 000 secrets of up to 16 KiB.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384

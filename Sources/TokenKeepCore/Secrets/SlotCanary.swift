@@ -1,6 +1,6 @@
 import CSodium
 
-/// Random bytes directly before and after each secret. A write beyond the secret's bounds changes them.
+/// Random check bytes directly before and after each secret. A write beyond the secret's bounds changes them.
 ///
 /// The first byte after a secret is zero, so that the secret is also a C string.
 struct SlotCanary: Sendable {
@@ -9,7 +9,7 @@ struct SlotCanary: Sendable {
     private let before: (UInt64, UInt64)
     private let behind: (UInt64, UInt64)
 
-    /// Makes the random bytes. libsodium must have been started.
+    /// Chooses the random bytes. libsodium must have been started.
     init() {
         before = (SlotCanary.random(), SlotCanary.random())
         behind = ((SlotCanary.random() & ~0xFF).littleEndian, SlotCanary.random())
