@@ -7,7 +7,8 @@ package enum AuthenticatedBox {
     package static let overhead = nonceLength + 16
     private static let nonceLength = 24
 
-    /// Encrypts `plaintext` under a key of 32 bytes, with a random nonce. The box authenticates `data` too.
+    /// Encrypts `plaintext` under a key of 32 bytes, with a random nonce. The box authenticates `data`, but does not
+    /// contain it.
     package static func seal(_ plaintext: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8]) -> [UInt8] {
         var box = [UInt8](repeating: 0, count: plaintext.count + overhead)
         box.withUnsafeMutableBytes { box in

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The keys that compute versions, fingerprints and IDs. They stay the same when the vault's other keys are replaced.
+/// The keys that compute versions, fingerprints and IDs of items. They stay when the vault's other keys are replaced.
 package struct JournalKeys: Sendable {
     /// The key that computes item versions.
     package let versions: ItemVersionKey

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The open keys of a vault under one header. If the header changes, a new key ring is made.
+/// The open keys of a vault, as its header lists them. If the header changes, a new key ring is made.
 ///
 /// The keys that the keyfile opens are in the ring. A key that a password opened is read from the kernel's keyring, or
 /// from this process's memory, at each use, because another process may have locked the vault.
@@ -8,9 +8,9 @@ package struct KeyRing: Sendable {
     /// The length of every key, in bytes.
     package static let keyLength = 32
 
-    /// The keys below the keyfile, which all copies of a ring share.
+    /// The header, and the keys that the keyfile alone opens. All copies of a ring share them.
     private let base: Base
-    /// The keys that the keyfile opened, or a password for this operation.
+    /// The keys that the keyfile opened, and those that a password opened for one operation.
     package let opened: [OpenKey]
 
     package var header: Header { base.header }
@@ -23,7 +23,7 @@ package struct KeyRing: Sendable {
     /// The keys for versions, fingerprints, IDs and machine hashes.
     package var journal: JournalKeys { base.journal }
     var headerMAC: SecretBytes { base.headerMAC }
-    /// The journal key itself, which the next era takes over.
+    /// The journal key itself, which stays the same when all other keys are replaced.
     var journalKey: OpenKey { base.journalKey }
     package var vaultID: [UInt8] { base.header.vaultID }
     package var era: UInt64 { base.header.era }
@@ -64,7 +64,7 @@ package struct KeyRing: Sendable {
         opened = other.opened + keys
     }
 
-    /// Opens a header file with the keyfile. Checks MAC A; without a password, also MAC B.
+    /// Opens a header file with the keyfile. Checks the header's MAC A; without a password, also its MAC B.
     ///
     /// - Parameter era: the N of the directory `era-N` that contains the file.
     static func open(
@@ -91,7 +91,7 @@ package struct KeyRing: Sendable {
     /// The keys that are open in this process: those that the keyfile opened, and those added by ``adding(_:)``.
     package var openKeys: [OpenKey] { opened }
 
-    /// A copy of the ring with more open keys, to be used only for the present operation.
+    /// A copy of the ring with more open keys, to be used for one operation only.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 
     /// The key with the purpose and id that a record names.
@@ -126,7 +126,9 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// A lease of the keys that seal items of the levels; nil if the vault has no password, or if one of them is not open.
+    /// Copies of the keys that seal items of these levels, for use even after the vault is locked (a lease).
+    ///
+    /// nil if the vault has no password, or if one of the keys is not open.
     package func lease(of levels: Set<AccessLevel>) -> SealingLease? {
         guard header.hasPassword else { return nil }
         var keys: [String: SecretBytes] = [:]
@@ -137,7 +139,7 @@ package struct KeyRing: Sendable {
         return SealingLease(keys)
     }
 
-    /// The current keys that a lease holds.
+    /// The vault's current keys of which a lease has copies.
     package func leased(_ lease: SealingLease) -> [OpenKey] {
         header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
             lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {

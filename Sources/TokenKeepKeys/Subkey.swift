@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Derives keys from other keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The numbers of the keys derived from the name key.
+    /// The uses of the name key, by number. One key is derived from it for each use.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
@@ -11,7 +11,7 @@ package enum Subkey {
         case sessions = 4
     }
 
-    /// The numbers of the keys derived from the journal key.
+    /// The uses of the journal key, by number. One key is derived from it for each use.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2
@@ -34,7 +34,7 @@ package enum Subkey {
         try derive(from: key, number: 1, context: "TKheader")
     }
 
-    /// The key for items that need the password at each use, from their level's key and a second key.
+    /// Joins the key of a level and the presence key into the key for items that need the password at each use.
     package static func joining(
         _ classKey: SecretBytes, _ presenceKey: SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {

@@ -21,7 +21,7 @@ package final class OpenVault: Sendable {
         self.headerFile = headerFile
     }
 
-    /// A copy of the vault with more open keys, for the length of an operation.
+    /// A copy of this vault with more open keys, for one operation only.
     package func adding(_ keys: [OpenKey]) -> OpenVault {
         OpenVault(
             directory: directory, era: era, records: records, keys: self.keys.adding(keys), headerFile: headerFile)
@@ -114,8 +114,8 @@ package final class VaultOpener: Sendable {
                 }
                 return vault
             } catch {
-                // If the header was replaced just after it was read, it is older than the header now trusted: read
-                // again.
+                // If the header was replaced just after it was read, it is older than the header that is trusted now.
+                // Read again.
                 guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
@@ -178,7 +178,8 @@ package final class VaultOpener: Sendable {
         (try? SystemCall.status(of: path, in: directory)) ?? nil
     }
 
-    /// The error if no copy of the header is readable. No copy is renamed, because it has the keys of all records.
+    /// The error if no copy of the header is readable. No copy is renamed, because each contains the keys of all
+    /// records.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(

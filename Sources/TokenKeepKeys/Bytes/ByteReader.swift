@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Reads fields from untrusted bytes. Checks every length before using it.
 ///
-/// Nothing here is generic: every load of an item reads some fifty fields, and a generic call costs more than the field.
+/// The functions are not generic: a load of an item reads some fifty fields, and generic calls would be too slow.
 package struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0

@@ -1,11 +1,11 @@
-/// Reads the fields of a record's state or metadata. Their tags must ascend.
+/// Reads the fields of an encrypted part of a record (its state or its metadata). Their tags must ascend.
 package struct FieldReader {
     /// The lowest tag of optional fields. A reader that does not know an optional field keeps it unchanged.
     package static let firstOptional: UInt16 = 0x8000
 
     private var reader: ByteReader
     private var last: UInt16 = 0
-    /// The one tag that may occur repeatedly.
+    /// The only tag that may occur repeatedly; nil if none may.
     private let repeating: UInt16?
 
     package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil) {

@@ -6,11 +6,11 @@ package enum FormatFault: Error, Equatable {
     case malformed(String)
     /// The bytes have this version of the format, which is later than the supported version.
     case newerVersion(UInt16)
-    /// The header does not belong to the vault, because somebody without the password altered it.
+    /// The vault's header (the file with its encrypted keys) was altered by somebody without the password.
     case refusedHeader
     /// The bytes name a key that the vault's header does not contain.
     case unknownKey
-    /// The header lists the key, but no open key unwraps it.
+    /// The vault's header contains the key that the bytes name, but the key is locked.
     case lockedKey(KeyPurpose)
     /// The item asks for the password at each use, and this call did not ask the user.
     case presenceNeeded

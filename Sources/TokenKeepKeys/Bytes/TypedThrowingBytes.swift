@@ -18,7 +18,7 @@ extension Array where Element == UInt8 {
 }
 
 extension SecretBytes {
-    /// `withUnsafeBytes` under the same name as for arrays.
+    /// Calls `body` with the secret's bytes. The function has the same name as the one of arrays.
     @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -1,6 +1,7 @@
 package import TokenKeepCore
 
-/// Secrets that the vault cannot store at the moment, kept until the machine is restarted, even if the vault is locked.
+/// Keeps secrets that the vault cannot store at the moment, even if the vault is locked. A restart of the machine ends
+/// them.
 extension ClassKeyStore {
     /// Keeps a secret in the kernel's keyring, or in this object if the kernel refuses it. Replaces an earlier secret.
     ///
@@ -12,14 +13,14 @@ extension ClassKeyStore {
         return isShared || isSimulated
     }
 
-    /// The secret kept under the description `place`; nil if there is none.
+    /// The secret that ``stash(_:as:)`` kept under the description `place`; nil if there is none.
     package func stashed(at place: String) throws(TokenKeepError) -> SecretBytes? {
         if let secret = stashes.withLock({ $0[place] }) { return secret }
         guard usesKernel, let length = KernelKeyring.length(of: place), length > 0 else { return nil }
         return try KernelKeyring.read(place, atMost: length)
     }
 
-    /// Removes the secret kept under the description `place`.
+    /// Removes the secret that ``stash(_:as:)`` kept under the description `place`.
     package func dropStash(at place: String) {
         stashes.withLock { $0[place] = nil }
         if usesKernel, KernelKeyring.length(of: place) != nil { _ = KernelKeyring.purge(place) }

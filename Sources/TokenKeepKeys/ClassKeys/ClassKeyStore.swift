@@ -13,18 +13,19 @@ package final class ClassKeyStore: Sendable {
 
     private struct Held {
         let key: SecretBytes
-        let deadline: Int64?  // seconds since boot
+        let deadline: Int64?  // seconds since the machine's start
     }
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// The reason why the kernel refused the keys that were kept last; nil if the kernel has these keys.
+        /// The reason why the kernel refused the last keys that it was to keep; nil if it accepted them.
         var reason: String?
         /// The reason that the last ``ClassKeyStore/probe()`` returned.
         var probed: String?
-        /// Whether this process has searched for inherited keys and added them to ``keys``.
+        /// Whether this process has added the keys that it inherited from `tokenkeep run` to ``keys``.
         var hasInherited = false
-        /// The reason why a lock leaves keys in programs that inherited keys; nil if this process inherited none.
+        /// The reason why locking the vault leaves keys in other programs, which inherited them; nil if this process
+        /// inherited none.
         var reasonOfTree: String?
     }
 
@@ -68,10 +69,12 @@ package final class ClassKeyStore: Sendable {
     /// The reason why the kernel's keyring cannot keep keys, as last observed. Does not try the keyring.
     package var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
 
-    /// The reason why keys are in this process's memory alone; nil if no keys are.
+    /// The reason why keys of the vault are in this process's memory instead of the kernel; nil if no key is in its
+    /// memory.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
-    /// Keeps keys and the trusted headers until they are purged or expire: all in the kernel, or all in memory.
+    /// Keeps keys, and headers that an unlock verified, until they are purged or expire: all in the kernel, or all in
+    /// memory.
     ///
     /// Keys for items that need the password at each use are not kept. The header key is kept only as part of `trust`.
     ///
@@ -88,7 +91,8 @@ package final class ClassKeyStore: Sendable {
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
         memory.withLock { memory in
-            inherit(&memory)  // or a later use would bring back a key that the kernel has now
+            // Read the inherited keys first. Later, they would bring back a key that the kernel has now.
+            inherit(&memory)
             for payload in payloads {
                 memory.keys[payload.place] =
                     reason == nil && !isSimulated
@@ -122,9 +126,9 @@ package final class ClassKeyStore: Sendable {
         return nil
     }
 
-    /// A key that an unlock kept; nil if the key is gone.
+    /// Reads a key that an unlock kept; nil if the key was purged or has expired.
     ///
-    /// Reads the key at each call, because another process may have purged it.
+    /// The key is read at each call, because another process may have purged it.
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
         let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
@@ -151,7 +155,8 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: One process tree
 
-    /// Adds the keys that this process inherited, once. A key that an unlock has kept already is not replaced.
+    /// Adds the keys that this process inherited from `tokenkeep run`, at the first call only. Keys that it has already
+    /// stay.
     private func inherit(_ memory: inout Memory) {
         guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
         memory.hasInherited = true
@@ -188,7 +193,7 @@ package final class ClassKeyStore: Sendable {
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
 
-    /// Replaces the trusted headers of a vault.
+    /// Replaces the trusted headers of a vault: those that an unlock verified.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }
@@ -197,7 +202,8 @@ package final class ClassKeyStore: Sendable {
 
     /// Purges a vault's keys of one purpose, or all of its keys if `purpose` is nil.
     ///
-    /// The trusted headers stay, so that a header that is replaced while the vault is locked is refused.
+    /// The headers that an unlock verified stay. So a forged header, put in place while the vault is locked, is
+    /// refused.
     ///
     /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
@@ -208,12 +214,12 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
-    /// Purges every key of a vault, and its trusted headers. Ignores a failure.
+    /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
     package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
 
     private func purge(prefix: String) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
-            inherit(&memory)  // or a later use would bring the keys back
+            inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
@@ -237,8 +243,9 @@ package final class ClassKeyStore: Sendable {
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
-    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked. Those that were
-    /// unlocked in another mount namespace, as of a container, are left alone.
+    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked.
+    ///
+    /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
     package func dropKeysOfLostVaults() {
         guard usesKernel else { return }
         for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
@@ -249,7 +256,7 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// The description of a key in the kernel: `tokenkeep:VAULTID:PURPOSE:KEYID`.
+    /// The description under which the kernel keeps a key: `tokenkeep:VAULTID:PURPOSE:KEYID`.
     package static func place(of id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
         let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
         return prefix(vaultID) + "\(purpose.number):" + Hexadecimal.text(bytes)

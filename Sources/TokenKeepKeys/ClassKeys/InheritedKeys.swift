@@ -4,7 +4,8 @@ import TokenKeepCore
 
 /// Keys of an unlocked vault that a process inherits from `tokenkeep run` (docs/format.md, "For one process tree").
 ///
-/// The keys are in a sealed memory file. The environment variable ``variable`` has the number of the file's descriptor.
+/// The keys are in a sealed memory file (memfd), whose content cannot change. The environment variable ``variable`` has
+/// the number of the file's descriptor.
 package struct InheritedKeys {
     /// The environment variable with the number of the file's descriptor.
     package static let variable = "TOKENKEEP_KEYS_FD"

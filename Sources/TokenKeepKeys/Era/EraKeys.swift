@@ -6,16 +6,17 @@ package struct EraKeys {
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The new keys, and after them the retiring keys that are kept for sealed items in other modules.
+    /// The new keys, and after them the retiring keys (replaced, kept because items in other modules are sealed under
+    /// them).
     package let keys: [OpenKey]
 
-    /// The means by which the new keys can be opened.
+    /// The means that opens the new keys.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)
     }
 
-    /// The purposes for each of which a vault has exactly one current key.
+    /// The purposes of a vault's keys. The vault has exactly one current key for each of them.
     static func purposes(withPassword: Bool) -> [KeyPurpose] {
         [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata, .header] + (withPassword ? [.presence] : [])
     }
@@ -56,7 +57,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// A key ring with all new keys open. Until the keys are in force, no other process has them.
+    /// A key ring with all new keys open. No other process has the keys before they are in force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)

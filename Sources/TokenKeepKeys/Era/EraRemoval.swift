@@ -20,10 +20,10 @@ package enum EraRemoval {
         try VaultFiles.sync(vault.descriptor, after: "removing an era")
     }
 
-    /// The name of the file that the process which makes `era-N` keeps locked.
+    /// The name of a lock file in `era-N`. The process that makes the directory keeps the file locked.
     static let making = "making"
 
-    /// Removes the files in a directory `era-N`, except the file that its maker keeps locked.
+    /// Removes the files in a directory `era-N`, except the lock file of the process that makes the directory.
     static func empty(_ era: EraDirectory) throws(TokenKeepError) {
         do throws(Errno) {
             // Remove the keys first: if the process crashes, the files that remain cannot be decrypted.

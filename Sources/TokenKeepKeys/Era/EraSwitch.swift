@@ -57,7 +57,7 @@ package struct EraSwitch: ~Copyable {
 
     deinit { tokenkeep_lock_release(making) }
 
-    /// Throws if the next directory was in force before, because somebody put back an older link `current`.
+    /// Throws if a complete directory with the next number exists: somebody has put back an older link `current`.
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(

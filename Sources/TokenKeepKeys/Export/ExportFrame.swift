@@ -24,7 +24,7 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The data authenticated with a frame. They bind the frame to its file and to its position in the file.
+    /// The data that are authenticated with a frame. They bind the frame to its file and to its position in the file.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

@@ -1,13 +1,14 @@
 import TokenKeepCore
 
-/// The head of an export file: how the key is derived from the passphrase, and a commitment to the passphrase.
+/// The head (first bytes) of an export file: the derivation of its key, and a commitment to recognise a wrong
+/// passphrase.
 struct ExportHead {
     static let length = 88
     private static let signature = "TKEXPORT"
 
     let derivation: KeyDerivation
     let commitment: [UInt8]
-    /// The head as it is in the file.
+    /// The bytes of the head, as they are in the file.
     let bytes: [UInt8]
 
     init(_ derivation: KeyDerivation, commitment: [UInt8]) {
@@ -24,7 +25,7 @@ struct ExportHead {
         bytes = writer.bytes
     }
 
-    /// Parses a head, and checks that the costs of the key derivation are within the limits.
+    /// Parses the head (first bytes) of an export file, and checks the limits of the costs of its key derivation.
     init(parsing bytes: UnsafeRawBufferPointer) throws(FormatFault) {
         var reader = ByteReader(bytes)
         try reader.signature(ExportHead.signature, version: 1)

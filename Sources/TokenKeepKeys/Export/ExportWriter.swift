@@ -6,7 +6,7 @@ package import TokenKeepCore
 ///
 /// Not safe for use from several threads at once.
 package final class ExportWriter {
-    /// The number of bytes from which buffered items are written, so that one system call writes many items.
+    /// Buffered items are written once they have this many bytes, so that one system call writes many items.
     private static let chunk = 1 << 16
 
     private let path: String

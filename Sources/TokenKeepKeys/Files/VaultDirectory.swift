@@ -72,7 +72,7 @@ package struct VaultDirectory {
         return directory
     }
 
-    /// Makes the entry of a directory in its parent durable.
+    /// Makes a new directory durable: syncs its parent, in which its name was entered.
     ///
     /// If the user may not read the parent, the whole file system is synced.
     private static func sync(_ path: String, in parent: String) throws(Errno) {

@@ -45,7 +45,7 @@ package enum VaultFiles {
         guard let (file, size) = try open(name, in: directory) else { return nil }
         return try SecretBytes(count: min(size, maximum + 1)) { bytes throws(TokenKeepError) in
             do throws(Errno) {
-                // If the file becomes shorter meanwhile, the other bytes stay zero and the checksum fails.
+                // If the file becomes shorter meanwhile, the missing bytes stay zero and the checksum fails.
                 _ = try SystemCall.read(file, into: bytes)
             } catch {
                 throw error.error("cannot read \(name)")
@@ -76,7 +76,7 @@ package enum VaultFiles {
         }
     }
 
-    /// Makes a new temporary file. First removes one that a crash left, which may have any type and mode.
+    /// Makes a new temporary file. First removes the one that a crashed process left, which may have any type and mode.
     private static func makeTemporary(_ name: String, in directory: OwnedDescriptor) throws(Errno) -> OwnedDescriptor {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
         do throws(Errno) {
@@ -142,9 +142,9 @@ package enum VaultFiles {
             hint: "remove some of them")
     }
 
-    /// Makes a change of a directory's entries durable.
+    /// Makes a change of a directory's entries (a new, renamed or removed file) durable.
     ///
-    /// - Throws: ``Status/io`` for any failure, because the change itself was made.
+    /// - Throws: ``Status/io`` for any failure. The change is made nevertheless, but a loss of power may undo it.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
@@ -167,7 +167,7 @@ package enum VaultFiles {
 
     /// Calls `body` with each name in a directory, until `body` returns false.
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
-        // A directory stream closes its descriptor and moves its offset, so it gets another descriptor of the
+        // A directory stream moves the offset of its descriptor and closes it. So give it another descriptor of the
         // directory.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else {
@@ -193,7 +193,8 @@ package enum VaultFiles {
             }
             if let name, name != ".", name != "..", !body(name) { return }
         }
-        // A directory that was removed after it was opened lists no names. Its keys were replaced.
+        // ENOENT: the directory was removed while it was open, because the vault's keys were replaced. It lists no
+        // names.
         guard errno == 0 || errno == ENOENT else { throw Errno(rawValue: errno).error("cannot list the vault") }
     }
 }

@@ -19,15 +19,15 @@ package enum VaultLocation {
 
     /// Whether the program runs in Flatpak or Snap.
     ///
-    /// There the application has its own data directory, but the home directory belongs to the user.
+    /// Such an application has a data directory of its own, while the home directory belongs to the user.
     private static var isSandboxed: Bool {
         isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
     /// The path in an environment variable; nil if the variable is unset or empty.
     ///
-    /// Throws if the value is not an absolute path. Another path instead would hide the user's items, or store new
-    /// items where nobody looks for them.
+    /// Throws if the value is not an absolute path. To use another path instead would hide the user's items, or store
+    /// new items where nobody looks for them.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
@@ -36,7 +36,7 @@ package enum VaultLocation {
         return withoutTrailingSlashes(path)
     }
 
-    /// Removes slashes at the end of a path, after which the system would follow a link in the vault's place.
+    /// Removes slashes at the end of a path. With them, the system would follow a symbolic link in place of the vault.
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }

@@ -7,7 +7,7 @@ package import TokenKeepCore
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// The object that is locked.
+    /// The object to lock.
     package enum Range {
         case item(id: [UInt8])
         /// The right to ask the user about an item. Held during the prompt, while the item itself is not locked.
@@ -34,7 +34,7 @@ package struct VaultLock {
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
         do throws(TokenKeepError) {
-            // The previous holder may have released the lock because of the same cancellation.
+            // The lock may be free because the same cancellation has ended the call that held it.
             try call.deadline.checkCancellation()
         } catch {
             tokenkeep_lock_release(descriptor)

@@ -11,13 +11,13 @@ package struct Header: Equatable, Sendable {
     package let era: UInt64
     package let epoch: UInt64
     let createdAt: UnixTime
-    /// The encrypted name key, from which the record names are computed. The keyfile opens it and the journal key.
+    /// The encrypted name key, which gives records their file names. The keyfile opens this key and ``journalKey``.
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
-    /// The keys of all known slots, in the order of the slots.
+    /// The keys of all slots whose types this version knows, in the order of the slots.
     let listedKeys: [ListedKey]
-    /// Whether a password is set.
+    /// Whether the vault has a password.
     package let hasPassword: Bool
 
     init(
@@ -36,7 +36,7 @@ package struct Header: Equatable, Sendable {
         hasPassword = known.contains { $0.type == .password }
     }
 
-    /// Parses a header file. The caller must check the file's MACs after it has opened the keys for them.
+    /// Parses a header file. The caller must check the MACs at its end, once it has opened the keys for them.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -83,7 +83,8 @@ package struct Header: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The next header with the same keys and other slots. Its epoch is higher by one.
+    /// A copy with other slots that contain the same keys. Its epoch, which counts the changes of the header, is higher
+    /// by one.
     func with(slots: [Slot]) -> Header {
         Header(
             vaultID: vaultID, era: era, epoch: epoch &+ 1, createdAt: createdAt, nameKey: nameKey,
@@ -91,7 +92,7 @@ package struct Header: Equatable, Sendable {
     }
 }
 
-/// A wrapped key without its box.
+/// The purpose and id of a key in the header, without the encrypted key itself.
 struct ListedKey: Equatable, Sendable {
     let purpose: KeyPurpose
     let isRetiring: Bool
@@ -101,7 +102,7 @@ struct ListedKey: Equatable, Sendable {
 }
 
 extension Header {
-    /// The slots whose types this version knows.
+    /// The header's slots (each is one way to open the vault's keys) whose types this version knows.
     package var knownSlots: [KnownSlot] { Header.known(slots) }
 
     private static func known(_ slots: [Slot]) -> [KnownSlot] {
@@ -111,10 +112,10 @@ extension Header {
         }
     }
 
-    /// The slot of this type; nil if the header has none.
+    /// The header's slot of this type, one way to open the vault's keys; nil if there is none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The slots that are not of one of these types.
+    /// The header's slots, without those of the given types.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
@@ -122,7 +123,7 @@ extension Header {
         }
     }
 
-    /// The types of the slots that this version does not know.
+    /// The types of slots in this header that this version does not know.
     package var unknownTypes: [UInt16] {
         slots.compactMap { slot in
             guard case .other(let type, _) = slot else { return nil }
@@ -130,7 +131,7 @@ extension Header {
         }
     }
 
-    /// Whether a slot has a retiring key, which is kept only for sealed items in other modules.
+    /// Whether the header has a retiring key: a replaced key that is kept to open sealed items in other modules.
     package var hasRetiringKeys: Bool { listedKeys.contains(where: \.isRetiring) }
 
     /// Whether the header contains a key with this purpose and id.

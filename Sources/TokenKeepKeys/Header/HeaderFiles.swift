@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The files in `era-N` that contain a vault's keys: two copies of the header, and the keyfile.
+/// The files in `era-N` that contain a vault's keys: two copies of the header (the encrypted keys), and the keyfile.
 package enum HeaderFiles {
     /// The names of the two copies of the header, in the order in which a reader tries them.
     package static let names = ["header", "header.2"]
@@ -38,7 +38,7 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the damaged copies of the header. A writer keeps each of them under a second name.
+    /// The names of the damaged copies of the header. A writer gives them second names before it replaces them.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {

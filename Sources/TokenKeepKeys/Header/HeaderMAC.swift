@@ -1,7 +1,7 @@
 import CSodium
 import TokenKeepCore
 
-/// The two MACs at the end of a header file, which detect alterations.
+/// The two message authentication codes (MACs) at the end of a header file, which detect alterations.
 ///
 /// - MAC A, under a key that the keyfile opens: without the keyfile, nobody can alter the header undetected.
 /// - MAC B, under the header key, which only the password opens: without the password, nobody can alter a slot, a key,
@@ -9,9 +9,9 @@ import TokenKeepCore
 enum HeaderMAC {
     static let length = 32
 
-    /// Checks MAC A of a header file, and throws if it is wrong.
+    /// Checks MAC A of a header file, which needs the keyfile. Throws if the MAC is wrong.
     ///
-    /// - Parameter key: the subkey for MAC A of the name key.
+    /// - Parameter key: the key for MAC A, which is derived from the name key.
     static func checkA(_ file: [UInt8], key: SecretBytes) throws(FormatFault) {
         let expected = digest(Array(file.dropLast(length * 2)), key)
         guard areEqual(Array(file.dropLast(length).suffix(length)), expected) else {
@@ -19,9 +19,9 @@ enum HeaderMAC {
         }
     }
 
-    /// Whether MAC B of a header file, the MAC under the header key, is right.
+    /// Whether MAC B of a header file, which needs the header key, is right.
     ///
-    /// - Parameter headerKey: the header key itself, from which the MAC's subkey is derived.
+    /// - Parameter headerKey: the header key itself, from which the key for the MAC is derived.
     static func isRightB(_ file: [UInt8], headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
         guard file.count > length * 2 else { return false }
         let expected = digest(Array(file.dropLast(length)), try Subkey.ofHeaderKey(headerKey))

@@ -2,16 +2,18 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The headers of a vault that an unlock verified (docs/format.md, "While the vault is unlocked").
+/// The headers (files with the vault's encrypted keys) that an unlock verified (docs/format.md, "While the vault is
+/// unlocked").
 ///
-/// Kept in the kernel's keyring. Every later reader compares the vault's header with them.
+/// They are kept in the kernel's keyring. Every later reader compares the vault's header with them.
 package struct HeaderTrust {
-    /// One verified header. While all keys are being replaced, the old and the new header have an entry each.
+    /// One header that an unlock verified. While all keys are being replaced, the old and the new header have an entry
+    /// each.
     struct Entry {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// The key that verifies MAC B of later headers under the same keys.
+        /// The key that verifies MAC B of later headers, as long as the vault's keys are not replaced.
         ///
         /// It opens no item, and is kept when the vault is locked.
         let headerKey: SecretBytes
@@ -32,23 +34,23 @@ package struct HeaderTrust {
     }
 
     var entries: [Entry]
-    /// The mount namespace in which the vault has its path, or ``unknownNamespace``.
+    /// The mount namespace in which ``path`` leads to the vault, or ``unknownNamespace``.
     let mountNamespace: UInt64
-    /// The vault's path. If the vault is gone from this path, its keys are dropped.
+    /// The vault's path. If the vault is gone from this path, its keys are removed from the kernel.
     let path: String
 
     static let maximumLength = 1 + 2 * entryLength + 8 + 4096
     private static let entryLength = 80
     private static let unknownNamespace = UInt64.max
 
-    /// - Parameter mountNamespace: nil for that of this process.
+    /// - Parameter mountNamespace: nil for the mount namespace of this process.
     init(entries: [Entry], mountNamespace: UInt64? = nil, path: String) {
         self.entries = entries
         self.mountNamespace = mountNamespace ?? HeaderTrust.ownMountNamespace
         self.path = path
     }
 
-    /// The number of this process's mount namespace; unknown without `/proc`.
+    /// The number of this process's mount namespace, or ``unknownNamespace`` without `/proc`.
     private static var ownMountNamespace: UInt64 {
         var status = stat()
         let isKnown = tokenkeep_fstatat(AT_FDCWD, "/proc/self/ns/mnt", &status, 0) == 0
@@ -57,13 +59,14 @@ package struct HeaderTrust {
 
     /// Whether the vault was deleted or moved.
     ///
-    /// False if the path cannot be checked. A vault of another mount namespace may be there and invisible here.
+    /// False if the path cannot be checked. A vault in another mount namespace may exist although it is invisible here.
     func isLost(_ vaultID: [UInt8]) -> Bool {
         mountNamespace != HeaderTrust.unknownNamespace && mountNamespace == HeaderTrust.ownMountNamespace
             && VaultDirectory.isGone(vaultID, from: path)
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified one, or was altered without the password.
+    /// Throws ``Status/corrupt`` if a header is older than the one that an unlock verified, or was altered without the
+    /// password.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
@@ -72,19 +75,20 @@ package struct HeaderTrust {
         }
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified one. Does not detect alterations.
+    /// Throws ``Status/corrupt`` if a header is older than the one that an unlock verified. Does not detect
+    /// alterations.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
             throw HeaderTrust.refusal
         }
     }
 
-    /// Whether this header file is a verified one, unaltered.
+    /// Whether an unlock has verified exactly this header file.
     func verified(_ header: Header, file: [UInt8]) -> Bool {
         entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
     }
 
-    /// The error for a header that is not the vault's present one.
+    /// The error for a header that is not the vault's own, or is an older one.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint:
@@ -120,7 +124,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Parses the verified headers. The bytes are untrusted, because another program of the user may have written them.
+    /// Parses the verified headers from bytes that are untrusted: another program of the user may have written them.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt8.self, "number of entries"))

@@ -1,9 +1,10 @@
 import SystemPackage
 package import TokenKeepCore
 
-/// Replaces a vault's header for changes that keep the keys of the items.
+/// Replaces a vault's header (the file with its encrypted keys), after a change that leaves the keys of items the same.
 ///
-/// These changes are another password, a recovery code, and the removal of retiring keys.
+/// Such changes are: another password, a recovery code, the removal of retiring keys (replaced keys that no item
+/// needs).
 package struct HeaderWriter {
     /// The time to wait for items that other processes have locked, in milliseconds.
     private static let patience: UInt32 = 30_000
@@ -17,7 +18,7 @@ package struct HeaderWriter {
     /// `header.2` is replaced before `header`, so that a reader always finds an intact copy, old or new.
     ///
     /// - Parameters:
-    ///   - vault: the vault from which the new slots were computed. Throws if its header has changed since.
+    ///   - vault: the vault from which the new slots were computed. Throws if its header has changed since then.
     ///   - headerKey: the key that verifies MAC B of the header.
     ///   - keys: the open keys to keep in the kernel's keyring for later callers.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
@@ -51,7 +52,7 @@ package struct HeaderWriter {
         return written
     }
 
-    /// The bytes of the new header, after a check that a reader would accept them.
+    /// Encodes the new header, and checks that a reader would accept the bytes.
     private func file(
         of header: Header, _ present: OpenVault, _ headerKey: SecretBytes
     ) throws(TokenKeepError) -> [UInt8] {

@@ -1,14 +1,14 @@
-/// The way in which the key that encrypts a slot's keys is derived (docs/format.md, "Slots").
+/// The derivation of the key that encrypts the vault's keys in one slot of the header (docs/format.md, "Slots").
 package enum KeyDerivation: Equatable, Sendable {
-    /// Derived from a random key.
+    /// The key is derived from a random key.
     case subkey
-    /// Derived from a password, by Argon2id.
+    /// The key is derived from a password, by Argon2id.
     case argon2id(passes: UInt32, memoryKiB: UInt32, salt: [UInt8])
 
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The maximum of passes times KiB of memory, which limits the time of a derivation.
+    /// The maximum of passes multiplied by KiB of memory, which limits the time of a derivation.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

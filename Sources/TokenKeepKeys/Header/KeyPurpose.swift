@@ -10,7 +10,7 @@ package enum KeyPurpose: Hashable, Sendable {
     case metadata
     /// Encrypts, together with a level's key, the items that need the password at each use.
     case presence
-    /// Authenticates the header, by MAC B.
+    /// Authenticates the header (the file with the vault's encrypted keys) by its MAC B.
     case header
     /// Computes fingerprints, versions and IDs of items. Never replaced. Only the keyfile opens this key.
     case journal
@@ -40,10 +40,11 @@ package enum KeyPurpose: Hashable, Sendable {
         }
     }
 
-    /// Whether keys of this purpose are in slots. The name key and the journal key stand outside the slots.
+    /// Whether slots contain keys of this purpose. The name key and the journal key are outside, as only the keyfile
+    /// opens them.
     var isOfSlots: Bool { self != .name && self != .journal }
 
-    /// Whether an old key of this purpose may be kept as a retiring key.
+    /// Whether a replaced key of this purpose may be kept as a retiring key, to open what was encrypted under it.
     var mayRetire: Bool {
         switch self {
         case .level, .presence: true

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The file `keyfile` with a random key, which opens the name key, the journal key and, without a password, all keys.
+/// The file `keyfile`. Its random key opens the name key and the journal key; in a vault without a password, all keys.
 package struct Keyfile {
     package static let name = "keyfile"
     static let length = 112
@@ -12,12 +12,12 @@ package struct Keyfile {
     let era: UInt64
     private let key: SecretBytes
 
-    /// Makes a keyfile with a new random key, for the directory `era-N` with the N in `era`.
+    /// Makes a keyfile with a new random key for the directory `era-N`, where N is `era`.
     static func make(vaultID: [UInt8], era: UInt64) throws(TokenKeepError) -> Keyfile {
         Keyfile(vaultID: vaultID, era: era, key: try SecretBytes(randomCount: KeyRing.keyLength))
     }
 
-    /// Parses the file.
+    /// Parses the bytes of a keyfile.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Keyfile {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -37,7 +37,7 @@ package struct Keyfile {
         }
     }
 
-    /// Encodes the file.
+    /// Encodes the bytes of a keyfile.
     func serialized() throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: Keyfile.length) { file in
             var head = ByteWriter()
@@ -58,7 +58,7 @@ package struct Keyfile {
         }
     }
 
-    /// The key that encrypts the keys of the keyfile slot, with the slot's commitment.
+    /// The key that encrypts the vault's keys in the keyfile's slot, and the commitment that is stored in the slot.
     func derived() throws(TokenKeepError) -> DerivedKey {
         let commitment = try Subkey.derive(from: key, number: 2, context: "TKkeyfil")
         return DerivedKey(

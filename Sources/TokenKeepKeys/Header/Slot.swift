@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A slot of the header: one way to open keys, for example with a password.
+/// A slot of the header: one way to open the vault's keys, for example with a password.
 package enum Slot: Equatable, Sendable {
     /// A slot of a type that this version knows.
     case known(KnownSlot)
@@ -92,6 +92,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The slot's current key of a purpose; nil if there is none.
+    /// The slot's key that encrypts new data for a purpose; nil if there is none.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

@@ -1,7 +1,7 @@
-/// The rules for the slots of a header and their keys (docs/format.md, "Which slots may stand together").
+/// The rules for the slots that a header may have (docs/format.md, "Which slots may stand together").
 ///
-/// If a password is set, the keyfile must not open the keys of levels, of metadata or of items that need the password
-/// at each use. This holds even if somebody with the keyfile forges a header.
+/// A slot is one way to open the vault's keys. If the vault has a password, the keyfile alone must not open the keys
+/// that encrypt items. So the rules refuse a header to which somebody added a slot for the keyfile.
 enum SlotRules {
     /// Throws ``FormatFault/malformed(_:)`` if the rules forbid this combination of slots.
     static func check(_ slots: [Slot]) throws(FormatFault) {

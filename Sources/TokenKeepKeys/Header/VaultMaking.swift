@@ -6,7 +6,7 @@ package import TokenKeepCore
 ///
 /// After a crash, the next attempt completes the vault.
 package enum VaultMaking {
-    /// Makes the vault, or a missing copy of its header.
+    /// Makes the vault. If it exists, writes a missing copy of its header.
     ///
     /// - Throws: ``Status/invalid`` if the directory contains other files, ``Status/corrupt`` if it contains a vault's
     ///   records but no keys in force.
@@ -42,7 +42,7 @@ package enum VaultMaking {
         return try VaultLock(.whole, of: directory, call)
     }
 
-    /// Writes the missing copy of the header. The other copy was read and checked before, so that damage is not copied.
+    /// Writes a missing copy of the header. The other copy was read and checked before, so that damage is not copied.
     private static func complete(_ vault: OpenVault) throws(TokenKeepError) {
         for name in try HeaderFiles.missing(in: vault.era) {
             try HeaderFiles.write(vault.headerFile, to: name, in: vault.era)

@@ -1,9 +1,9 @@
 package import TokenKeepCore
 
-/// A key of the vault, encrypted under the key of a slot.
+/// A key of the vault, encrypted under the key that a slot's password, recovery code or keyfile gives.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
-    /// Whether the key is kept only to open secrets in other modules that are sealed under it. It seals nothing new.
+    /// Whether the key was replaced, and is kept only to open secrets that other modules hold sealed under it.
     package let isRetiring: Bool
     package let id: UInt64
     let box: [UInt8]
@@ -43,12 +43,12 @@ package struct WrappedKey: Equatable, Sendable {
         writer.append(box)
     }
 
-    /// The vault and the slot for which a key is encrypted. They are authenticated with the encrypted key.
+    /// The vault and the slot for which a key is encrypted. In another vault or slot, it cannot be decrypted.
     struct Place {
         let vaultID: [UInt8]
         let era: UInt64
         let slotType: KnownSlot.SlotType
-        /// The id of the slot; 0 for the name key and the journal key, which are in no slot.
+        /// The id of the slot that contains the key; 0 for the name key and the journal key, which are in no slot.
         let slotID: UInt64
     }
 

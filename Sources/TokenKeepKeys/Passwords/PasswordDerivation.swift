@@ -8,13 +8,13 @@ package enum PasswordDerivation {
     /// The maximum length of a password, in bytes.
     static let maximumLength = 4096
 
-    /// The costs for a new password, with a new random salt.
+    /// A derivation with these costs and a new random salt, for a new password.
     package static func new(_ costs: PasswordCosts = .standard) -> KeyDerivation {
         .argon2id(
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a key and a commitment from a password. The caller has checked the costs.
+    /// Derives a key and a commitment, which identifies the password. The caller has checked the costs.
     ///
     /// - Throws: ``Status/io`` if there is too little memory, ``Status/timedOut``, ``Status/cancelled``.
     package static func key(
@@ -53,7 +53,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// Throws the error that belongs to the result of a derivation, an error number of `CSystemShims`.
+    /// Throws the error for the result of a derivation, an error number of `CSystemShims`.
     static func check(_ error: Int32, memoryKiB: UInt32, _ call: CallContext) throws(TokenKeepError) {
         switch error {
         case 0: return

@@ -12,7 +12,8 @@ package struct UnlockedVault: Sendable {
         self.keys = keys
     }
 
-    /// The keys for items that need the password at each use, the current key first. Only for the call that asked.
+    /// The keys for items that need the password at each use, the current key first. Only for the call that asked the
+    /// user.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
@@ -132,7 +133,7 @@ package struct PasswordSlots {
         return try replace(unlocked, slots: kept + [slot], call)
     }
 
-    /// Removes the retiring keys from the header, after no module holds an item sealed under them any more.
+    /// Removes the retiring (replaced) keys from the header, once no module holds an item sealed under them.
     ///
     /// - Parameter check: called under the lock of the whole vault, before anything is written; may throw.
     package func dropRetiringKeys(

@@ -4,8 +4,8 @@ package import TokenKeepCore
 /// A recovery code: six groups of five symbols, which open a vault whose password was forgotten.
 ///
 /// The code has 143 random bits. Its last symbol is a checksum, in which each symbol is weighted by its position. The
-/// number of symbols, 31, is prime. So the checksum detects every single misread symbol and every exchange of two
-/// symbols, before a key is derived.
+/// code uses 31 different symbols. As 31 is prime, the checksum detects every single misread symbol and every exchange
+/// of two symbols, before a key is derived.
 package enum RecoveryCode {
     private static let symbols = Array("0123456789ABCDEFGHJKMNPQRSTVWXY".utf8)
     private static let count = 30
