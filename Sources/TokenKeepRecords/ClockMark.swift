@@ -6,14 +6,14 @@ import TokenKeepKeys
 package struct ClockMark: Sendable, Equatable {
     /// A hash of the boot id, which changes at each start of the machine; 16 bytes.
     package let boot: [UInt8]
-    /// The wall clock less the time since the machine's start, in milliseconds.
+    /// The wall-clock time minus the time since the machine's start, in milliseconds.
     package let offset: Int64
 
     package static let bootLength = 16
     /// NTP often moves the wall clock by small steps, which do not count as setting it back.
     private static let toleratedMilliseconds: Int64 = 1000
 
-    /// The state of the clocks with these values. `boot` must have 16 bytes.
+    /// Makes a state of the clocks. `boot` must have 16 bytes.
     package init(boot: [UInt8], offset: Int64) {
         self.boot = boot
         self.offset = offset

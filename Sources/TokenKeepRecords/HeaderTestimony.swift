@@ -3,8 +3,8 @@ import TokenKeepKeys
 
 /// Checks that a vault's header belongs to its records (docs/format.md, "Records testify").
 ///
-/// Another person may have replaced the header by a forged or an older one. The records are encrypted under the current
-/// keys of the true header. So a header is refused in each of these cases:
+/// Another person may have replaced the header (the file with the encrypted keys) by a forged or an older one. The
+/// records are encrypted under the keys of the true header. So a header is refused in each of these cases:
 ///
 /// - The state of a record is authentic, but names a class key that the header lacks, or the header's key does not open
 ///   the record's metadata.
@@ -17,7 +17,7 @@ enum HeaderTestimony {
     /// The maximum number of record names from which the sample is drawn, because a vault may have very many.
     private static let mostNames = 2048
 
-    /// Checks a sample of the vault's records.
+    /// Checks the vault's header by a random sample of its records.
     ///
     /// - Throws: ``Status/corrupt`` if the records show that the header is forged or older.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {

@@ -27,7 +27,7 @@ package struct JournalRecord: Sendable {
     package var state: RecordState
     /// The writes and removals that modules missed.
     package var pending: [PendingWrite]
-    /// The item's details; nil if the item was cleared.
+    /// The item's details; nil if the item was cleared, or if the keys of the details are locked.
     package var details: ItemDetails?
     /// The item's name; nil if the record does not contain it.
     package var name: ItemName?
@@ -35,7 +35,7 @@ package struct JournalRecord: Sendable {
     package var locked: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
-    /// Makes the value of a record.
+    /// Makes the description of a record that was read.
     ///
     /// - Parameter item: opens the item with its secret; returns nil if the item was cleared.
     package init(
@@ -67,9 +67,9 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The pending writes before a change, with the present value's fingerprint added to the values in flight.
+    /// The record's pending changes, for a change of the item: the present value counts as sent to the modules.
     ///
-    /// A process may have sent the present value and ended before it noted the fingerprint.
+    /// A process may have sent the value and been killed before it noted that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending
@@ -83,7 +83,7 @@ package struct JournalRecord: Sendable {
 package enum JournalChange: Sendable {
     /// Leaves the record unchanged.
     case keep
-    /// Replaces the record's value, and its pending writes and removals.
+    /// Writes a new value of the item into the record, with the changes that are then pending for modules.
     case value(RecordState, details: ItemDetails, secret: SecretBytes, pending: [PendingWrite])
     /// Records that the item was cleared, with the removals that are pending.
     case tombstone(pending: [PendingWrite])

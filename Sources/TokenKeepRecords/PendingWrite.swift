@@ -3,7 +3,7 @@ import TokenKeepKeys
 
 /// A change of an item that a module on one machine missed.
 package struct PendingWrite: Sendable, Equatable {
-    /// The kind of the missed change.
+    /// The kind of change that the module missed: a write or a removal.
     package enum Kind: UInt8, Sendable {
         /// The module must save the record's value.
         case write = 1
@@ -21,7 +21,8 @@ package struct PendingWrite: Sendable, Equatable {
     package var since: UnixTime
     /// The state of the machine's clocks when the item was changed.
     package var clocks: ClockMark
-    /// The keyed fingerprint (16 bytes) of the module's last known value; nil if it had none or it is unknown.
+    /// The keyed fingerprint (16 bytes) of the value that the module was last known to hold; nil if it held none or is
+    /// unknown.
     package var base: [UInt8]?
     /// The keyed fingerprints (16 bytes each) of values that were sent and that the module has not confirmed.
     package var inFlight: [[UInt8]]

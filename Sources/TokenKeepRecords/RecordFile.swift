@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A record's bytes, split into prefix and boxes. Each box is opened only on request.
+/// A record file, split into its unencrypted prefix and its encrypted parts. Each part is decrypted only on request.
 final class RecordFile: Sendable {
     let prefix: RecordPrefix
     private let bytes: [UInt8]
@@ -11,7 +11,7 @@ final class RecordFile: Sendable {
     /// Splits a file into its unencrypted prefix and its encrypted parts.
     ///
     /// - Parameters:
-    ///   - name: the file's binary name, which the record must repeat.
+    ///   - name: the 16 bytes that the file's name stands for. The record must contain the same bytes.
     ///   - item: the item's name, from which the caller computed `name`; nil if unknown.
     init(_ bytes: [UInt8], name: [UInt8], of item: ItemName? = nil, keys: KeyRing) throws(FormatFault) {
         prefix = try bytes.lent { file throws(FormatFault) in
@@ -31,7 +31,7 @@ final class RecordFile: Sendable {
         self.item = item
     }
 
-    /// Opens the state. This also proves that state, metadata and secret belong together.
+    /// Decrypts the state. This also proves that state, metadata and secret belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
@@ -50,7 +50,7 @@ final class RecordFile: Sendable {
         return state
     }
 
-    /// Opens the metadata. Throws if the record says that the item was cleared.
+    /// Decrypts the metadata. Throws if the record says that the item was cleared.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         guard
@@ -67,10 +67,10 @@ final class RecordFile: Sendable {
         return metadata
     }
 
-    /// Whether the record is the record of an item.
+    /// Whether the record belongs to the item with this name.
     private func isName(_ name: ItemName) -> Bool { name == item || keys.fileName(of: name) == prefix.name }
 
-    /// Opens the metadata box without parsing its fields.
+    /// Decrypts the metadata without parsing its fields.
     func openMetadataBox() throws(FormatFault) -> SecretBytes {
         let key = try keys.key(prefix.metadataKeyID, for: .metadata)
         return try bytes.lent { file throws(FormatFault) in
@@ -80,7 +80,7 @@ final class RecordFile: Sendable {
         }
     }
 
-    /// Opens the metadata and the secret. Throws if the record says that the item was cleared.
+    /// Decrypts the metadata and the secret. Throws if the record says that the item was cleared.
     ///
     /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
     ///   password at each use; nil if the user was not asked.
@@ -93,7 +93,7 @@ final class RecordFile: Sendable {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens the secret, in guarded memory. Throws if the record says that the item was cleared.
+    /// Decrypts the secret into guarded memory. Throws if the record says that the item was cleared.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = bytes.withUnsafeBytes { file in
             RecordPrefix.secretAdditionalData(
@@ -112,7 +112,7 @@ final class RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// Describes the record for the journal. A locked vault still tells which writes and removals are pending.
+    /// Describes the record. Even a locked vault tells which writes and removals of the item are pending.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {

@@ -15,7 +15,7 @@ extension Records {
         return (listing.items, locked, listing.problems)
     }
 
-    /// Lists every item of the vault without its secret. Unreadable items are the listing's problems.
+    /// Lists every item of the vault without its secret. The errors of unreadable items are in the listing.
     ///
     /// - Throws: ``Status/timedOut`` if the deadline passes before the end, ``Status/cancelled``.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
@@ -53,7 +53,8 @@ extension Records {
         return listing.counting(unreadable)
     }
 
-    /// Calls `body` with the unencrypted prefix of each record. Skips records without a readable prefix. Needs no key.
+    /// Calls `body` with the unencrypted first part of each record (its prefix). Needs no key. Skips unreadable
+    /// prefixes.
     package func forEachPrefix(
         in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {

@@ -3,12 +3,12 @@ import TokenKeepKeys
 
 /// The file names of records: 32 lower-case hexadecimal digits.
 enum RecordNames {
-    /// The binary names of all records in a directory, unsorted.
+    /// The names of all records in a directory, as 16 bytes each, unsorted.
     static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The binary names of at most `count` records in a directory.
+    /// The names of at most `count` records in a directory, as 16 bytes each.
     static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         try VaultFiles.forEachName(in: records) { file in

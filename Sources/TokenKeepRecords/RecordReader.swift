@@ -26,7 +26,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// The vault under changed keys; nil if the keys did not change or the result does not depend on them.
+    /// Opens the vault again, if a change of its keys since the last opening may change the result; otherwise nil.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {

@@ -4,7 +4,7 @@ import TokenKeepKeys
 
 /// Encodes and encrypts records.
 enum RecordWriter {
-    /// Makes the bytes of a record with a value.
+    /// Encrypts an item, and makes the bytes of its record.
     ///
     /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
     ///   password at each use; nil if the user was not asked.

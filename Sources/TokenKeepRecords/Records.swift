@@ -9,9 +9,9 @@ package final class Records: Sendable {
     package let opener: VaultOpener
     /// The machine of this process. The process applies only this machine's pending writes.
     package let machine: MachineID
-    /// The bytes of the header that was last checked against the records.
+    /// The last header (file of encrypted keys) that was checked against the records.
     private let testified = MutexGuarded<[UInt8]?>(nil)
-    /// The vault when nothing was pending in it, remembered to answer loads quickly; nil if not observed.
+    /// Remembers that no change was pending in the vault, so that loads are answered quickly; nil if that is unknown.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
     /// Prepares access to the records of a vault. Opens no file.
@@ -50,7 +50,8 @@ package final class Records: Sendable {
         return try openOrMake(call)
     }
 
-    /// Throws if the header does not belong to the records. See ``HeaderTestimony``.
+    /// Throws if the vault's header (its file of encrypted keys) does not belong to its records. See
+    /// ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
         // If an unlock has verified this header, the records need not be read.
@@ -91,7 +92,7 @@ package final class Records: Sendable {
         return found ?? nil
     }
 
-    /// The item without its secret; nil if its record has no value.
+    /// The item without its secret; nil if the item has no record or was cleared.
     package func details(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
         let found: ItemDetails?? = try read(name) { file, state throws(FormatFault) in
             state.state == .tombstone ? nil : try file.openMetadata().details
@@ -119,7 +120,8 @@ package final class Records: Sendable {
         }
     }
 
-    /// Notifies watchers that an item in another module may have changed; for nil, that anything may have changed.
+    /// Tells processes that watch the vault that an item in another module may have changed; if `name` is nil, any
+    /// item.
     ///
     /// Does nothing without a vault.
     package func announceChange(of name: ItemName? = nil) {
@@ -144,7 +146,7 @@ package final class Records: Sendable {
         }
     }
 
-    /// Returns a function that computes the file name of an item's record; nil without a vault.
+    /// Returns a function that computes the file name of an item's record, as 16 bytes; nil without a vault.
     package func fileNames() throws(TokenKeepError) -> ((ItemName) -> [UInt8])? {
         try open().map { vault in { vault.keys.fileName(of: $0) } }
     }

@@ -14,7 +14,7 @@ public final class VaultModule: Module {
     /// Makes the module for the items in `records`.
     package init(_ records: Records) { self.records = records }
 
-    /// See ``Module``.
+    /// Loads the item with its secret from its record.
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         do throws(TokenKeepError) {
             if let item = try records.item(name, call) { return item }
@@ -24,7 +24,7 @@ public final class VaultModule: Module {
         throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
     }
 
-    /// See ``Module``.
+    /// Saves an item in its record, and returns its version.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         do throws(TokenKeepError) {
             var item = try records.begin(request.name, call)
@@ -43,7 +43,7 @@ public final class VaultModule: Module {
         }
     }
 
-    /// See ``Module``.
+    /// Clears an item's record. Returns whether the item existed.
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -85,7 +85,7 @@ public final class VaultModule: Module {
         }
     }
 
-    /// See ``Module``.
+    /// Lists the items of a namespace, without their secrets.
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
@@ -101,7 +101,7 @@ public final class VaultModule: Module {
         return VaultProtection(vault, records.opener.residentKeys).protection(of: level, flags)
     }
 
-    /// See ``Module``.
+    /// Describes the vault's condition for the user.
     public func report(_ call: CallContext) -> ModuleReport {
         let place = (try? records.opener.path()) ?? "unknown"
         do throws(TokenKeepError) {
@@ -113,7 +113,7 @@ public final class VaultModule: Module {
 }
 
 extension ItemTransaction {
-    /// Clears the record. If a write to a module is pending, a removal from the module becomes pending instead.
+    /// Clears the item's record. If a write to a module is pending, a removal from the module becomes pending instead.
     ///
     /// - Returns: whether the item existed.
     package mutating func clear() throws(TokenKeepError) -> Bool {
@@ -133,7 +133,7 @@ extension ItemTransaction {
 }
 
 extension JournalEntry {
-    /// The record; nil if there is none or it cannot be read.
+    /// The item's record; nil if there is none or it cannot be read.
     package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record

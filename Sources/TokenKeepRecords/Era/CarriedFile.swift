@@ -12,9 +12,10 @@ struct CarriedFile {
     /// The longest file that can be carried over, in bytes. Leaves room for the item's names in the encrypted box.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Prepares a file that no key opens. If it was carried over before, opens its outer encryption first.
+    /// Prepares a file that no key opens. If an earlier replacement of the keys encrypted it as a whole, decrypts that
+    /// layer.
     ///
-    /// - Parameter fileName: the binary record name in the file's name; nil if the file's name contains none.
+    /// - Parameter fileName: the 16 bytes that the file's name stands for; nil if it is not named like a record.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
         guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)
@@ -49,9 +50,9 @@ struct CarriedFile {
         }
     }
 
-    /// Encrypts the file under the current keys of `keys`.
+    /// Encrypts the file as a whole under the current keys of `keys`.
     ///
-    /// - Parameter fileName: the binary record name of the new file.
+    /// - Parameter fileName: the file name of the new record, as 16 bytes.
     func sealed(as fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         let classKey = try keys.currentKey(for: .level(.afterFirstUnlock))
         let parts = name.map(NameFormat.serialized) ?? []

@@ -8,7 +8,7 @@ package import TokenKeepKeys
 /// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
 /// file system is synced once, before the new era comes into force.
 package struct EraCopy {
-    /// A record file that was copied, and its state at that time.
+    /// A record file that was copied: its identity then, and the result.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -23,7 +23,8 @@ package struct EraCopy {
     private var copied: [String: Copied] = [:]
 
     /// - Parameters:
-    ///   - before: the vault under its old keys. All keys that the password opens are open.
+    ///   - before: the vault under its old keys, from which records are copied. All keys that the password opens are
+    ///     open.
     ///   - after: the vault under its new keys, all of which are open.
     package init(
         from before: OpenVault, _ oldPresence: PresenceGrant?, to after: OpenVault, _ newPresence: PresenceGrant?
@@ -34,7 +35,7 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// The number of records that no old key opened, which were encrypted as a whole under the new keys.
+    /// The number of records that no old key opened. They were encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
     /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
@@ -130,10 +131,10 @@ package struct EraCopy {
         return (try? file.openMetadata())?.details.name
     }
 
-    /// Encrypts, under the new keys, a file that no old key opens.
+    /// Encrypts a file that no old key opens as a whole under the new keys.
     ///
-    /// If the item's name is known, the new file is the record of that item, which stays damaged. Otherwise the file is
-    /// named like an unreadable record that a save or clear renamed (`NAME.corrupt-N`).
+    /// If the name of its item is known, the new file becomes the record of that item, which stays unreadable.
+    /// Otherwise the new file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
@@ -146,7 +147,7 @@ package struct EraCopy {
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            // The number exceeds those of all renamed records, so that no name is used twice.
+            // This number is above those of all records that were renamed before, so that no name is used twice.
             let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
             let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
@@ -175,7 +176,8 @@ package struct EraCopy {
         }
     }
 
-    /// Writes the hints of the new records with pending changes, and copies the other directories of the era.
+    /// Copies the other directories of the vault, and makes the hints: an empty file for each record with pending
+    /// changes.
     ///
     /// Called last, under the lock of the whole vault.
     package func copyCompanions() throws(TokenKeepError) {
@@ -194,7 +196,8 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Links the files of a directory into the new era. No key of the old era encrypts these files.
+    /// Gives the files of a directory the same names in the new directory (hard links). They are not encrypted under
+    /// old keys.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -8,11 +8,11 @@ package enum ChangeEvent: Sendable {
     case began([UInt8])
     /// The item was changed: its record, or its value in another module.
     case changed([UInt8])
-    /// The process that had written ``began(_:)`` will not change the record any more.
+    /// The process that appended ``began(_:)`` will not change the record any more.
     case ended([UInt8])
     /// Anything in the vault or in a module may have changed.
     case anything
-    /// The first entry of a log that replaced a long log, whose identity it holds.
+    /// The first entry of a new log. It identifies the long log that the new one replaced.
     case continues(LogIdentity)
 
     static let entryLength = 32
@@ -50,7 +50,7 @@ package enum ChangeEvent: Sendable {
 /// Identifies one log of changes, to detect that it was emptied or replaced.
 package struct LogIdentity: Sendable {
     let inode: UInt64
-    /// The random mark of the log's first entry. A different mark shows that the log was emptied.
+    /// The random mark in the log's first entry. A different mark shows that the log was emptied.
     let firstMark: [UInt8]
 
     /// Reads the identity of an open log; nil if the log has no entry.
@@ -67,7 +67,7 @@ package struct LogIdentity: Sendable {
         self = identity
     }
 
-    /// Whether an entry, the first one of a new log, says that the new log replaced this log.
+    /// Whether `entry`, the first one of a new log, says that the new log replaced this log.
     func isContinued(by entry: [UInt8]) -> Bool {
         entry.starts(with: ChangeEvent.continues(self).entry(mark: 0).dropLast(8))
     }

@@ -11,7 +11,7 @@ package import TokenKeepKeys
 package struct ChangeLog {
     static let file = "changes"
     private static let temporary = "changes.tmp"
-    /// The length in bytes from which a log is replaced by a new one.
+    /// A log that is longer than this number of bytes is replaced by a new one.
     static let limit = 1 << 18
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
@@ -100,7 +100,7 @@ package struct ChangeLog {
         }
     }
 
-    /// The mark of the last entry, 0 if the log is empty; and whether the log still has its name.
+    /// The mark of the last entry, 0 if the log is empty; and whether the file still has its name, so was not replaced.
     fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
             let status = try SystemCall.status(of: opened)
@@ -112,7 +112,7 @@ package struct ChangeLog {
             // A log that was emptied meanwhile is shorter: look again.
             if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
-        throw .ioError  // no file system that works says a length and has less
+        throw .ioError  // only a faulty file system reports a length and has fewer bytes
     }
 }
 

@@ -16,12 +16,13 @@ package struct MetadataFields {
     }
 
     package var details: ItemDetails
-    /// Fields of unknown meaning, kept unchanged when the metadata is written again.
+    /// Fields that this version does not know, kept unchanged when the metadata is written again.
     package var kept: [UnknownField] = []
 
-    /// The metadata fields of an item. Level and flags are not among them: the record's prefix has them.
+    /// Makes the metadata of an item. Level and flags are not among the fields: the record's unencrypted prefix has
+    /// them.
     ///
-    /// - Parameter kept: fields of unknown meaning, written unchanged.
+    /// - Parameter kept: fields that this version does not know, written unchanged.
     package init(details: ItemDetails, kept: [UnknownField] = []) {
         self.details = details
         self.kept = kept
@@ -44,7 +45,7 @@ package struct MetadataFields {
         return MetadataFields(details: try found.details(level: level, flags: flags), kept: kept)
     }
 
-    /// The known fields of a box, as far as they were read.
+    /// The fields of the metadata that have been read so far, except those that this version does not know.
     private struct Found {
         var namespace: String?
         var service: String?

@@ -156,14 +156,14 @@ package struct RecordPrefix: Equatable {
     }
 }
 
-// A reader has the serialized prefix: it is the beginning of the file.
+// These functions read the encoded prefix at the beginning of a record file, so that a reader need not encode it again.
 extension RecordPrefix {
     private static let bound = 8..<52
     private static let eraField = 56..<64
     private static let metadataKeyField = 64..<72
     private static let classKeyField = 72..<80
 
-    /// - Parameter file: begins with the serialized prefix, like the other functions' `file`.
+    /// - Parameter file: the bytes of a record file, which begin with the prefix.
     static func metadataAdditionalData(of file: UnsafeRawBufferPointer) -> [UInt8] {
         additionalData("TKmetada", of: file, [bound, eraField, metadataKeyField])
     }
@@ -193,7 +193,7 @@ extension RecordPrefix {
 }
 
 extension RecordPrefix {
-    /// Reads the prefix of a record file; nil if the file is missing or begins otherwise.
+    /// Reads the prefix of a record file; nil if the file is missing or has no valid prefix.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

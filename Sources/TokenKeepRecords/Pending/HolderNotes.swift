@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Nothing is known of the module's values.
     package init() {}
 
-    /// A copy to which the module's newest value is added.
+    /// A copy with one more seen value, which is now the module's newest.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -47,7 +47,7 @@ struct HolderNotes {
         Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
     }
 
-    /// Notes a value that is about to be sent. If the list is full, its oldest value is dropped.
+    /// Notes the fingerprint of a value that is about to be sent to a module. If 16 are noted, the oldest is dropped.
     func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         var known = try holder(name, module: module)
         guard !known.sent.contains(fingerprint) else { return }
@@ -58,7 +58,7 @@ struct HolderNotes {
         try write([HolderNotes.sentMark] + fingerprint, to: file(name, module), O_APPEND)
     }
 
-    /// Replaces the known values. If none are left, the file is removed.
+    /// Replaces the noted fingerprints of an item's values in a module. If none are left, the file is removed.
     func replace(with holder: Holder, _ name: ItemName, module: String) throws(TokenKeepError) {
         guard holder != Holder() else { return try remove(name, module: module) }
         guard try self.holder(name, module: module) != holder else { return }
@@ -85,7 +85,8 @@ struct HolderNotes {
         }
     }
 
-    /// Reads the known values. Ignores an incomplete entry at the end, left by an interrupted write.
+    /// Reads the noted fingerprints of an item's values in a module. Ignores an incomplete one, left by a killed
+    /// process.
     func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
         var holder = Holder()
         guard let folder = try directory.open(),
@@ -103,32 +104,32 @@ struct HolderNotes {
         return holder
     }
 
-    /// Removes the file with an item's known values. It is no error if the file is missing. Not synced.
+    /// Removes the noted fingerprints of an item's values in a module, if there are any. Not synced.
     func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
         try directory.remove(file: file(name, module))
     }
 }
 
 extension ItemTransaction {
-    /// Notes that a value is about to be sent to a module. Ignores a failure, which must not prevent the save.
+    /// Notes that a value with this fingerprint is about to be sent to a module. A failure must not prevent the save.
     package func noteSending(_ fingerprint: [UInt8], to module: String) {
         try? HolderNotes(vault, of: records.machine).append(sent: fingerprint, name, module: module)
     }
 
-    /// Notes that a module saved the value. Values that were sent earlier can no longer arrive.
+    /// Notes that a module saved the value with this fingerprint. Values that were sent earlier can no longer arrive.
     package func noteArrival(_ fingerprint: [UInt8], in module: String) {
         noteHolder(Holder().seeing(fingerprint), module)
     }
 
-    /// Forgets the values of a module that lacks the item and can no longer get a value that was sent earlier.
+    /// Drops the noted values of a module that lacks the item, if no value that was sent earlier can still arrive.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
-    /// Restores the known values of before a send, because the noted value was not sent.
+    /// Replaces the noted values of a module, for example after a value was noted but could not be sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
         try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
     }
 
-    /// The values of the item that a module may hold; empty if they cannot be read.
+    /// The noted values of the item that a module may hold; empty if they cannot be read.
     package func holder(_ module: String) -> Holder {
         (try? HolderNotes(vault, of: records.machine).holder(name, module: module)) ?? Holder()
     }

@@ -12,10 +12,10 @@ package struct JournalSnapshot: Sendable {
 }
 
 extension Records {
-    /// Reads ``generation()`` and ``mayHavePending()`` together.
+    /// Finds out whether changes may be pending in the vault, and reads the mark of its last change (``generation()``).
     ///
-    /// If nothing was pending at the last call and nothing has changed since, a single stat(2) of a directory is
-    /// enough.
+    /// If nothing was pending at the last call, and a stat(2) of a directory shows that nothing became pending since,
+    /// no directory is listed again.
     ///
     /// - Parameter name: the requested item, for error messages.
     package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
@@ -48,13 +48,13 @@ extension Records {
     }
 }
 
-/// A vault in which nothing was pending while this directory and this log stayed unchanged.
+/// Remembers that nothing is pending in a vault, as long as the directory is unchanged and the log is in place.
 struct QuietVault {
     let place: QuietPlace
     let log: HeldChangeLog
 }
 
-/// The directory whose change time shows that a write may have become pending, with its identity.
+/// A directory whose change time shows whether a change of an item may have become pending.
 ///
 /// It is the directory `pending` of the vault's present `era-N` directory; if `pending` is missing, it is `era-N`
 /// itself. The path leads through the link `current`, so that another `era-N`, or another vault at the path, has

@@ -3,9 +3,9 @@ import TokenKeepKeys
 
 /// The records that have pending writes or removals.
 package struct PendingRecords: Sendable {
-    /// The records by their binary file names. Some have values; the others say that an item was cleared.
+    /// The records by their file names, as 16 bytes. A record has the item's value, or says that the item was cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The error of the first record that could not be read; nil if every record was read.
+    /// The error of the first record that could not be read or whose keys are locked; nil if there was none.
     package private(set) var problem: TokenKeepError?
     /// The number of records that could not be read. Records with locked keys do not count.
     package private(set) var unreadable = 0
@@ -57,15 +57,16 @@ extension Records {
 
     /// The mark of the last entry in the log of changes, which changes before and after each change of a record.
     ///
-    /// A search reads the mark before and after. If the marks differ, an item that was not found may still exist.
+    /// A search for an item reads the mark before and after. If the marks differ, an item that it did not find may
+    /// exist: the item may have moved between two modules.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try ChangeLog.generation(in: vault.directory)
     }
 
-    /// Removes the hints of records without pending writes, which a crash left. Each hint costs every reader a read.
+    /// Removes superfluous hints (files that mark records as having pending changes), which a crash left.
     ///
-    /// Removes nothing while another process has locked any item.
+    /// Each hint costs every reader the reading of a record. Removes nothing while another process has locked any item.
     package func removeStaleHints() throws(TokenKeepError) {
         guard var vault = try open() else { return }
         let hints = PendingHints(vault.era)
@@ -80,7 +81,7 @@ extension Records {
         }
     }
 
-    /// Whether a record has no pending writes. False if the record cannot be read.
+    /// Whether a record has no pending changes, or is missing. False if the record cannot be read.
     private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
         switch try reader.read(&vault, { _, state throws(FormatFault) in state.pending.isEmpty }) {
         case nil: true

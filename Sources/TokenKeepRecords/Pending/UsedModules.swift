@@ -28,7 +28,7 @@ extension Records {
         return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
-    /// Removes a module's mark durably, on this machine or on every machine.
+    /// Removes the mark that a module is used, on this machine or on every machine, durably.
     ///
     /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {

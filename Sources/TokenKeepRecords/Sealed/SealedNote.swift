@@ -1,14 +1,14 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The vault's note about an item that it sealed for other modules.
+/// The vault's note about an item whose secret it sealed (encrypted) for other modules.
 package struct SealedNote: Equatable, Sendable {
     /// A module on one machine that may hold the sealed item.
     package struct Holder: Equatable, Sendable {
         package let module: String
         /// The hash of the machine's id.
         package let machine: [UInt8]
-        /// The ids of the class keys that may have sealed the secret in the module.
+        /// The ids of the class keys (keys of levels) under which the module may hold the secret sealed.
         package var keyIDs: [UInt64]
         /// The fingerprints of the sealed secrets that the module may hold, the latest last.
         var fingerprints: [[UInt8]]
@@ -18,7 +18,7 @@ package struct SealedNote: Equatable, Sendable {
     package var level: AccessLevel
     package var flags: ItemFlags
     package var holders: [Holder]
-    /// Fields of unknown meaning, kept unchanged.
+    /// Fields of the note that this version does not know, kept unchanged.
     var kept: [UnknownField] = []
 
     static let maximumFingerprints = 16
@@ -34,7 +34,7 @@ package struct SealedNote: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// The entry for a module on a machine; nil if there is none.
+    /// The note's entry about a module on a machine; nil if there is none.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of the vault's note about a sealed item. The note is readable while the vault is locked.
+/// The encoding of the vault's note about an item sealed for other modules. Readable while the vault is locked.
 enum SealedNoteFormat {
     private enum Tag {
         static let name: UInt16 = 1
@@ -37,9 +37,9 @@ enum SealedNoteFormat {
         return prefix + box
     }
 
-    /// Decrypts and parses a note.
+    /// Decrypts and parses a note about a sealed item.
     ///
-    /// - Parameter name: the binary name of the note's file.
+    /// - Parameter name: the 16 bytes that the name of the note's file stands for.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, name: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SealedNote {

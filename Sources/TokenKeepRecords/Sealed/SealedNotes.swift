@@ -3,11 +3,11 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The vault's notes about items that it sealed for other modules, one file for each item.
+/// The vault's notes about items that it sealed (encrypted) for other modules, one file for each item.
 ///
-/// A note changes only while its item is locked. It is durable before a module gets the sealed secret, and is removed
-/// after the module lost the secret. It tells which keys the vault must keep, and the item's level and flags while the
-/// module is unavailable.
+/// A note tells which keys the vault must keep for the item, and the item's level and flags while the module is
+/// unavailable. A process writes the note only while it has locked the item. The note is durable before the module gets
+/// the sealed secret, and is removed after the module lost the secret.
 package struct SealedNotes {
     static let folder = "sealed"
     private let directory: EraFolder
@@ -18,12 +18,12 @@ package struct SealedNotes {
         keys = vault.keys
     }
 
-    /// Whether there is a note about the item, readable or not.
+    /// Whether the vault has a note that it sealed this item for a module. True for an unreadable note, too.
     package func has(_ name: ItemName) throws(TokenKeepError) -> Bool {
         try VaultFiles.exists(SealedNotes.folder + "/" + file(of: name), in: directory.era.descriptor)
     }
 
-    /// Reads the note about an item; nil if there is none.
+    /// Reads the note about an item sealed for other modules; nil if there is none.
     ///
     /// - Throws: if the note cannot be read. An unreadable note must not count as a missing one.
     package func note(of name: ItemName) throws(TokenKeepError) -> SealedNote? {
@@ -31,7 +31,7 @@ package struct SealedNotes {
         return try read(keys.fileName(of: name), in: folder)
     }
 
-    /// Reads every note.
+    /// Reads the notes about all items sealed for other modules.
     ///
     /// - Throws: if any note cannot be read.
     package func all() throws(TokenKeepError) -> [SealedNote] {
@@ -57,7 +57,7 @@ package struct SealedNotes {
         }
     }
 
-    /// Writes the note about an item, and replaces an earlier one.
+    /// Writes the note about an item sealed for other modules. Replaces an earlier note.
     ///
     /// - Parameter isDurable: false if the earlier note may come back after a loss of power.
     func write(_ note: SealedNote, isDurable: Bool = true) throws(TokenKeepError) {
@@ -73,9 +73,10 @@ package struct SealedNotes {
         }
     }
 
-    /// Drops all fingerprints of a module but the latest, because the module confirmed the secret sealed last.
+    /// Drops all fingerprints of a module from a note but the latest, after the module confirmed the last sealed
+    /// secret.
     ///
-    /// Not synced: the earlier note, with one more fingerprint, would be right too.
+    /// Not synced: the earlier note, which has more fingerprints, would be right too.
     func keepLatestFingerprint(
         _ name: ItemName, _ module: String, _ machine: MachineID
     ) throws(TokenKeepError) {
@@ -88,9 +89,9 @@ package struct SealedNotes {
         try write(note, isDurable: false)
     }
 
-    /// Removes modules from the note about an item. A note without modules is removed durably.
+    /// Removes modules from the note about a sealed item. A note without modules is removed durably.
     ///
-    /// If that note came back after a loss of power, the vault would keep old keys in use.
+    /// If that note came back after a loss of power, the vault would keep its old keys.
     func removeHolders(
         of name: ItemName, if isRemoved: (SealedNote.Holder) -> Bool
     ) throws(TokenKeepError) {
@@ -105,7 +106,7 @@ package struct SealedNotes {
 }
 
 extension SealedNotes {
-    /// Notes that a module is about to get a sealed item.
+    /// Notes that a module is about to get this sealed item.
     func noteSealed(
         _ details: ItemDetails, in module: String, _ machine: MachineID, _ sealed: SecretBytes
     ) throws(TokenKeepError) {
@@ -122,7 +123,8 @@ extension SealedNotes {
 }
 
 extension ItemTransaction {
-    /// Notes that a module holds the item under the current key alone, both on the given machine and on this machine.
+    /// Notes that the module holds the item sealed under the current key alone. Replaces its entries for two machines:
+    /// the given one and this one.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let notes = SealedNotes(vault)
         guard var note = try notes.note(of: name) else { return }
@@ -146,7 +148,7 @@ extension ItemTransaction {
 }
 
 extension Records {
-    /// The level and flags in the note about an item; nil if there is none.
+    /// An item's level and flags, from the vault's note that it sealed the item for a module; nil if there is no note.
     ///
     /// - Throws: if the note cannot be read.
     package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {

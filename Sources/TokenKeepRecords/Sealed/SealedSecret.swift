@@ -30,7 +30,7 @@ enum SealedSecret {
         }
     }
 
-    /// Opens a sealed secret.
+    /// Decrypts a sealed secret.
     ///
     /// - Parameter details: the item's name, level and flags, which must be those with which the secret was sealed.
     static func open(

@@ -12,7 +12,7 @@ package struct VaultSealer: SecretSealer {
         let name: ItemName
     }
 
-    /// Makes a sealer that only opens sealed secrets.
+    /// Makes a sealer that only opens sealed secrets, and seals none.
     package init(_ records: Records) {
         self.records = records
         held = nil
@@ -23,23 +23,24 @@ package struct VaultSealer: SecretSealer {
         held = HeldItem(vault: item.vault, name: item.name)
     }
 
-    /// See ``SecretSealer``.
+    /// The id of the vault that would seal an item; nil if there is no vault.
     package func vaultID() throws(TokenKeepError) -> String? {
         try vault().map { Hexadecimal.text($0.keys.vaultID) }
     }
 
-    /// See ``SecretSealer``.
+    /// The id of the vault that sealed a secret; nil if the secret is not sealed.
     package func vaultID(ofSealed secret: SecretBytes) -> String? {
         SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
     }
 
-    /// See ``SecretSealer``.
+    /// Whether the vault can seal items, because it has a password.
     package func sealsItems() throws(TokenKeepError) -> Bool { try vault()?.keys.header.hasPassword ?? false }
 
-    /// See ``SecretSealer``.
+    /// Whether the caller has locked this item, so that its secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// See ``SecretSealer``. True for retiring keys too, because modules may still hold secrets sealed under them.
+    /// Whether modules may hold items sealed by the vault: it has a password, or retiring keys that were replaced
+    /// later.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -49,13 +50,13 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// See ``SecretSealer``. False if the vault cannot be read.
+    /// Whether the vault has a note that it sealed this item for a module. False if the vault cannot be read.
     package func hasNote(of name: ItemName) -> Bool {
         guard let vault = try? vault() else { return false }
         return (try? SealedNotes(vault).has(name)) ?? false
     }
 
-    /// See ``SecretSealer``.
+    /// Whether the vault has a note that this module on this machine holds the item sealed.
     package func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool {
         guard let vault = try vault() else { return false }
         return try holder(name, module, vault) != nil
@@ -67,7 +68,7 @@ package struct VaultSealer: SecretSealer {
         try SealedNotes(vault).note(of: name)?.holder(module, vault.keys.journal.machine(records.machine.bytes))
     }
 
-    /// See ``SecretSealer``.
+    /// The protection that an item has at the moment if the vault seals it.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection {
         let given = VaultProtection(try vault(), records.opener.residentKeys).protection(of: level, flags)
         return Protection {
@@ -75,7 +76,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// See ``SecretSealer``.
+    /// Seals a secret, and notes in the vault that the module is about to get it.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -96,13 +97,14 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// See ``SecretSealer``.
+    /// Notes in the vault that the module has saved the last secret that was sealed for it.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         try? SealedNotes(held.vault).keepLatestFingerprint(name, module, records.machine)
     }
 
-    /// See ``SecretSealer``. If the secret names an unknown key, reads the header again, because keys may have changed.
+    /// Opens a sealed secret. If its key is unknown or locked, reads the vault's header again: the keys may have
+    /// changed.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -128,7 +130,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// See ``SecretSealer``.
+    /// Notes in the vault that a module no longer holds the sealed item.
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)

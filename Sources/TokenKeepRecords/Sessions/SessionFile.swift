@@ -1,11 +1,13 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A file about a session: its state, readable while the vault is locked, and its encrypted names.
+/// A file about a session (a signed-in account): the session's state, readable while the vault is locked, and its
+/// names.
 ///
 /// The file is in the directory `sessions`. See docs/format.md, "Sessions".
 package struct SessionFile: Sendable {
-    /// The purpose of a file. It is authenticated, so that a file of one kind cannot replace a file of the other kind.
+    /// The kind of a session's file. It is authenticated, so that a file of one kind cannot replace a file of the other
+    /// kind.
     package enum Kind: UInt8, Sendable {
         /// The state of one session.
         case note = 1
@@ -13,7 +15,7 @@ package struct SessionFile: Sendable {
         case active = 2
     }
 
-    /// The maximum length of the state, in bytes.
+    /// The maximum length of a session's state, in bytes.
     package static let maximumState = 4096
     private static let signature = "TKSESSON"
     private static let headLength = 56
@@ -21,9 +23,9 @@ package struct SessionFile: Sendable {
     static let maximumFile = 8192
 
     package let kind: Kind
-    /// The encoded fields of the state. The target TokenKeepSession defines their meaning.
+    /// The encoded fields of the session's state. The target TokenKeepSession defines their meaning.
     package var state: [UInt8]
-    /// The session's names; nil if their key is locked, or if it was locked when the file was made.
+    /// The session's service and account; nil if their key is locked, or was locked when the file was made.
     package var name: ItemName?
     /// The encrypted names as read from the file. A write while their key is locked writes them unchanged.
     private var namesBox: [UInt8] = []
@@ -41,9 +43,9 @@ package struct SessionFile: Sendable {
         self.namesBox = namesBox
     }
 
-    /// Decrypts and parses a file.
+    /// Decrypts and parses a session's file.
     ///
-    /// - Parameter fileName: the binary record name in the file's name.
+    /// - Parameter fileName: the 16 bytes that the file's name stands for.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, kind: Kind, fileName: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SessionFile {
@@ -92,7 +94,7 @@ package struct SessionFile: Sendable {
         }
     }
 
-    /// Encodes and encrypts the file under the keys of `keys`.
+    /// Encodes and encrypts the session's file under the keys of `keys`.
     ///
     /// If the key of the names is locked, the encrypted names stay as they were read; a new file then has none.
     func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {

@@ -5,8 +5,8 @@ import TokenKeepKeys
 
 /// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and service.
 ///
-/// The files contain no token. A process changes a file only while it has locked the session's item, so that a change
-/// of the vault's keys copies the file before or after the change.
+/// The files contain no token. A process changes a file only while it has locked the session's item. So a replacement
+/// of the vault's keys copies the file either before or after the change.
 package struct SessionFiles: Sendable {
     static let folder = "sessions"
     private static let activeSuffix = ".active"
@@ -14,7 +14,7 @@ package struct SessionFiles: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// Reads a file; nil if there is none.
+    /// Reads the file about a session, or about a service's active account; nil if there is none.
     ///
     /// - Parameter name: the session's name; for an active account, the service's name with an empty account.
     /// - Throws: ``Status/corrupt`` if the file is damaged.
@@ -28,7 +28,7 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Changes a file durably, while the item is locked.
+    /// Changes the file about a session, or about a service's active account, durably and while the item is locked.
     ///
     /// A damaged file is first renamed to `NAME.corrupt-N`.
     ///
@@ -84,7 +84,7 @@ package struct SessionFiles: Sendable {
         try records.openOrMake(call).keys.journal.id(of: name)
     }
 
-    /// The keyed fingerprint of a token, 16 bytes.
+    /// The keyed fingerprint of a token, 16 bytes. It allows tokens to be compared without being stored.
     package func fingerprint(of token: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
         try records.openOrMake(call).keys.journal.fingerprint(of: token)
     }

@@ -26,7 +26,7 @@ package final class SessionSignal: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Discards the changes until now, so that the descriptor becomes readable at the next change.
+    /// Discards the changes reported so far, so that the descriptor becomes readable at the next change.
     package func drain() {
         var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: Int(TOKENKEEP_NOTICES))
         while tokenkeep_notifier_read(descriptor, &notices, notices.count) > 0 {}

@@ -15,7 +15,8 @@ package final class SessionSlots: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// The present bytes of a session, as a number; nil if they cannot be read.
+    /// The random bytes of a session, as a number. They change with its tokens and its state. nil if they cannot be
+    /// read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -31,7 +32,7 @@ package final class SessionSlots: Sendable {
         return value
     }
 
-    /// Replaces the bytes of a session. Ignores a failure, because programs also compare expiry times.
+    /// Replaces the random bytes of a session. Ignores a failure, because programs also compare expiry times.
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()

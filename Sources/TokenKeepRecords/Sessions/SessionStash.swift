@@ -15,7 +15,7 @@ package struct SessionStash: Sendable {
         self.id = id
     }
 
-    /// Replaces the stored answer.
+    /// Keeps the server's answer, in place of an earlier one.
     ///
     /// - Returns: whether other processes can read the answer.
     package func write(_ record: SecretBytes) throws(TokenKeepError) -> Bool {
@@ -23,13 +23,13 @@ package struct SessionStash: Sendable {
         return records.opener.residentKeys.stash(record, as: place)
     }
 
-    /// Reads the stored answer; nil if there is none.
+    /// Reads the server's answer that is kept; nil if there is none.
     package func read() throws(TokenKeepError) -> SecretBytes? {
         guard let place = try place() else { return nil }
         return try records.opener.residentKeys.stashed(at: place)
     }
 
-    /// Removes the stored answer.
+    /// Removes the server's answer that is kept.
     package func drop() throws(TokenKeepError) {
         if let place = try place() { records.opener.residentKeys.dropStash(at: place) }
     }

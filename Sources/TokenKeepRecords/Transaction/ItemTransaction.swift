@@ -57,7 +57,7 @@ package struct ItemTransaction: ~Copyable {
         lock.release()
     }
 
-    /// Changes the record. The file of an unreadable record is kept under a second name.
+    /// Changes the item's record. If the record was unreadable, its file stays under a second name.
     ///
     /// - Throws: ``Status/locked`` if the key of the item's level is locked, ``Status/policy``, ``Status/io``. The
     ///   record is then unchanged.
@@ -90,7 +90,7 @@ package struct ItemTransaction: ~Copyable {
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
-    /// Reads the record again, after another function may have changed it.
+    /// Reads the item's record again, after another function may have changed it.
     package mutating func reread() throws(TokenKeepError) {
         var vault = vault
         let present = try Present(
@@ -142,13 +142,13 @@ package struct ItemTransaction: ~Copyable {
     }
 }
 
-/// Fields of unknown meaning, which are written unchanged.
+/// Fields of a record that this version does not know, which are written unchanged.
 private struct UnknownFields {
     var state: [UnknownField] = []
     var metadata: [UnknownField] = []
 }
 
-/// The present record of an item, and its fields of unknown meaning.
+/// The present record of an item, and the fields in it that this version does not know.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
@@ -206,7 +206,7 @@ extension JournalChange {
 }
 
 extension ItemTransaction {
-    /// Whether a value of a level can be sealed so that the keyfile alone does not open it.
+    /// Whether a new value of this level can be sealed under keys that only the password opens: the vault is unlocked.
     package func sealsWithPassword(_ level: AccessLevel) -> Bool {
         vault.keys.header.hasPassword && vault.keys.isOpen(.level(level)) && vault.keys.isOpen(.metadata)
     }

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right to ask the user about an item. Ends when the process ends, if not before.
+/// The right of a process to ask the user about an item. It ends with the process at the latest.
 package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 
@@ -25,7 +25,7 @@ extension ItemTransaction {
             right.end()
             return false
         } catch {
-            return true  // a later drain catches up
+            return true  // the pending changes are then applied later
         }
     }
 }

@@ -14,7 +14,7 @@ struct ChangeLogReader {
 
     /// The path of the log.
     private let path: String
-    /// nil before the first entry: it is then unknown whether entries were missed.
+    /// nil while the log is missing or empty: then entries may have been missed.
     private var position: Position?
     /// Records whose changes have begun but not ended. They are reported at each reading.
     ///
@@ -30,7 +30,8 @@ struct ChangeLogReader {
 
     /// The file names of the records that may have changed since the last reading; nil if anything may have changed.
     ///
-    /// - Parameter watchAnew: called before a log that replaced the earlier one is read, to watch the new file.
+    /// - Parameter watchAnew: called if a new log replaced the earlier one, before the new log is read, to watch its
+    ///   file.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
         var records: [[UInt8]] = []
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {

@@ -33,7 +33,8 @@ final class ChangeNotifier: Sendable {
         var nextNumber = 0
     }
 
-    /// The address of the instance in use. A child of `fork()` makes another one, to not take its parent's events.
+    /// The address of the instance in use. A child of `fork()` makes another one, so that it does not take its parent's
+    /// events.
     private static let current = Atomic<UInt>(0)
     /// Enough reads for a full kernel queue of the usual length. If more events wait, the descriptor stays readable.
     private static let readsAtOnce = 256
@@ -42,7 +43,7 @@ final class ChangeNotifier: Sendable {
     let owner = getpid()
     private let state = MutexGuarded(State())
 
-    /// The instance of this process, which is never released.
+    /// The instance of this process, made at the first call and never released.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {
         while true {
             let present = current.load(ordering: .acquiring)
@@ -114,7 +115,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Notifies a watch of a change outside the vault.
+    /// Tells a watch that something outside the vault has changed, for example an item in another module.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
     /// Makes a watch's descriptor readable; or unreadable, unless the watch has undelivered changes.
@@ -185,7 +186,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Stops watching for new entries in directories in which no observer waits for one.
+    /// Stops watching for new entries in those directories where no observer waits for a new entry.
     ///
     /// Otherwise every new file in a home directory would wake an observer that started before the vault existed.
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {

@@ -13,8 +13,8 @@ struct WatchedPath {
     private(set) var watches: [Int32] = []
     /// The directories that are watched for new entries.
     ///
-    /// The last of them is the directory in which the next missing path component must appear. The others waited for a
-    /// component that has appeared since.
+    /// If a component of the path is missing, it must appear in the last of these directories. In each of the others, a
+    /// component was missing earlier and has appeared meanwhile.
     private(set) var entries: [Entries] = []
     /// Whether a component of the path is missing.
     private var isWaiting = false
@@ -63,7 +63,7 @@ struct WatchedPath {
             } catch {
                 switch error {
                 case .noSuchFileOrDirectory, .notDirectory: return (found, step)
-                case .permissionDenied: continue  // passing needs no read permission
+                case .permissionDenied: continue  // a path may lead through a directory that the process cannot read
                 default: throw error
                 }
             }
@@ -74,7 +74,7 @@ struct WatchedPath {
     /// The watch of the directory in which the next component must appear; nil if the whole path exists.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
-    /// Removes and returns the directories in which no missing component can appear any more.
+    /// Removes and returns the directories in which no missing component can appear any more. They need no watch.
     mutating func takePassed() -> [Entries] {
         let passed = entries.filter { $0.watch != awaited }
         entries = isWaiting ? entries.suffix(1) : []
