@@ -76,7 +76,7 @@ extension Store {
         return outcome
     }
 
-    /// The context for the next item, whose time limit begins now: a prompt may have taken long.
+    /// The context of the call for the next item. Its time limit begins now, because a prompt may have taken long.
     private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
 
     private func namesToExport(

@@ -11,7 +11,8 @@ extension Store {
     /// - Parameters:
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
     ///   - progress: called with the number of finished items, on the caller's thread.
-    /// - Throws: any failure to read the journal. The outcome counts the changes that stay pending.
+    /// - Throws: any failure to read the vault's records of pending changes. The outcome counts the changes that stay
+    ///   pending.
     public func sync(
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -28,7 +29,7 @@ extension Store {
 
     /// Re-seals the items that modules hold under the keys of a removed password.
     ///
-    /// An unlock usually does this, but a vault without a password is never unlocked.
+    /// An unlock usually re-seals them, but a vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)

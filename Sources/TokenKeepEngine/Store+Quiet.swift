@@ -2,17 +2,19 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Calls that never prompt, for a caller that holds a lock: another process waits for the lock as long as a prompt is open.
+/// Calls that never prompt, for callers that hold a lock: while a prompt is open, other processes would wait for the
+/// lock.
 extension Store {
-    /// ``load(service:account:until:)`` without prompts.
+    /// Loads an item like ``load(service:account:until:)``, but never prompts.
     package func loadWithoutPrompts(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline).withoutPrompts
         return try unlocking(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
     }
 
-    /// ``save(_:until:)`` without prompts.
+    /// Saves an item like ``save(_:until:)``, but never prompts.
     ///
-    /// - Parameter lease: the keys that seal the item even if the vault was locked since; nil for none.
+    /// - Parameter lease: copies of the vault's keys, which seal the item even if the vault has been locked; nil for
+    ///   none.
     @discardableResult
     package func saveWithoutPrompts(
         _ request: SaveRequest, until deadline: Deadline? = nil, _ lease: SealingLease? = nil
@@ -20,20 +22,24 @@ extension Store {
         try save(request, begin(.save, until: deadline).withoutPrompts.leasing(lease))
     }
 
-    /// ``clear(service:account:until:)`` without prompts.
+    /// Clears an item like ``clear(service:account:until:)``, but never prompts.
     package func clearWithoutPrompts(_ name: ItemName, until deadline: Deadline? = nil) throws(TokenKeepError) {
         _ = try clear(name, ifVersion: nil, begin(.clear, until: deadline).withoutPrompts)
     }
 
-    /// A lease of the keys that seal items of the levels; nil if the vault has no password, or is locked.
+    /// Copies of the keys that seal items of these levels, for use even after the vault is locked (a lease).
+    ///
+    /// nil if the vault has no password or is locked.
     package func sealingLease(of levels: Set<AccessLevel>) -> SealingLease? {
         (try? records.open())?.keys.lease(of: levels)
     }
 
-    /// Asks the user to open the place that answered LOCKED, if prompts are allowed. The caller holds no lock.
+    /// Asks the user to unlock the vault or the module that answered ``Status/locked``, if prompts are allowed.
+    ///
+    /// The caller must hold no lock.
     ///
     /// - Returns: whether the user was asked.
-    /// - Throws: ``Status/cancelled``, ``Status/denied`` and others if the place stays locked.
+    /// - Throws: ``Status/cancelled``, ``Status/denied`` and others if the vault or module stays locked.
     package func askToOpen(
         _ name: ItemName, after error: TokenKeepError, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

@@ -8,11 +8,11 @@ public struct UnlockOutcome: Sendable {
     public internal(set) var reasonForMemory: String?
     /// The failure to re-seal items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records and sealed secrets that no key opens, which stay unchanged.
+    /// The number of records and sealed secrets that no key opens. They are kept, but stay unreadable.
     public internal(set) var unreadable = 0
 }
 
-/// The keys that a lock removes.
+/// The keys that locking the vault removes.
 public enum Locking: Sendable {
     /// All keys, as at the end of the user's session.
     case all
@@ -47,7 +47,8 @@ extension Store {
         return outcome
     }
 
-    /// The vault without a password, if modules may still hold items under the removed password's keys; else nil.
+    /// The open vault, if its password was removed and modules may still hold items sealed under that password's keys;
+    /// else nil.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
         guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
             return nil

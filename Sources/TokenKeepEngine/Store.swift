@@ -12,9 +12,9 @@ public final class Store: Sendable {
     public let namespace: String
     let dispatcher: Dispatcher
     let reconciler: Reconciler
-    /// Keeps the journal and the files of sessions. Watches observe the changes that it announces.
+    /// The vault's records (items, pending changes) and files of sessions. Announces changes to watches.
     package let records: Records
-    /// Tells every session of this store that the session's state was changed.
+    /// The random bytes by which a session notices that another process has changed its tokens or its state.
     package let sessionSlots: SessionSlots
     /// The sessions that are open on the store and can ask a server.
     package let openSessions = OpenObjects()
@@ -139,8 +139,8 @@ public final class Store: Sendable {
 
     /// Clears every item of a service and returns the number of cleared items.
     ///
-    /// A deferrable module that cannot list its items gets a pending removal of the whole service. Items that it has
-    /// and nobody listed are not counted.
+    /// If a module that supports pending changes cannot list its items, a removal of the whole service becomes pending
+    /// for it. Its items that were not listed are not counted.
     ///
     /// - Throws: the first failure to read or clear an item. The other items are cleared all the same.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
@@ -169,7 +169,7 @@ public final class Store: Sendable {
         return cleared
     }
 
-    /// The items of a service. If no module answered, the listing is empty and names the failure.
+    /// Lists the items of a service. If no module answered, the list is empty and contains the failure.
     private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         do throws(TokenKeepError) {
             return try list(service, call)
@@ -227,20 +227,21 @@ public final class Store: Sendable {
     ///
     /// Never prompts.
     ///
-    /// - Returns: false if a change that a module was asked to apply stays pending.
+    /// - Returns: false if a module was asked to apply a change, and the change stays pending.
     func drainQuietly(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
     /// Loads an item for a watch. Never prompts, and never applies pending changes.
     ///
-    /// A module that refuses a pending change signals a change of its items, so the watch would load again and again.
+    /// Otherwise a module that refuses a pending change would signal a change, and the watch would load again and
+    /// again.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
-    /// The details of an item for a watch. If the key of its level is locked, or its use would prompt, the vault's
-    /// record has them. See ``loadQuietly(_:until:)``.
+    /// Reads the details of an item for a watch. If only a prompt could open the secret, or the key of its level is
+    /// locked, the details come from the vault's record.
     func detailsQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
             return try loadQuietly(name, until: deadline).details

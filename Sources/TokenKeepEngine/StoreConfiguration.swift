@@ -45,7 +45,7 @@ public struct StoreConfiguration: Sendable {
     /// Receives an event for each module's answer; nil for no trace, unless the environment asks for a trace.
     package var trace: StackTraceHandler?
 
-    /// Defaults: the default stack, the empty namespace, a timeout of five seconds, no prompts.
+    /// Makes a configuration. Defaults: the default stack, the empty namespace, a timeout of five seconds, no prompts.
     public init(
         stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
         isInteractive: Bool = false

@@ -83,7 +83,7 @@ extension Dispatcher {
     /// Whether a failed save may try the next module of the stack.
     ///
     /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
-    /// save goes on only if the journal can keep a pending write for the failed module, or if the line's action is not
+    /// save goes on only if the vault can keep a pending write for the failed module, or if the line's action is not
     /// `bad`. Otherwise the failed module's older value would reappear.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
@@ -93,7 +93,8 @@ extension Dispatcher {
         }
     }
 
-    /// Completes a save request with the level of an item in another module, and whether another module has the item.
+    /// Adds to a save request the item's level in another module, and the information whether another module has the
+    /// item.
     ///
     /// If another module cannot be asked whether it holds the item, a save with a precondition fails.
     func completed(

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Asks the modules of a stack in their order and combines their answers.
 struct Dispatcher: Sendable {
-    /// A module and the line that names it.
+    /// A module and the line of the stack that names it.
     struct Place: Sendable {
         let line: StackLine
         let module: any Module
@@ -43,7 +43,7 @@ struct Dispatcher: Sendable {
     /// - Parameters:
     ///   - version: if given, the clear happens only if a load finds the item with this version.
     ///   - passesOutages: whether an outage of a module that supports pending writes is handled as the stack's lines
-    ///     say; if false, the clear throws it.
+    ///     say; if false, the clear throws the error of the outage.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -110,7 +110,7 @@ struct Dispatcher: Sendable {
         programs[operation].places
     }
 
-    /// The item; nil if every module answered that it has none.
+    /// Loads the item; nil if every module answered that it has no such item.
     func loadIfThere(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
     ) throws(TokenKeepError) -> TokenItem? {

@@ -14,7 +14,8 @@ struct OperationSteps: Sendable {
 
     /// A stack or substack.
     struct Scope: Sendable {
-        /// The index of the first step of each entry; last, of the first step after this stack or substack.
+        /// For each entry, the index of its first step. The last element is the first step after this stack or
+        /// substack.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
@@ -97,7 +98,7 @@ struct OperationSteps: Sendable {
 }
 
 extension Stack.Entry {
-    /// Whether the entry applies to `operation`.
+    /// Whether this line or substack applies to `operation`.
     package func applies(to operation: StackLine.Operation) -> Bool {
         switch self {
         case .line(let line): line.applies(to: operation)

@@ -5,15 +5,15 @@ package import TokenKeepCore
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
     /// The operation of the call; or the operation that the module was asked to do, if it differs.
     package let operation: StackLine.Operation
-    /// The item; for a list, the service.
+    /// The name of the item that the call is about; for a list, the service.
     package let subject: String
     /// The name of the module that was asked.
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action that the module's line takes for the status; nil if the module was not asked because of a line.
+    /// The action of the module's line for the status; nil if the module was not asked because of a line of the stack.
     package let action: StackAction?
-    /// Whether no further module is asked although the line's action would go on.
+    /// Whether the operation ends here, although the action of the line would ask the next module.
     package var isHeldBack = false
     /// The module that is asked next; nil if no further module is asked.
     package var next: String?
@@ -64,7 +64,7 @@ enum DebugTrace {
         return { write("tokenkeep: \(printable($0.description))\n") }
     }
 
-    /// The text, with control and format characters escaped, so that a terminal shows the text unchanged.
+    /// Escapes the control and format characters of a text, so that a terminal shows them and does not obey them.
     private static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

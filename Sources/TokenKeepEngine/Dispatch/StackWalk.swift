@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// The result of asking the modules of a stack: the answers and failures that the stack's actions count.
+/// The result of asking the modules of a stack: those answers and failures that the stack's lines count.
 struct StackWalk<Answer> {
     /// The counted answers, in the order in which the modules gave them.
     var answers: [Answer] = []
-    /// The worst of the counted failures; nil if no failure counts.
+    /// The worst failure of those that the stack's lines count; nil if they count none.
     var failure: TokenKeepError?
-    /// Every counted failure, in the order of the modules.
+    /// Every failure that the stack's lines count, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
-    /// Counts a failure. The worst failure is kept; of equally bad failures, the first.
+    /// Adds a failure that the stack's lines count. ``failure`` stays the worst one; of equally bad ones, the first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -79,7 +79,8 @@ extension Dispatcher {
         let status: Status
         let action: StackAction
         var isHeldBack = false
-        /// Whether no further module of the whole stack is asked; if false, an end concerns only the substack.
+        /// Whether no further module of the whole stack is asked. If false, an action that ends the walk ends only its
+        /// substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

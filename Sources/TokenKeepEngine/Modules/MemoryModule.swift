@@ -6,7 +6,7 @@ final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
-    /// Whether an item was ever saved. Every load asks, and most programs have no item here.
+    /// Whether an item was ever saved here. Most programs save none, so that their loads need not lock ``items``.
     private let isUsed = Atomic<Bool>(false)
 
     init() {

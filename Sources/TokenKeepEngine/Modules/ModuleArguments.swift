@@ -35,7 +35,7 @@ struct ModuleArguments {
         return rest
     }
 
-    /// Throws ``Status/invalid`` if the module left an argument that it does not know.
+    /// Throws ``Status/invalid`` if an argument is left that the module did not take out, because it is unknown.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

@@ -94,7 +94,7 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// Wraps the module as a deferrable module, if it supports pending writes.
+    /// Wraps a module that supports pending writes, so that the vault keeps the changes that the module misses.
     private func deferring(_ module: any Module) -> any Module {
         module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }

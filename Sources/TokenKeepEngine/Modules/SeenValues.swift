@@ -12,7 +12,7 @@ struct SeenValue: Sendable {
     ///
     /// A value that was seen before a save is older than the saved value, whatever the clocks say.
     let fingerprint: [UInt8]
-    /// Whether the vault's holder notes have the value, for other processes.
+    /// Whether the fingerprint is noted in the vault's directory `holders`, for other processes.
     var isNoted = false
     /// The level and flags, which a save without a level keeps; nil if they were not seen.
     let details: ItemDetails?

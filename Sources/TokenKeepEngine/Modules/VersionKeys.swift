@@ -4,8 +4,8 @@ import TokenKeepRecords
 
 /// Provides the key that computes item versions, for modules that have no such key of their own.
 ///
-/// It is the vault's key, so that an item keeps its version when it moves between modules. If no vault can be read, it
-/// is a key of this store alone.
+/// The vault's key is used, so that an item keeps its version when it moves between modules. If no vault can be read, a
+/// key of this store alone is used.
 final class VersionKeys: Sendable {
     private let records: Records
     private let own = MutexGuarded<ItemVersionKey?>(nil)

@@ -23,8 +23,8 @@ struct KeyRotation {
     ///   - before: the vault under its old keys. The keys of all items to be re-encrypted are open.
     ///   - newKeys: opens the new keys.
     ///   - check: called under the lock of the whole vault, just before the new files are put in force; may throw.
-    /// - Returns: the vault under its new keys, and the number of records that no key opened, which are copied
-    ///   unchanged.
+    /// - Returns: the vault under its new keys, and the number of records that no key opened. They are encrypted as a
+    ///   whole under the new keys.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -54,7 +54,7 @@ struct KeyRotation {
         }
     }
 
-    /// Copies the changes made during the rotation and switches eras, under the lock of the whole vault.
+    /// Copies the changes made during the rotation and puts the new keys in force, under the lock of the whole vault.
     private func commit(
         _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ check: (OpenVault) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -75,7 +75,8 @@ struct KeyRotation {
         try change.commit()
     }
 
-    /// The keys under which other modules hold sealed items. An item without a note may be sealed under any key.
+    /// The keys under which other modules hold sealed items. An item of which the vault has no note may be under any
+    /// key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let noted = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
         let hasUnnoted = try resealing.hasUnnotedItems(of: vault.vault, call)

@@ -42,7 +42,7 @@ struct ProtectedItems {
         for name in nameless { try store.records.setAside(name, of: unlocked.vault, call) }
     }
 
-    /// The binary file names of the records whose items require a password.
+    /// The file names, as 16 bytes each, of the vault's records whose items require a password.
     private func inRecords() throws(TokenKeepError) -> Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) {

@@ -53,7 +53,7 @@ extension Store {
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
-        // Keep the old keys for readers until the new keys are in force. Keep no trust in the header: it was not
+        // Keep the old keys for readers until the new keys are in force. Do not mark the header as trusted: it was not
         // verified.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
@@ -131,9 +131,10 @@ extension Store {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// Throws if the header has slots of unknown types and the user has not agreed to lose them.
+    /// Throws if the header has slots (ways to open the keys) of unknown types, and the user has not agreed to lose
+    /// them.
     ///
-    /// Such a slot cannot wrap the new keys.
+    /// This version cannot put the new keys into such a slot.
     private func checkUnknownSlots(_ vault: OpenVault, _ isDropping: Bool) throws(TokenKeepError) {
         let types = vault.keys.header.unknownTypes
         guard !types.isEmpty, !isDropping else { return }

@@ -2,17 +2,17 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Re-seals the items that other modules hold under old (retiring) keys, and then drops those keys.
+/// Re-seals the items that other modules hold under retiring (replaced) keys, and then drops those keys.
 struct Resealing {
-    /// An item that a module may hold sealed under a retiring key.
+    /// An item that a module may hold sealed under a retiring key (replaced, and kept until no item needs it).
     private struct Item {
         let name: ItemName
         let module: String
         /// The hash of the machine that the vault's note names; nil if the vault has no note of the item.
         let machine: [UInt8]?
-        /// Whether the note names both this machine and another machine, and this entry is for the other machine.
+        /// Whether the vault's note names this machine and another one, and this entry is for the other one.
         ///
-        /// The item that this machine finds in the module then proves nothing about the other machine's module.
+        /// If this machine finds the item in its module, that proves nothing about the module of the other machine.
         var isOnlyElsewhere = false
     }
 
@@ -34,7 +34,7 @@ struct Resealing {
     let records: Records
     let reconciler: Reconciler
 
-    /// Re-seals every item sealed under a retiring key, and drops the keys that no item needs any more.
+    /// Re-seals every item sealed under a retiring (replaced) key, and drops the keys that no item needs any more.
     ///
     /// - Returns: the vault afterwards, and the number of sealed secrets that no key opens, which stay unchanged.
     /// - Throws: the first failure to re-seal an item, after the other items were re-sealed. Another attempt may
@@ -72,7 +72,7 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items that are sealed under retiring keys according to the vault's notes, and sealed items without a note.
+    /// The items to re-seal: those under retiring keys by the vault's notes, and sealed items of which it has no note.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         try notedItems(of: vault) + unnotedItems(of: vault, call)
     }
@@ -121,7 +121,7 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
-            // The module may have another item of the name, which does not prove that the sealed item is gone.
+            // The module may have another item of the same name, which does not prove that the sealed item is gone.
             guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
@@ -143,7 +143,7 @@ struct Resealing {
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // An item that a pending removal of its service covers must not be written again.
+        // If a removal of all items of the service is pending, apply it first: its items must not be written again.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent

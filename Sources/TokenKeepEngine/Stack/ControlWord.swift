@@ -1,7 +1,7 @@
-/// The words of a stack, such as `required`, that stand for an action for each status.
+/// A word of a stack's line, such as `required`. It stands for one action for each status that a module may answer.
 ///
-/// A word stands for other actions in each operation, because operations treat failures differently. `docs/stack.md`
-/// has the table.
+/// A word stands for different actions in each operation, because operations treat failures differently.
+/// `docs/stack.md` has the table.
 enum ControlWord: String, Sendable, CaseIterable {
     case required
     case requisite

@@ -2,19 +2,19 @@ package import TokenKeepCore
 
 /// The effect of a module's answer on an operation: whether the answer counts, and whether the next module is asked.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
-    /// The answer does not count, and the next module is asked.
+    /// Ignores the answer, and asks the next module.
     case ignore
-    /// The answer counts, and the next module is asked.
+    /// Uses the answer, and asks the next module.
     case ok
-    /// The answer counts, and the operation or substack ends.
+    /// Uses the answer, and ends the operation or substack.
     case done
-    /// The failure counts, and the next module is asked.
+    /// Keeps the failure as a possible result of the operation, and asks the next module.
     case bad
-    /// The failure counts, and the operation or substack ends.
+    /// Keeps the failure as a possible result of the operation, and ends the operation or substack.
     case die
-    /// All answers and failures counted so far are forgotten, and the next module is asked.
+    /// Drops all answers and failures so far, and asks the next module.
     case reset
-    /// Skips this many lines. A success counts as an answer; a failure does not count.
+    /// Skips this many lines. A success is used as an answer; a failure is ignored.
     case jump(Int)
 
     /// The action for a word of a stack; nil if the word names no action.
@@ -97,7 +97,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// These actions; if they name none for a success, `action` is added for a success.
+    /// A copy with `action` for a success, unless the line itself names an action for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)

@@ -10,7 +10,7 @@ package enum StackDirectories: Sendable {
     /// No directory.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
-    /// The file of a stack; for `default` without a file the built-in text; else nil.
+    /// Reads the file of a stack; nil if there is none. For `default` without a file, returns the built-in text.
     func file(of name: String) throws(TokenKeepError) -> ConfigurationFile? {
         if let user, let file = try ConfigurationFile(named: name, in: user) { return file }
         if let system, let file = try ConfigurationFile(named: name, in: system) { return file }

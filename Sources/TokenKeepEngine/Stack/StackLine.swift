@@ -19,7 +19,7 @@ public struct StackLine: Sendable, Equatable {
 
     /// The effect of the module's answer on the operation, given as a word or as an action for each status.
     ///
-    /// A word (`required`, `sufficient`, …) stands for other actions in each operation. See ``actions(for:)``.
+    /// A word (`required`, `sufficient`, …) stands for different actions in each operation. See ``actions(for:)``.
     public struct Control: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case word(ControlWord)
@@ -28,13 +28,13 @@ public struct StackLine: Sendable, Equatable {
 
         let kind: Kind
 
-        /// A failure counts, and the next module is asked.
+        /// A failure of the module can become the operation's result. The next module is asked.
         public static let required = Control(kind: .word(.required))
         /// A failure becomes the operation's result and ends the operation. A `clear` goes on to visit every module.
         public static let requisite = Control(kind: .word(.requisite))
-        /// Means the same as ``required``. By custom, the word of a module that another module follows.
+        /// Means the same as ``required``. By custom used for a module if another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))
-        /// A failure does not count.
+        /// A failure of the module is ignored.
         public static let optional = Control(kind: .word(.optional))
 
         /// The actions for one operation, which must not be ``Operation/any``.

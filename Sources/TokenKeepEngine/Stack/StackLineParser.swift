@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Parses the words of one line.
+/// Parses the words of one line of a stack.
 struct StackLineParser {
     private let source: String
     private var words: ArraySlice<StackWord>

@@ -22,7 +22,7 @@ public enum StackParser {
     /// A parsed line of a stack.
     enum Statement: Equatable {
         case module(StackLine)
-        /// A line that names another stack. If `isSubstack`, its ends, jumps and resets stay within that stack.
+        /// A line that names another stack. If `isSubstack`, lines that end, jump or reset affect only that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 

@@ -3,7 +3,7 @@ import TokenKeepCore
 /// A word of a stack, with the number of the line on which it begins.
 struct StackWord {
     let text: String
-    /// Whether the word was written in brackets, which the text does not include.
+    /// Whether the word was written in brackets, which ``text`` does not include.
     let isBracketed: Bool
     let line: Int
 }

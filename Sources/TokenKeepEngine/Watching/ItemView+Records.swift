@@ -1,16 +1,17 @@
 import TokenKeepCore
 
 extension ItemView {
-    /// The present state of an item, and its difference from the view.
+    /// One item as a watch reads it now, and its change since the last reading.
     private struct Look {
         let name: ItemName
-        /// The item's entry for the view; nil if the item does not exist.
+        /// The item as it is now, for the watch's view (the items as it last read them); nil if the item does not
+        /// exist.
         let entry: Entry?
         /// The change since the item was last read; nil if the item is unchanged.
         let change: ItemChange?
     }
 
-    /// Reads only the items of some records and compares them with this view.
+    /// Reads only the items of some records, and compares them with this view (the items as the watch last read them).
     ///
     /// The time does not depend on the number of items in the store.
     ///
@@ -32,7 +33,7 @@ extension ItemView {
         return looks.compactMap(\.change)
     }
 
-    /// The watched items of some records; nil if the item of any record is unknown.
+    /// The watched items to which some records belong; nil if the item of any record is unknown.
     private mutating func items(of records: [[UInt8]], _ store: Store, _ service: String?) -> [ItemName]? {
         var items: [ItemName] = []
         for record in records {
@@ -46,7 +47,7 @@ extension ItemView {
         return items
     }
 
-    /// Loads one item and compares it with its entry in the view; nil if a change cannot be determined.
+    /// Loads one item and compares it with the view (the items as last read); nil if it is unknown whether it changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
         // An item that is missing from an incomplete list may have existed before, so its change is unknown.
@@ -73,25 +74,25 @@ extension ItemView {
 struct RecordItems {
     enum Found {
         case named(ItemName)
-        /// The record's item is not watched.
+        /// The record belongs to an item that is not watched.
         case unwatched
-        /// There is no such record, and the view has no item whose record has this file name.
+        /// There is no such record, and no item of the view would have a record with this file name.
         case absent
         case unreadable
     }
 
     private var names: [[UInt8]: ItemName] = [:]
-    /// Whether ``names`` contains every item of the view.
+    /// Whether ``names`` contains every item of the watch's view (the items as it last read them).
     private var isComplete = false
 
-    /// The item whose record has the file name `record`.
+    /// Finds the item whose record has the file name `record`.
     mutating func item(
         ofRecord record: [UInt8], _ store: Store, _ service: String?, _ entries: [ItemName: ItemView.Entry]
     ) -> Found {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // The removal of a service may concern any item.
+                // A pending removal of all items of a service may concern any item.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored

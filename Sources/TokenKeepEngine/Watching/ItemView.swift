@@ -11,9 +11,9 @@ struct ItemView {
         let isSettled: Bool
     }
 
-    /// After a change could not be applied, no pending change is tried for this time, in milliseconds.
+    /// The time after a failed attempt to apply a pending change, in milliseconds, in which no other attempt is made.
     ///
-    /// Each attempt signals a change, which would lead to the next attempt at once.
+    /// Each attempt signals a change, which would otherwise lead to the next attempt at once.
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
@@ -41,7 +41,7 @@ struct ItemView {
     struct Beginning {
         let view: ItemView
         let isRead: Bool
-        /// The failure that left the reading incomplete; nil if everything was read.
+        /// The failure that left the first reading incomplete; nil if everything was read.
         let problem: TokenKeepError?
     }
 
@@ -67,7 +67,7 @@ struct ItemView {
     ///
     /// If an item cannot be read now or could not before, its changes are not visible. A signalled change is then also
     /// reported as ``ItemChange/listAgain``. A regular reading does not report this: if a module is gone for good,
-    /// every reading would.
+    /// every reading would report it.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
