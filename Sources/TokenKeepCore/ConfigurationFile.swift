@@ -3,7 +3,7 @@ import Glibc
 
 /// The text of a configuration file, which describes a stack (modules to ask in order) or a sign-in provider.
 package struct ConfigurationFile {
-    /// The longest text, in bytes.
+    /// The maximum length of a configuration file's text, in bytes.
     package static let maximumLength = 64 * 1024
 
     package let path: String
@@ -19,7 +19,7 @@ package struct ConfigurationFile {
     /// - Throws: ``Status/invalid`` if the file is no regular file, belongs to another user, is writable by others, is
     ///   too long or is not UTF-8; ``Status/denied`` or ``Status/io`` if the file cannot be read.
     package init?(path: String) throws(TokenKeepError) {
-        // O_NONBLOCK: opening a pipe in the file's place must not block.
+        // With O_NONBLOCK, the open does not block if a pipe is in the file's place.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             let error = errno

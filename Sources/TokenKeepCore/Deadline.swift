@@ -26,14 +26,14 @@ public struct Deadline: Sendable, Comparable {
     /// Whether the call was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
-    /// A copy with another cancellation.
+    /// A copy of this deadline that another cancellation can end.
     public func cancelled(by cancellation: Cancellation) -> Deadline {
         var deadline = self
         deadline.cancellation = cancellation
         return deadline
     }
 
-    /// A copy with the same time and no cancellation.
+    /// A copy of this deadline that cannot be cancelled.
     public var withoutCancellation: Deadline {
         var deadline = self
         deadline.cancellation = nil

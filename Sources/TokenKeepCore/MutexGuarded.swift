@@ -33,7 +33,7 @@ package final class MutexGuarded<Value>: @unchecked Sendable {
     /// ``withLock(_:)``.
     package func lock() { pthread_mutex_lock(mutex) }
 
-    /// Calls `body` with the value, and unlocks the mutex.
+    /// Calls `body` with the value, and unlocks the mutex that ``lock()`` has locked.
     package func unlock(after body: (inout Value) -> Void = { _ in }) {
         body(&value.pointee)
         pthread_mutex_unlock(mutex)

@@ -1,4 +1,4 @@
-/// The result of a call. The numbers are those of the C API (`tokenkeep/types.h`), and none is used again.
+/// The result of a call. The numbers are those of the C API (`tokenkeep/types.h`). A number never gets another meaning.
 public enum Status: Int32, Sendable, CaseIterable {
     /// The call succeeded.
     case ok = 0

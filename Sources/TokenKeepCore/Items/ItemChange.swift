@@ -1,4 +1,4 @@
-/// A change of a store's items, as a watch reports it, without values.
+/// A change of a store's items, as a watch (an observer of the store) reports it. Contains no values.
 public enum ItemChange: Sendable, Hashable {
     /// The item was saved: it is new, or its secret or metadata changed.
     case saved(ItemName)

@@ -109,7 +109,7 @@ extension Protection {
     /// No protection against any threat. `reason` says why, in a sentence for the user.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
-    /// Whether an item requires a protection that not every module gives, by its level or its flags.
+    /// Whether an item's level or flags require a protection that not every module gives.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
         level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
     }

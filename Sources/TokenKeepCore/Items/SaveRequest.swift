@@ -45,7 +45,7 @@ public struct SaveRequest: Sendable {
     /// throws ``Status/locked`` as usual.
     public var keepsWhenLocked = false
 
-    /// Checks and joins the parts of a request.
+    /// Makes a request to save an item, after a check of its parts.
     ///
     /// - Parameter label: the item's label; nil for `SERVICE (ACCOUNT)`.
     /// - Throws: ``Status/invalid`` if a value exceeds its limits, or if ``ItemFlags/synchronizable`` is combined with
@@ -106,8 +106,8 @@ public struct SaveRequest: Sendable {
 
     /// The details that the item has after this save, except its version, which is 0.
     ///
-    /// The creation time is that of `present`, or else that of ``inherited``. If the request names no level, the level
-    /// of the same item is kept, and its flags are added to those of the request.
+    /// The creation time is that of the previous item: `present`, or else ``inherited``. If the request names no level,
+    /// the previous level is kept, and the previous flags are added.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         return ItemDetails(

@@ -34,7 +34,7 @@ public struct ItemDetails: Sendable {
     public var version: UInt64
     /// The name of the module that holds the item.
     public var module: String
-    /// Whether the secret is stored in the module sealed (encrypted) by the vault.
+    /// Whether the vault sealed (encrypted) the secret before the module stored it.
     public var isSealed = false
     /// Whether another program saved the item under the same service and account.
     public var isForeign = false

@@ -13,7 +13,7 @@ public struct CallContext: Sendable {
     /// none.
     package private(set) var lease: SealingLease?
 
-    /// Makes a context without a sealer, and without keys for items that need the password at each use.
+    /// Makes a context that cannot seal secrets, and has no keys for items that need the password at each use.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
         self.deadline = deadline
         self.promptsAllowed = promptsAllowed
@@ -58,7 +58,7 @@ public struct CallContext: Sendable {
         return call
     }
 
-    /// A copy with the given sealer.
+    /// A copy with an object that seals (encrypts) and opens secrets for the call.
     package func sealing(with sealer: any SecretSealer) -> CallContext {
         var call = self
         call.sealer = sealer

@@ -1,6 +1,6 @@
-/// Copies of an unlocked vault's keys, held in guarded memory for one call and for a limited time. Never stored.
+/// Copies of an unlocked vault's keys, held in guarded memory for a limited time. Never stored.
 ///
-/// With them the call can seal the answer to a request that it sent before the vault was locked.
+/// With them, the answer to a request can be sealed even if the vault was locked after the request was sent.
 package struct SealingLease: Sendable {
     /// The time after which a lease no longer gives its keys, in milliseconds.
     package static let longestLife: UInt32 = 60_000

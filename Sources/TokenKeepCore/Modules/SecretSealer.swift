@@ -15,7 +15,7 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     func sealsItems() throws(TokenKeepError) -> Bool
 
-    /// Whether this call holds the item's lock in the vault. Only then it can seal the item.
+    /// Whether this call holds the item's lock in the vault. Only then can it seal the item.
     func holds(_ name: ItemName) -> Bool
 
     /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
@@ -52,7 +52,7 @@ public protocol SecretSealer: Sendable {
     /// Opens a sealed secret.
     ///
     /// - Throws: ``Status/locked`` if its key is locked. ``Status/corrupt`` if the secret is damaged, was sealed for
-    ///   another name, level or flags, or is older than the secret that the module got last. Both errors have the
+    ///   another name, level or flags, or is older than the secret that the module got last. Both errors name the
     ///   module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext

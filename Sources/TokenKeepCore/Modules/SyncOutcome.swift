@@ -10,7 +10,7 @@ public struct SyncOutcome: Sendable {
     ///
     /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The error of the module that the first item's change is still pending for; nil if none is, or no module was
+    /// The error of the module for which the first item's change is still pending; nil if none is, or no module was
     /// asked.
     public var obstacle: TokenKeepError?
 

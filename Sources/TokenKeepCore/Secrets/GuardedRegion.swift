@@ -9,12 +9,12 @@ final class GuardedRegion: @unchecked Sendable {
 
     private let slotSize: Int
     private let slotCount: Int
-    /// The memory of the slots. The last slot ends where the guard page begins.
+    /// The memory of the slots, each of which holds one secret. The last slot ends where the guard page begins.
     private let slots: UnsafeMutableRawBufferPointer
-    /// The indices of the free slots. The slot that was freed last is used first.
+    /// The indices of the free memory slots. The slot that was freed last is used first.
     private var freeSlots: [UInt16]
 
-    /// Maps a region and locks it into memory; nil if the kernel refuses it.
+    /// Maps a memory region and locks it into memory; nil if the kernel refuses it.
     ///
     /// - Parameter count: the length of the secret, if the region is for a single secret.
     init?(of sizeClass: SizeClass, for count: Int) {
@@ -31,14 +31,14 @@ final class GuardedRegion: @unchecked Sendable {
     var isFull: Bool { freeSlots.isEmpty }
     var isEmpty: Bool { freeSlots.count == slotCount }
 
-    /// Marks a slot as used and returns its bytes; nil if no slot is free.
+    /// Marks a memory slot as used and returns its bytes; nil if no slot is free.
     func takeSlot() -> UnsafeMutableRawBufferPointer? {
         guard let index = freeSlots.popLast() else { return nil }
         let start = Int(index) * slotSize
         return UnsafeMutableRawBufferPointer(rebasing: slots[start..<start + slotSize])
     }
 
-    /// Marks the slot that contains `address` as free.
+    /// Marks the memory slot that contains `address` as free.
     func returnSlot(at address: UnsafeMutableRawPointer) {
         guard let base = slots.baseAddress else { return }
         freeSlots.append(UInt16(clamping: (address - base) / slotSize))
@@ -53,7 +53,7 @@ struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
 
-    /// A region with a free slot; nil if there is none.
+    /// A memory region with a free slot; nil if there is none.
     var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
 
     /// Adds a memory region. At least one of its slots must be free.

@@ -2,24 +2,24 @@
 struct PoolState: Sendable {
     typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
-    /// The regions with at least one used slot, in one list for each slot size.
+    /// The memory regions with at least one used slot, in one list for each slot size.
     private var lists = [RegionList](repeating: RegionList(), count: SizeClass.allCases.count)
-    /// The empty regions that are kept for reuse, at most one for each slot size.
+    /// The empty memory regions that are kept for reuse, at most one for each slot size.
     private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
     private(set) var regionCount = 0
-    /// The number of regions that are not locked into memory.
+    /// The number of memory regions that are not locked into memory.
     private(set) var unlockedCount = 0
     /// True in a child of fork() until it has locked its regions into memory, because the locks are not inherited.
     var mustLockAgain = false
 
-    /// Adds a new region.
+    /// Adds a new memory region to the pool.
     mutating func add(_ region: GuardedRegion) {
         lists[region.sizeClass.rawValue].insert(region)
         regionCount += 1
         if !region.isLocked { unlockedCount += 1 }
     }
 
-    /// Takes a free slot of this size, and returns it with its memory region; nil if no slot is free.
+    /// Takes a free memory slot of this size, and returns it with its memory region; nil if no slot is free.
     mutating func takeSlot(of sizeClass: SizeClass) -> Slot? {
         if mustLockAgain { lockAgain() }
         let index = sizeClass.rawValue
@@ -32,7 +32,7 @@ struct PoolState: Sendable {
         return (region, slot)
     }
 
-    /// Frees a slot. Returns its memory region if the caller must unmap it: the region is empty and not kept for reuse.
+    /// Frees a memory slot. Returns its region if the caller must unmap it: the region is empty and not kept for reuse.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }

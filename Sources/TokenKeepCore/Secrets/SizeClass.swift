@@ -24,11 +24,11 @@ enum SizeClass: Int, CaseIterable, Sendable {
     /// The number of bytes for a secret and the check bytes (canary) on each side; nil for ``ownPages``.
     var slotSize: Int? { self == .ownPages ? nil : SizeClass.slotSize(for: 64 << (2 * rawValue)) }
 
-    /// The number of bytes to map for a region of slots of this size. `count`, a secret's length, matters for
-    /// ``ownPages``.
+    /// The number of bytes to map for a region of slots of this size. A secret's length `count` matters for
+    /// ``ownPages`` only.
     ///
-    /// The sizes are a compromise. The kernel zeroes each page that it locks into memory, which takes about 1 µs. It
-    /// allows a process 65 530 mappings, and a region uses two: enough for 100 000 secrets of up to 16 KiB.
+    /// The sizes are a compromise. The kernel zeroes each page that it locks into memory, which takes about 1 µs, and
+    /// allows a process 65 530 mappings. A region uses two: enough for 100 000 secrets of up to 16 KiB.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384
