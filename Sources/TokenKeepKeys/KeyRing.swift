@@ -64,7 +64,7 @@ package struct KeyRing: Sendable {
         opened = other.opened + keys
     }
 
-    /// Opens a header file with the keyfile. Checks the header's MAC A; without a password, also its MAC B.
+    /// Opens a header file with the keyfile. Checks its authentication code MAC A; without a password, also MAC B.
     ///
     /// - Parameter era: the N of the directory `era-N` that contains the file.
     static func open(
@@ -139,7 +139,7 @@ package struct KeyRing: Sendable {
         return SealingLease(keys)
     }
 
-    /// The vault's current keys of which a lease has copies.
+    /// The vault's current keys, as far as a lease (key copies that outlast a lock of the vault) contains them.
     package func leased(_ lease: SealingLease) -> [OpenKey] {
         header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
             lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {

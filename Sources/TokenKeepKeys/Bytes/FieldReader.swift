@@ -13,7 +13,7 @@ package struct FieldReader {
         self.repeating = repeating
     }
 
-    /// The next field; nil at the end.
+    /// Reads the next field; nil at the end of the bytes.
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")

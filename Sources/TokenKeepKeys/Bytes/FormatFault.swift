@@ -17,7 +17,7 @@ package enum FormatFault: Error, Equatable {
     /// Guarded memory is exhausted, or libsodium could not be started.
     case resources(TokenKeepError)
 
-    /// The error that a caller of the store gets for this fault in a file.
+    /// Makes the error that a caller of the store gets if a file has this fault.
     package func error(in file: String) -> TokenKeepError {
         switch self {
         case .malformed(let reason):

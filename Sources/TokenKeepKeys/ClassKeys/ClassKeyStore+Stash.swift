@@ -5,7 +5,7 @@ package import TokenKeepCore
 extension ClassKeyStore {
     /// Keeps a secret in the kernel's keyring, or in this object if the kernel refuses it. Replaces an earlier secret.
     ///
-    /// - Parameter place: the description of the kernel's key.
+    /// - Parameter place: the description (name) of the key in the kernel's keyring that keeps the secret.
     /// - Returns: whether every process of the user can read the secret.
     package func stash(_ secret: SecretBytes, as place: String) -> Bool {
         let isShared = usesKernel && KernelKeyring.publish(secret, as: place, endsAfter: nil) == nil

@@ -20,7 +20,7 @@ package final class ClassKeyStore: Sendable {
         var keys: [String: Held] = [:]
         /// The reason why the kernel refused the last keys that it was to keep; nil if it accepted them.
         var reason: String?
-        /// The reason that the last ``ClassKeyStore/probe()`` returned.
+        /// The reason why the last ``ClassKeyStore/probe()`` of the kernel's keyring failed; nil if it succeeded.
         var probed: String?
         /// Whether this process has added the keys that it inherited from `tokenkeep run` to ``keys``.
         var hasInherited = false
@@ -53,7 +53,7 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock
     }
 
-    /// The reason why the kernel's keyring cannot keep keys; nil if it may be tried. Asked only before a key is kept.
+    /// The reason why the kernel's keyring cannot keep keys; nil if it may be tried. Used only before a key is kept.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
     /// Whether keys are searched in the kernel's keyring, where another process may have put them.
@@ -153,7 +153,7 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    // MARK: One process tree
+    // MARK: Keys that programs inherit
 
     /// Adds the keys that this process inherited from `tokenkeep run`, at the first call only. Keys that it has already
     /// stay.
@@ -183,7 +183,7 @@ package final class ClassKeyStore: Sendable {
         return try InheritedKeys(entries).makeDescriptor()
     }
 
-    // MARK: Trust
+    // MARK: Headers that an unlock verified
 
     /// The vault's headers that an unlock verified; nil if there was no unlock since the machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
@@ -198,7 +198,7 @@ package final class ClassKeyStore: Sendable {
         try keep([], trust, of: vaultID)
     }
 
-    // MARK: Purging
+    // MARK: Removing keys
 
     /// Purges a vault's keys of one purpose, or all of its keys if `purpose` is nil.
     ///

@@ -27,7 +27,7 @@ package struct InheritedKeys {
 
     init(_ entries: [Entry]) { self.entries = entries }
 
-    // MARK: Handing over
+    // MARK: Writing
 
     /// Writes the keys into a sealed memory file, which programs executed by this process inherit.
     ///

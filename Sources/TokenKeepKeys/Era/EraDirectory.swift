@@ -25,7 +25,7 @@ package struct EraDirectory: Sendable {
         return number
     }
 
-    /// Opens the directory `era-N`; nil if it is missing.
+    /// Opens the directory `era-N` (keys and records of the vault); nil if it is missing.
     package static func open(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory? {
         guard let descriptor = try vault.openFolder(name(number)) else { return nil }
         let path = "\(vault.path)/\(name(number))"
@@ -52,7 +52,7 @@ package struct EraDirectory: Sendable {
             hint: "chown \(geteuid()) '\(path)' && chmod 700 '\(path)'")
     }
 
-    /// Makes the directory `era-N`, and in it the empty directory `records`.
+    /// Makes the directory `era-N` for keys and records of the vault, and in it the empty directory `records`.
     package static func make(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) -> EraDirectory {
         do throws(Errno) {
             _ = try SystemCall.makeDirectory(name(number), in: vault.descriptor.number)
@@ -66,7 +66,7 @@ package struct EraDirectory: Sendable {
         return era
     }
 
-    /// Opens the directory `records` of this era; nil if it is missing.
+    /// Opens the directory `records` in the directory `era-N`; nil if it is missing.
     package func openRecords() throws(TokenKeepError) -> OwnedDescriptor? {
         let shown = "\(path)/\(EraDirectory.recordsFolder)"
         do throws(Errno) {

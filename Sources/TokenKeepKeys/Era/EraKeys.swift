@@ -10,7 +10,7 @@ package struct EraKeys {
     /// them).
     package let keys: [OpenKey]
 
-    /// The means that opens the new keys.
+    /// The means that opens the new keys: the keyfile or a password.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)
@@ -67,7 +67,8 @@ package struct EraKeys {
         }
     }
 
-    /// Writes the keyfile and then the header into the directory. Each file is durable before the next is written.
+    /// Writes the keyfile and then the header into a directory `era-N`. Each file is durable before the next is
+    /// written.
     package func write(to directory: EraDirectory) throws(TokenKeepError) {
         try keyfile.serialized().lent { bytes throws(TokenKeepError) in
             try VaultFiles.replace(Keyfile.name, in: directory.descriptor, with: bytes)

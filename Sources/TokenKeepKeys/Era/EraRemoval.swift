@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// Removes a directory `era-N` whose keys are not in force.
+/// Removes a directory `era-N` (keys and records of the vault) whose keys are not in force.
 package enum EraRemoval {
     /// The names of the directories inside `era-N`. Each contains only files.
     private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sealed", "sessions"]

@@ -1,12 +1,12 @@
 /// A frame of an export file: a length, a kind and an encrypted part (docs/format.md, section 7).
 struct ExportFrame {
-    /// The kind of a frame's content.
+    /// The kind of content of a frame (one part of an export file).
     enum Kind: UInt8 {
         case item = 1
         case end = 2
     }
 
-    /// The length in bytes of the frame's unencrypted part: length and kind.
+    /// The length in bytes of the unencrypted part of a frame in an export file: its length and kind.
     static let prefixLength = 5
     /// The maximum length of the encrypted part: an item with the longest metadata and the longest secret.
     static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
@@ -24,7 +24,8 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The data that are authenticated with a frame. They bind the frame to its file and to its position in the file.
+    /// The data that are authenticated with a frame of an export file. They bind the frame to the file and its place in
+    /// it.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

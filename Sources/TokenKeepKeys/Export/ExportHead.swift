@@ -8,7 +8,7 @@ struct ExportHead {
 
     let derivation: KeyDerivation
     let commitment: [UInt8]
-    /// The bytes of the head, as they are in the file.
+    /// The bytes of the export file's head, as they are in the file.
     let bytes: [UInt8]
 
     init(_ derivation: KeyDerivation, commitment: [UInt8]) {

@@ -8,7 +8,7 @@ package struct FileStatus {
         package let device: UInt64
         package let inode: UInt64
         package let size: Int
-        package let changed: Int64  // nanoseconds
+        package let changed: Int64  // in nanoseconds
 
         /// The identity of a directory, without its size and change time: changes of its entries leave it the same.
         var ofFolder: Identity { Identity(device: device, inode: inode, size: 0, changed: 0) }

@@ -56,7 +56,7 @@ package enum SystemCall {
         return FileStatus(status)
     }
 
-    /// The metadata of a file, or of a symbolic link itself; nil if the file is missing.
+    /// The metadata of the file at a path, without following a link at its end; nil if the file is missing.
     package static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
         var status = stat()
         if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
@@ -228,7 +228,7 @@ package enum SystemCall {
 }
 
 extension Errno {
-    /// The error for a file of the vault that is not a regular file.
+    /// The error number for a file of the vault that is not a regular file.
     ///
     /// `tokenkeep_lock_acquire` and `tokenkeep_lock_try` return the same error number.
     package static let notARegularFile = Errno(rawValue: EBADFD)

@@ -15,7 +15,7 @@ package struct Header: Equatable, Sendable {
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
-    /// The keys of all slots whose types this version knows, in the order of the slots.
+    /// The keys in those slots of the header whose types this version knows, in the order of the slots.
     let listedKeys: [ListedKey]
     /// Whether the vault has a password.
     package let hasPassword: Bool

@@ -15,7 +15,7 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the missing copies of the header.
+    /// The file names of the missing copies of the header: `header`, `header.2` or both.
     package static func missing(in era: EraDirectory) throws(TokenKeepError) -> [String] {
         var missing: [String] = []
         for name in names where try !VaultFiles.exists(name, in: era.descriptor) { missing.append(name) }

@@ -28,13 +28,13 @@ enum HeaderMAC {
         return areEqual(Array(file.suffix(length)), expected)
     }
 
-    /// The bytes of a header file, with both MACs.
+    /// Encodes a header as the bytes of its file, with both authentication codes (MACs) at the end.
     static func file(of header: Header, nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8]
     {
         try file(of: header.serializedWithoutMACs(), nameMAC: nameMAC, headerKey: headerKey)
     }
 
-    /// Adds both MACs to the bytes of a header.
+    /// Adds both authentication codes (MACs) to the bytes of a header.
     static func file(of body: [UInt8], nameMAC: SecretBytes, headerKey: SecretBytes) throws(TokenKeepError) -> [UInt8] {
         let withA = body + digest(body, nameMAC)
         return withA + digest(withA, try Subkey.ofHeaderKey(headerKey))

@@ -13,7 +13,8 @@ package struct HeaderTrust {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// The key that verifies MAC B of later headers, as long as the vault's keys are not replaced.
+        /// The key that verifies the authentication code (MAC B) of later headers, as long as the vault's keys are not
+        /// replaced.
         ///
         /// It opens no item, and is kept when the vault is locked.
         let headerKey: SecretBytes

@@ -40,8 +40,8 @@ package enum KeyPurpose: Hashable, Sendable {
         }
     }
 
-    /// Whether slots contain keys of this purpose. The name key and the journal key are outside, as only the keyfile
-    /// opens them.
+    /// Whether the header's slots contain keys of this purpose. The keyfile alone opens the name key and the journal
+    /// key, which are outside the slots.
     var isOfSlots: Bool { self != .name && self != .journal }
 
     /// Whether a replaced key of this purpose may be kept as a retiring key, to open what was encrypted under it.

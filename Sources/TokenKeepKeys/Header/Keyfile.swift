@@ -58,7 +58,8 @@ package struct Keyfile {
         }
     }
 
-    /// The key that encrypts the vault's keys in the keyfile's slot, and the commitment that is stored in the slot.
+    /// The key that encrypts the vault's keys in the keyfile's header slot, and the commitment (check bytes) stored
+    /// there.
     func derived() throws(TokenKeepError) -> DerivedKey {
         let commitment = try Subkey.derive(from: key, number: 2, context: "TKkeyfil")
         return DerivedKey(

@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// A slot of the header: one way to open the vault's keys, for example with a password.
 package enum Slot: Equatable, Sendable {
-    /// A slot of a type that this version knows.
+    /// A header slot (one way to open the vault's keys) of a type that this version knows.
     case known(KnownSlot)
-    /// A slot of a type that this version does not know, kept unchanged.
+    /// A header slot of a type that this version does not know, kept unchanged.
     case other(type: UInt16, bytes: [UInt8])
 
     static func parse(_ reader: inout ByteReader) throws(FormatFault) -> Slot {
@@ -92,6 +92,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The slot's key that encrypts new data for a purpose; nil if there is none.
+    /// The key in the header slot that encrypts new data for a purpose; nil if there is none.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

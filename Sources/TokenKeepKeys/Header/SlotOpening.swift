@@ -5,9 +5,9 @@ extension KnownSlot {
         WrappedKey.Place(vaultID: header.vaultID, era: header.era, slotType: type, slotID: id)
     }
 
-    /// Decrypts the keys of the slot, if the password matches the slot's commitment and the header's MAC B is right.
+    /// Decrypts the keys of the slot, after a check of `derived` and of the header's authentication code (MAC B).
     ///
-    /// - Returns: the keys; nil if the password is wrong.
+    /// - Returns: the keys; nil if `derived` is wrong, because it was derived from a wrong password.
     /// - Throws: ``FormatFault/refusedHeader`` if somebody without the password altered the header.
     func open(
         with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
@@ -22,7 +22,8 @@ extension KnownSlot {
         return try openUnchecked(with: derived, of: header)
     }
 
-    /// Decrypts the keys of the slot without a check of the header's MAC B. Only for a replacement of all keys.
+    /// Decrypts the keys of the slot without a check of the header's authentication code. Only for a replacement of all
+    /// keys.
     func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
         guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
         var opened: [OpenKey] = []
@@ -30,7 +31,7 @@ extension KnownSlot {
         return opened
     }
 
-    /// Encrypts these keys, and makes a slot that contains them.
+    /// Encrypts these keys, and makes a header slot that contains them.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
         era: UInt64

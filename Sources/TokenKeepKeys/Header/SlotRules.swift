@@ -3,7 +3,7 @@
 /// A slot is one way to open the vault's keys. If the vault has a password, the keyfile alone must not open the keys
 /// that encrypt items. So the rules refuse a header to which somebody added a slot for the keyfile.
 enum SlotRules {
-    /// Throws ``FormatFault/malformed(_:)`` if the rules forbid this combination of slots.
+    /// Throws ``FormatFault/malformed(_:)`` if the rules forbid this combination of slots in a header.
     static func check(_ slots: [Slot]) throws(FormatFault) {
         let known = slots.compactMap { slot -> KnownSlot? in
             guard case .known(let known) = slot else { return nil }

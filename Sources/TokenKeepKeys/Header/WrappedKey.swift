@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// A key of the vault, encrypted under the key that a slot's password, recovery code or keyfile gives.
+/// A key of the vault, encrypted under the key that a password, a recovery code or the keyfile gives.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
     /// Whether the key was replaced, and is kept only to open secrets that other modules hold sealed under it.
@@ -43,16 +43,17 @@ package struct WrappedKey: Equatable, Sendable {
         writer.append(box)
     }
 
-    /// The vault and the slot for which a key is encrypted. In another vault or slot, it cannot be decrypted.
+    /// The vault and the header slot for which a key is encrypted. In another vault or slot, it cannot be decrypted.
     struct Place {
         let vaultID: [UInt8]
         let era: UInt64
         let slotType: KnownSlot.SlotType
-        /// The id of the slot that contains the key; 0 for the name key and the journal key, which are in no slot.
+        /// The id of the header slot that contains the key; 0 for the name key and the journal key, which are in no
+        /// slot.
         let slotID: UInt64
     }
 
-    /// Encrypts a key for a slot.
+    /// Encrypts a key of the vault for a slot of its header.
     static func wrapping(_ key: OpenKey, at place: Place, with wrapping: SecretBytes) -> WrappedKey {
         let data = additionalData(place, key.purpose, isRetiring: key.isRetiring, id: key.id)
         let box = key.bytes.withUnsafeBytes { AuthenticatedBox.seal($0, key: wrapping, data: data) }
@@ -62,7 +63,7 @@ package struct WrappedKey: Equatable, Sendable {
     /// Decrypts the key.
     ///
     /// - Throws: ``FormatFault/malformed(_:)`` if `wrapping` is the wrong key, or the key was encrypted for another
-    ///   slot.
+    ///   header slot.
     func open(at place: Place, with wrapping: SecretBytes) throws(FormatFault) -> OpenKey {
         let data = WrappedKey.additionalData(place, purpose, isRetiring: isRetiring, id: id)
         let opened = try box.lent { box throws(FormatFault) in

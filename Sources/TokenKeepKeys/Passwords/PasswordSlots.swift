@@ -3,7 +3,8 @@ package import TokenKeepCore
 /// A vault with the keys that a password, a recovery code or the keyfile opened.
 package struct UnlockedVault: Sendable {
     package let vault: OpenVault
-    /// All keys of the opened slot, including the header key and the keys for items that always need the password.
+    /// All keys of the opened header slot, including the header key and the keys for items that always need the
+    /// password.
     package let keys: [OpenKey]
 
     /// - Parameter keys: the keys that a password opened; empty if the vault has no password.
@@ -19,7 +20,7 @@ package struct UnlockedVault: Sendable {
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
     }
 
-    /// The key that verifies MAC B of the header.
+    /// The key that verifies the header's authentication code (MAC B).
     package func headerKey() throws(TokenKeepError) -> SecretBytes {
         guard let key = keys.first(where: { $0.purpose == .header }) else {
             throw TokenKeepError(.internal, "a slot without a header key", module: "vault")
@@ -38,7 +39,8 @@ package struct PasswordSlots {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens all keys with the password or the recovery code, after a check of the header's MAC B.
+    /// Opens all keys with the password or the recovery code, after a check that nobody without them altered the
+    /// header.
     ///
     /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has none,
     ///   ``Status/corrupt`` if somebody without the password altered the header.
@@ -50,7 +52,7 @@ package struct PasswordSlots {
         }
     }
 
-    /// Opens all keys with the password even if the header's MAC B is wrong.
+    /// Opens all keys with the password, even if somebody without the password may have altered the header.
     ///
     /// Only for a replacement of all keys, which uses nothing else of the header.
     package func openUnchecked(
