@@ -24,7 +24,7 @@ package struct ClockMark: Sendable, Equatable {
         ClockMark(boot: start, offset: milliseconds(CLOCK_REALTIME) - milliseconds(CLOCK_BOOTTIME))
     }
 
-    /// Whether the wall clock's times can be compared between two moments.
+    /// Whether the wall clock ran forward between two moments, so that its times can be compared.
     package enum Order: Sendable {
         /// The later moment has a later time.
         case kept

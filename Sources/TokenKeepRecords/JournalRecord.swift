@@ -13,7 +13,7 @@ package enum JournalEntry: Sendable {
 
 /// The state of an item's record.
 package enum RecordState: UInt8, Sendable {
-    /// The vault keeps the item.
+    /// The item is kept in the vault itself.
     case home = 1
     /// The record has the item's newest value, which a module has not got yet.
     case pending = 2
@@ -67,9 +67,10 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The record's pending changes, for a change of the item: the present value counts as sent to the modules.
+    /// The record's pending changes, in which each write also lists the present value as sent. Used before a further
+    /// change.
     ///
-    /// A process may have sent the value and been killed before it noted that.
+    /// A process may have sent the value to a module and been killed before it noted that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending

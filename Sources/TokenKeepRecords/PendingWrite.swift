@@ -21,8 +21,7 @@ package struct PendingWrite: Sendable, Equatable {
     package var since: UnixTime
     /// The state of the machine's clocks when the item was changed.
     package var clocks: ClockMark
-    /// The keyed fingerprint (16 bytes) of the value that the module was last known to hold; nil if it held none or is
-    /// unknown.
+    /// The keyed fingerprint (16 bytes) of the value that the module last held, as far as known; nil for none.
     package var base: [UInt8]?
     /// The keyed fingerprints (16 bytes each) of values that were sent and that the module has not confirmed.
     package var inFlight: [[UInt8]]
@@ -54,7 +53,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy with the present time as the time of the change, so that earlier changes by other programs are older.
+    /// A copy with the present time as the time of the change: other programs' changes until now then count as older.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
     /// A copy with another time of the change.
@@ -65,7 +64,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy with the kind ``Kind/remove``.
+    /// A copy that removes the item from the module instead of saving it there.
     package var ofRemoval: PendingWrite {
         var copy = self
         copy.kind = .remove

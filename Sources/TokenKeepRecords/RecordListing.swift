@@ -43,7 +43,7 @@ extension Records {
                 state.state == .tombstone ? nil : try file.openMetadata().details
             }
             switch found {
-            case nil, .success(nil): continue  // cleared, possibly just now
+            case nil, .success(nil): continue  // the item was cleared, possibly just now
             case .success(let details?): listing.items.append(details)
             case .failure(let fault):
                 unreadable += 1

@@ -26,7 +26,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// Opens the vault again, if a change of its keys since the last opening may change the result; otherwise nil.
+    /// Opens the vault again if its keys may have changed, so that the record may be readable now; otherwise nil.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {

@@ -62,7 +62,8 @@ package final class Records: Sendable {
     /// Whether there is a vault.
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 
-    /// The hash of a machine's id, which pending writes and notes store; empty if no vault can be read.
+    /// The hash of a machine's id, stored with pending writes and notes about sealed items; empty if no vault can be
+    /// read.
     package func hash(of machine: MachineID) -> [UInt8] {
         (try? opener.open())?.keys.journal.machine(machine.bytes) ?? []
     }

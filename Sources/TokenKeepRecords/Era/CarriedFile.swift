@@ -9,7 +9,7 @@ struct CarriedFile {
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The longest file that can be carried over, in bytes. Leaves room for the item's names in the encrypted box.
+    /// The longest unreadable file that can be encrypted as a whole, in bytes. Leaves room for the item's name.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
     /// Prepares a file that no key opens. If an earlier replacement of the keys encrypted it as a whole, decrypts that

@@ -3,10 +3,10 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Re-encrypts a vault's records under new keys, into the directory of the next era (docs/format.md, "Eras").
+/// Re-encrypts a vault's records under new keys, into the next directory `era-N` (docs/format.md, "Eras").
 ///
 /// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
-/// file system is synced once, before the new era comes into force.
+/// file system is synced once, before the new directory comes into force.
 package struct EraCopy {
     /// A record file that was copied: its identity then, and the result.
     private struct Copied {
@@ -196,8 +196,8 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Gives the files of a directory the same names in the new directory (hard links). They are not encrypted under
-    /// old keys.
+    /// Gives the files of a directory, which no replaced key encrypts, the same names in the new directory (hard
+    /// links).
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -20,7 +20,8 @@ package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// The maximum length in bytes of a carried-over file's encrypted part, including its item's names.
+    /// The maximum length in bytes of the encrypted part, with the item's name, of a file that was encrypted as a
+    /// whole.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
     static let maximumFile = length + 2 * maximumSmallBox + maximumSecretBox
     private static let signature = "TKRECORD"
@@ -139,7 +140,7 @@ package struct RecordPrefix: Equatable {
         return writer.bytes
     }
 
-    // MARK: Binding the boxes to their place
+    // MARK: Binding the encrypted parts to their record
 
     func metadataAdditionalData() -> [UInt8] {
         serialized().withUnsafeBytes { RecordPrefix.metadataAdditionalData(of: $0) }
@@ -193,7 +194,7 @@ extension RecordPrefix {
 }
 
 extension RecordPrefix {
-    /// Reads the prefix of a record file; nil if the file is missing or has no valid prefix.
+    /// Reads the unencrypted prefix of a record file; nil if the file is missing or has no valid prefix.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

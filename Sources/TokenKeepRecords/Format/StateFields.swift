@@ -17,7 +17,8 @@ struct StateFields: Equatable {
     var state: RecordState
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// The name of the item or service, in a tombstone. It is needed to find what was cleared in other modules.
+    /// The name of the cleared item or service, in the record of a clear (a tombstone): modules may still have to
+    /// remove it.
     var name: ItemName?
     /// A session's own fields (tags 16 and 17) and fields of unknown meaning, kept unchanged.
     var kept: [UnknownField] = []

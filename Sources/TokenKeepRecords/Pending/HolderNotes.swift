@@ -12,7 +12,7 @@ package struct Holder: Equatable, Sendable {
 
     fileprivate static let maximum = 16
 
-    /// Nothing is known of the module's values.
+    /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
     /// A copy with one more seen value, which is now the module's newest.

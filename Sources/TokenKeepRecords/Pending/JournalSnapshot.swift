@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Whether a reader may skip the vault's records, and how to notice that an item moved during the reading.
+/// Facts that a reader of the vault needs: whether changes may be pending, and the mark of the last logged change.
 package struct JournalSnapshot: Sendable {
     /// The mark of the last entry in the log of changes. See ``Records/generation()``.
     package let generation: UInt64

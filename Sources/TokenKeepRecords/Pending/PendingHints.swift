@@ -14,19 +14,21 @@ struct PendingHints {
 
     init(_ era: EraDirectory) { directory = EraFolder(name: PendingHints.folder, era: era) }
 
-    /// Whether there are no hints. The time does not depend on their number, because every load asks this.
+    /// Whether no record has a hint, a file which says that its changes are pending.
+    ///
+    /// Takes the same time for any number of hints, because every load asks this.
     func areNone() throws(TokenKeepError) -> Bool {
         guard let folder = try directory.open() else { return true }
         return try !RecordNames.hasAny(in: folder)
     }
 
-    /// The file names, as bytes, of the records that may have pending writes.
+    /// The file names, as 16 bytes each, of the records that may have pending writes.
     func all() throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try directory.open() else { return [] }
         return try RecordNames.all(in: folder)
     }
 
-    /// Adds a record's hint durably.
+    /// Adds a record's hint, an empty file which says that changes are pending, durably.
     ///
     /// - Parameter hadPending: whether the record already had pending writes. If not, an existing hint may not be
     ///   durable, because the process that wrote the hint may have been killed before the sync.
@@ -43,6 +45,6 @@ struct PendingHints {
         try VaultFiles.sync(folder, after: "writing a hint")
     }
 
-    /// Removes a record's hint. The removal is not synced: a hint that reappears is checked and removed again.
+    /// Removes a record's hint of pending changes. Not synced: a hint that reappears is checked and removed again.
     func remove(_ name: [UInt8]) throws(TokenKeepError) { try directory.remove(file: Hexadecimal.text(name)) }
 }

@@ -23,7 +23,7 @@ package struct SealedNote: Equatable, Sendable {
 
     static let maximumFingerprints = 16
 
-    /// Adds to the note that a module is about to get a secret sealed under this key.
+    /// Adds to the note about a sealed item that a module is about to get a secret sealed under this key.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(
@@ -34,7 +34,7 @@ package struct SealedNote: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedNote.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// The note's entry about a module on a machine; nil if there is none.
+    /// The entry about a module on a machine, in the note about a sealed item; nil if there is none.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

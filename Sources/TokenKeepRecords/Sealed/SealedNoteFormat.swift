@@ -15,7 +15,7 @@ enum SealedNoteFormat {
     private static let maximumKeys = 16
     static let maximumFile = 65_536
 
-    /// Encodes and encrypts a note.
+    /// Encodes and encrypts a note about a sealed item.
     ///
     /// - Throws: if a reader would refuse the note.
     static func serialized(_ note: SealedNote, keys: KeyRing) throws(FormatFault) -> [UInt8] {

@@ -106,7 +106,7 @@ package struct SealedNotes {
 }
 
 extension SealedNotes {
-    /// Notes that a module is about to get this sealed item.
+    /// Notes in the vault that a module is about to get this sealed item.
     func noteSealed(
         _ details: ItemDetails, in module: String, _ machine: MachineID, _ sealed: SecretBytes
     ) throws(TokenKeepError) {
@@ -123,8 +123,9 @@ extension SealedNotes {
 }
 
 extension ItemTransaction {
-    /// Notes that the module holds the item sealed under the current key alone. Replaces its entries for two machines:
-    /// the given one and this one.
+    /// Notes in the vault that the module holds the item sealed under the current key alone.
+    ///
+    /// Replaces the module's entries for two machines: the given one and this one.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let notes = SealedNotes(vault)
         guard var note = try notes.note(of: name) else { return }
@@ -138,7 +139,7 @@ extension ItemTransaction {
         try notes.write(note)
     }
 
-    /// Notes that a module no longer holds the sealed item, on this machine or on every machine.
+    /// Notes in the vault that a module no longer holds the sealed item, on this machine or on every machine.
     package func forgetSealed(in module: String, onEveryMachine: Bool) throws(TokenKeepError) {
         let machine = keys.machine(records.machine.bytes)
         try SealedNotes(vault).removeHolders(of: name) {

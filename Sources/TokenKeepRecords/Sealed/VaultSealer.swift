@@ -39,8 +39,7 @@ package struct VaultSealer: SecretSealer {
     /// Whether the caller has locked this item, so that its secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// Whether modules may hold items sealed by the vault: it has a password, or retiring keys that were replaced
-    /// later.
+    /// Whether modules may hold items sealed by the vault: it has a password, or keys of a password that was removed.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -163,6 +162,6 @@ package struct VaultSealer: SecretSealer {
 }
 
 extension ItemTransaction {
-    /// Seals this item's secret for modules. Must not be used after the transaction ends.
+    /// An object that seals this item's secret for modules. Must not be used after the transaction ends.
     package var sealer: VaultSealer { VaultSealer(self) }
 }

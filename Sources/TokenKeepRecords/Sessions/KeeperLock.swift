@@ -1,7 +1,8 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right of one process to renew all sessions of a vault before they expire. Ends when the process ends.
+/// The right of one process to renew all sessions (signed-in accounts) of a vault before they expire. Ends with the
+/// process.
 package enum KeeperLock {
     private static let file = "keeper"
 

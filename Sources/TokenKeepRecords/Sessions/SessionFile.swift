@@ -9,7 +9,7 @@ package struct SessionFile: Sendable {
     /// The kind of a session's file. It is authenticated, so that a file of one kind cannot replace a file of the other
     /// kind.
     package enum Kind: UInt8, Sendable {
-        /// The state of one session.
+        /// The state of one session (a signed-in account).
         case note = 1
         /// The name of a service's active account.
         case active = 2
@@ -119,7 +119,7 @@ package struct SessionFile: Sendable {
         return prefix + stateBox + namesBox
     }
 
-    /// The first part of the file's prefix, without the lengths of the encrypted parts.
+    /// The first part of the prefix of a session's file, without the lengths of the encrypted parts.
     private static func head(_ kind: Kind, _ fileName: [UInt8], _ keyID: UInt64, _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: headLength)
         writer.append(signature.utf8)
@@ -132,7 +132,7 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with the state: the whole prefix and the encrypted names.
+    /// The data authenticated with the state in a session's file: the whole prefix and the encrypted names.
     private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 256)
         writer.append("TKsess-s".utf8)
@@ -142,7 +142,8 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with the names: no lengths, so that a new state can be written beside the old names.
+    /// The data authenticated with the names in a session's file. They contain no lengths, so that a new state can be
+    /// written beside the old names.
     private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 128)
         writer.append("TKsess-n".utf8)

@@ -14,7 +14,7 @@ package struct SessionFiles: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// Reads the file about a session, or about a service's active account; nil if there is none.
+    /// Reads the file about a session (a signed-in account) or about a service's active account; nil if there is none.
     ///
     /// - Parameter name: the session's name; for an active account, the service's name with an empty account.
     /// - Throws: ``Status/corrupt`` if the file is damaged.

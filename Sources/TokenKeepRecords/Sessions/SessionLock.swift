@@ -4,9 +4,10 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A lock on one session, in the vault's file `sessions/lock`. The kernel releases the lock when the process ends.
+/// A lock on one session (a signed-in account), in the vault's file `sessions/lock`. The kernel releases the lock when
+/// the process ends.
 package struct SessionLock: ~Copyable {
-    /// The action that a lock permits.
+    /// The action on a session that a lock permits.
     package enum Purpose {
         /// To ask the server for new tokens. Held until the server has answered; no other process can break the lock.
         case refresh

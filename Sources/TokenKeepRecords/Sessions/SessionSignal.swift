@@ -4,7 +4,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A descriptor that becomes readable after any process changes a session of the vault.
+/// A descriptor that becomes readable after any process changes a session (a signed-in account) of the vault.
 ///
 /// It watches the vault's file `sessions/slots`.
 package final class SessionSignal: Sendable {

@@ -3,7 +3,8 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/slots`: 8 random bytes for each session, replaced when its tokens or its state change.
+/// The file `sessions/slots`: 8 random bytes for each session (a signed-in account), replaced if its tokens or state
+/// change.
 ///
 /// A program that keeps a token in memory compares these bytes before each use of the token, with one system call. If
 /// the file is damaged or missing, the program reads the session again, so the file need not be durable.
@@ -15,7 +16,7 @@ package final class SessionSlots: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// The random bytes of a session, as a number. They change with its tokens and its state. nil if they cannot be
+    /// A session's random bytes as a number, which changes with the session's tokens and state; nil if they cannot be
     /// read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
@@ -32,7 +33,9 @@ package final class SessionSlots: Sendable {
         return value
     }
 
-    /// Replaces the random bytes of a session. Ignores a failure, because programs also compare expiry times.
+    /// Replaces a session's random bytes, so that other processes notice a change of the session.
+    ///
+    /// Ignores a failure, because programs also compare expiry times.
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()

@@ -7,7 +7,7 @@ package import TokenKeepKeys
 /// value's scope, even if nothing was changed.
 package struct ItemTransaction: ~Copyable {
     package let name: ItemName
-    /// The item's record when the item was locked, or at the last ``reread()``.
+    /// The item's record, as it was when this transaction began or at the last ``reread()``.
     package private(set) var entry: JournalEntry
     let vault: OpenVault
     let records: Records
@@ -75,7 +75,8 @@ package struct ItemTransaction: ~Copyable {
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }
-        // Add a hint before the record is written, and remove it afterwards: readers skip records without a hint.
+        // Add the hint (an empty file) before the record is written, and remove it afterwards: readers skip records
+        // without one.
         let hints = PendingHints(vault.era)
         let hadPending = !pending.isEmpty
         if change.hasPending { try hints.add(fileName, hadPending: hadPending) }

@@ -5,7 +5,8 @@ import TokenKeepKeys
 package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 
-    /// Ends the right. Other processes may then ask about the item and apply its pending changes.
+    /// Ends the right to ask the user about the item. Other processes may then ask, and apply the item's pending
+    /// changes.
     package func end() { lock.release() }
 }
 

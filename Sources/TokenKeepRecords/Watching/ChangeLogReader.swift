@@ -14,7 +14,7 @@ struct ChangeLogReader {
 
     /// The path of the log.
     private let path: String
-    /// nil while the log is missing or empty: then entries may have been missed.
+    /// The position up to which the log was read; nil while the log is missing or empty, so that entries may be missed.
     private var position: Position?
     /// Records whose changes have begun but not ended. They are reported at each reading.
     ///
@@ -43,7 +43,7 @@ struct ChangeLogReader {
         return records + unfinished.filter { !records.contains($0) }
     }
 
-    /// Sets the position to the end of the log at the path.
+    /// Sets the position to the end of the vault's log of changes.
     private mutating func restart() {
         unfinished = []
         position = nil
@@ -54,7 +54,7 @@ struct ChangeLogReader {
         position = Position(log: log, identity: identity, offset: status.size)
     }
 
-    /// Reads to the end of the present log, across a replaced log; false if anything may have changed.
+    /// Reads the log to its end, and goes on in a new log that replaced it; false if anything may have changed.
     private mutating func goOn(_ records: inout [[UInt8]], _ watchAnew: () -> Void) -> Bool {
         guard let before = position?.identity, let status = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil
         else { return false }

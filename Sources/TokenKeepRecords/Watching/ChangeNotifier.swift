@@ -192,7 +192,7 @@ final class ChangeNotifier: Sendable {
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
         let paths = state.observers.values.map(\.path)
         for entries in passed {
-            // A directory that is not watched any more must not be watched again.
+            // Skip a directory that is no longer watched: the call below would watch it again.
             guard paths.contains(where: { $0.watches.contains(entries.watch) }),
                 !paths.contains(where: { $0.awaited == entries.watch })
             else { continue }

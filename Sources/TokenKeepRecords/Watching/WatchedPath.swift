@@ -71,7 +71,7 @@ struct WatchedPath {
         return (found, steps.count)
     }
 
-    /// The watch of the directory in which the next component must appear; nil if the whole path exists.
+    /// The watch of the directory in which the next missing path component must appear; nil if the whole path exists.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
     /// Removes and returns the directories in which no missing component can appear any more. They need no watch.
