@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The objects of higher floors that are open on a store. Keeps none of them alive.
+/// The objects of higher targets, such as sessions, that are open on a store. Holds only weak references to them.
 package final class OpenObjects: Sendable {
     private struct Entry: @unchecked Sendable {
         weak var object: (any AnyObject & Sendable)?

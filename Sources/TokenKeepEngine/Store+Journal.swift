@@ -55,7 +55,8 @@ extension Store {
     ///
     /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too, because they no longer
     ///   exist. On a machine that does exist, the module then counts as empty while absent, until it is used again.
-    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read the journal.
+    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read the vault's records of pending
+    ///   changes.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
@@ -69,8 +70,8 @@ extension Store {
 
     /// Throws if a module of the stack is reachable and still has changes pending on this machine.
     ///
-    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten instead of
-    /// drained, its older items take precedence over the vault's, and its cleared items reappear.
+    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten before it gets its
+    /// pending changes, its older items take precedence over the vault's, and its cleared items reappear.
     ///
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {

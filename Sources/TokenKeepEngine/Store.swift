@@ -77,7 +77,8 @@ public final class Store: Sendable {
     /// The cancellation of calls that begin now. Triggered by ``cancel()``.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
-    /// Copies a secret into the store's guarded memory, for a save. Faster than guard pages for each secret.
+    /// Copies a secret into the store's guarded memory, for a save. This is faster than mapping guard pages for each
+    /// secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {

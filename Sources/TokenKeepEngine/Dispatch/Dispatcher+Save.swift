@@ -93,8 +93,8 @@ extension Dispatcher {
         }
     }
 
-    /// Adds to a save request the item's level in another module, and the information whether another module has the
-    /// item.
+    /// Completes a save request after a look for the item in other modules: takes its level, and checks the
+    /// precondition.
     ///
     /// If another module cannot be asked whether it holds the item, a save with a precondition fails.
     func completed(

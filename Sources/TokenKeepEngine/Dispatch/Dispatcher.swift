@@ -38,7 +38,7 @@ struct Dispatcher: Sendable {
         throw walk.failure ?? TokenKeepError(.notFound, "no item \(name)")
     }
 
-    /// Clears the item everywhere.
+    /// Clears the item in every module that the stack clears, and in memory.
     ///
     /// - Parameters:
     ///   - version: if given, the clear happens only if a load finds the item with this version.

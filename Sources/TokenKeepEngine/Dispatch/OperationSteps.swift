@@ -12,7 +12,7 @@ struct OperationSteps: Sendable {
         let position: Int
     }
 
-    /// A stack or substack.
+    /// A stack or substack, as a range of steps.
     struct Scope: Sendable {
         /// For each entry, the index of its first step. The last element is the first step after this stack or
         /// substack.

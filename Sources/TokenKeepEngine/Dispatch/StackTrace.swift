@@ -11,7 +11,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action of the module's line for the status; nil if the module was not asked because of a line of the stack.
+    /// The action of the module's line for the status; nil if no line of the stack was the reason to ask the module.
     package let action: StackAction?
     /// Whether the operation ends here, although the action of the line would ask the next module.
     package var isHeldBack = false

@@ -1,15 +1,16 @@
 import TokenKeepCore
 
-/// The result of asking the modules of a stack: those answers and failures that the stack's lines count.
+/// The result of asking the modules of a stack: the answers and failures that can become the operation's result.
 struct StackWalk<Answer> {
-    /// The counted answers, in the order in which the modules gave them.
+    /// The answers that can become the operation's result, in the order in which the modules gave them.
     var answers: [Answer] = []
-    /// The worst failure of those that the stack's lines count; nil if they count none.
+    /// The worst of the failures that can become the operation's result; nil if there is none.
     var failure: TokenKeepError?
-    /// Every failure that the stack's lines count, in the order of the modules.
+    /// All failures that can become the operation's result, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
-    /// Adds a failure that the stack's lines count. ``failure`` stays the worst one; of equally bad ones, the first.
+    /// Adds a failure that can become the operation's result. ``failure`` stays the worst one; of equally bad ones, the
+    /// first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -26,7 +27,7 @@ enum FailurePrecedence {
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status; the lowest is the worst. A status outside the order ranks lowest.
+    /// The rank of a status; the lowest is the worst. A status that is not in the order ranks lowest.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
@@ -44,7 +45,7 @@ extension Dispatcher {
     ///   - subject: the item or service, for a trace.
     ///   - passes: whether the next module may be asked after a failure whose action does not end the operation.
     ///   - ask: asks one module.
-    /// - Returns: the answers and failures that the stack's actions count.
+    /// - Returns: the answers and failures that can become the operation's result.
     func walk<Answer>(
         _ operation: StackLine.Operation, _ subject: @autoclosure () -> String,
         passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },

@@ -71,7 +71,7 @@ struct DeferrableModule: RememberingModule {
 
     /// The item with a version under the vault's key, if the vault was made during the load.
     ///
-    /// The process that saves the item next knows only the vault's key.
+    /// A later save that checks the version computes it with the vault's key.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details

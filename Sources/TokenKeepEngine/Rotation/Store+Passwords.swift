@@ -105,13 +105,13 @@ extension Store {
         return try finish(recovered, call, nil)
     }
 
-    // MARK: Parts
+    // MARK: Private functions
 
     private func beginPasswordChange() throws(TokenKeepError) -> CallContext {
         try begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
     }
 
-    /// Opens the vault and checks its header against the records.
+    /// Opens the vault, and checks its header (the file of encrypted keys) against its records.
     ///
     /// - Parameter absence: the error thrown if there is no vault.
     private func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {

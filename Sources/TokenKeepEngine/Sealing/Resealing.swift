@@ -16,7 +16,7 @@ struct Resealing {
         var isOnlyElsewhere = false
     }
 
-    /// The outcome for one item.
+    /// The outcome of re-sealing one item.
     private enum Outcome {
         /// The module has the item sealed under the present keys, or unsealed if the item needs no sealing any more.
         case done
@@ -72,7 +72,7 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items to re-seal: those under retiring keys by the vault's notes, and sealed items of which it has no note.
+    /// The items to re-seal: under retiring keys according to the vault's notes, or sealed and without a note.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         try notedItems(of: vault) + unnotedItems(of: vault, call)
     }
@@ -157,7 +157,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Writes the module's item into the item's record, with a write to the module pending.
+    /// Writes the item that the module holds into the vault's record of the item, as a pending write to the module.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A plugin module (an installed shared object or program) whose items the vault may seal, that is encrypt.
+/// A plugin module (an installed shared object or program) whose items the vault may seal (encrypt).
 ///
 /// If an item requires more protection than the module gives, the vault seals the item's secret. The module then stores
 /// the sealed bytes, which it cannot distinguish from an unsealed secret.

@@ -4,7 +4,7 @@ package import TokenKeepCore
 package struct Stack: Sendable {
     /// An entry of a stack: a line, or a substack in place of a line.
     package enum Entry: Sendable {
-        /// A module's line.
+        /// A line that names a module.
         case line(StackLine)
         /// A substack. If a line of the substack ends, jumps or resets, only the substack is affected.
         case substack(Substack)

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The effect of a module's answer on an operation: whether the answer counts, and whether the next module is asked.
+/// The effect of a module's answer on an operation: whether the answer is used, and whether the next module is asked.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     /// Ignores the answer, and asks the next module.
     case ignore
@@ -12,7 +12,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case bad
     /// Keeps the failure as a possible result of the operation, and ends the operation or substack.
     case die
-    /// Drops all answers and failures so far, and asks the next module.
+    /// Drops all answers and failures of the stack or substack so far, and asks the next module.
     case reset
     /// Skips this many lines. A success is used as an answer; a failure is ignored.
     case jump(Int)

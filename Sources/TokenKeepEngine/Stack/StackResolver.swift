@@ -6,7 +6,7 @@ struct StackResolver {
     static let maximumDepth = 16
     /// The maximum number of lines, with the lines of included stacks.
     ///
-    /// Without the limit, a few files that include the next one twice would fill the memory.
+    /// Without the limit, a few files, each of which includes the next one twice, would fill the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories

@@ -76,7 +76,7 @@ struct RecordItems {
         case named(ItemName)
         /// The record belongs to an item that is not watched.
         case unwatched
-        /// There is no such record, and no item of the view would have a record with this file name.
+        /// There is no such record, and no item that the watch last read would have a record with this file name.
         case absent
         case unreadable
     }
@@ -98,7 +98,8 @@ struct RecordItems {
                 names[record] = stored
                 return .named(stored)
             }
-            // The record of a cleared item is removed, so its name is found only among the items of the view.
+            // The record of a cleared item is removed, so its name is found only among the items that the watch last
+            // read.
             if !isComplete, let fileName = try store.records.fileNames() {
                 for name in entries.keys { names[fileName(name)] = name }
                 isComplete = true

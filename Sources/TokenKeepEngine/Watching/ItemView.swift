@@ -7,7 +7,8 @@ struct ItemView {
         let modifiedAt: UnixTime?
         /// The item's version; 0 if the version could not be read.
         var version: UInt64
-        /// Whether a later save would have a later time. Times are whole seconds, so a recent time may repeat.
+        /// Whether a save from now on would give the item a later time. Times are whole seconds, so a recent time may
+        /// repeat.
         let isSettled: Bool
     }
 
@@ -24,7 +25,7 @@ struct ItemView {
     var names = RecordItems()
     /// Whether the last list contained the items of all modules.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that this view may miss a change or a removal of the item.
+    /// Whether an item could not be read, so that the watch may miss a change or the removal of the item.
     private var hidesSome = true
 
     /// The reason why a watch reads the store again.
@@ -93,7 +94,7 @@ struct ItemView {
 
     private struct Reading {
         var changes: [ItemChange] = []
-        /// Whether an item that cannot be named may have changed.
+        /// Whether some item may have changed, but it is unknown which.
         var isUncertain = false
         var problem: TokenKeepError?
     }
@@ -116,7 +117,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // An item that was missing from an incomplete list may have existed before.
+            // An item that was missing from an incomplete list may have existed before, so it need not be new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -156,7 +157,8 @@ struct ItemView {
         return isAllLookedAt
     }
 
-    /// The entry of a listed item, with its version.
+    /// Makes the entry of a listed item for this view of the store (the items as the watch reads them), with its
+    /// version.
     ///
     /// A list contains no versions of items in modules other than the vault. Such an item is loaded if its value may
     /// have changed.

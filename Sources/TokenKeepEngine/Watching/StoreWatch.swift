@@ -114,7 +114,7 @@ public final class StoreWatch: Sendable {
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // A failed reading is reported once, and repeated until one succeeds. Signalled changes are reported.
+        // Report a failed reading only once, and repeat it until it succeeds. Report signalled changes in any case.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
