@@ -3,8 +3,9 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
+#include "keyring_calls.h"
+
 #include <errno.h>
-#include <linux/keyctl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,77 +13,49 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The user may view, read, search, link and set attributes. Possession of the key gives no right: a
- * program that changed its user keeps the session keyring, and could read the key through it. */
-#define USER_ONLY 0x003b0000UL
-
 /* The usual limit of keys per user. The buffer grows if there are more. */
 #define USUAL_KEYS 256
-
-/* Longer than the description of any key of TokenKeep's: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
-#define LONGEST_DESCRIPTION 512
 
 /* The limit of replacements of a key while it is read. */
 #define READ_ATTEMPTS 8
 
-static long control(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-    return syscall(SYS_keyctl, operation, a, b, c, d);
-}
-
 static long key_of_user(const char *description) {
-    return control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
-                   (unsigned long)description, 0);
-}
-
-/* Reads a key's description. 0 if it cannot be read. */
-static int describe(unsigned long key, char text[LONGEST_DESCRIPTION]) {
-    long length = control(KEYCTL_DESCRIBE, key, (unsigned long)text, LONGEST_DESCRIPTION - 1, 0);
-    if (length <= 0 || length > LONGEST_DESCRIPTION - 1)
-        return 0;
-    text[length] = '\0';
-    return strncmp(text, "user;", 5) == 0;
-}
-
-/* Whether this user made the key, with the permissions set below. Another user can link keys into the
- * user's keyring through an inherited session keyring, but cannot forge owner and permissions. */
-static int was_made_here(const char *text) {
-    unsigned int owner, permissions;
-    return sscanf(text, "user;%u;%*u;%x;", &owner, &permissions) == 2 && owner == (unsigned int)geteuid() &&
-           permissions == USER_ONLY;
+    return key_control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
+                       (unsigned long)description, 0);
 }
 
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s) {
-    /* The key is made in this thread's keyring, completed, and then linked into the user's keyring. Made
-     * in the user's keyring directly, the key would be unusable to another login, and adding it again
-     * would drop its timeout. */
-    long key = syscall(SYS_add_key, "user", description, payload, length, KEY_SPEC_THREAD_KEYRING);
-    if (key < 0)
-        return errno;
-    unsigned long id = (unsigned long)key;
-    int error = 0;
-    if ((timeout_s != 0 && control(KEYCTL_SET_TIMEOUT, id, timeout_s, 0, 0) < 0) ||
-        control(KEYCTL_SETPERM, id, USER_ONLY, 0, 0) < 0 ||
-        control(KEYCTL_LINK, id, (unsigned long)KEY_SPEC_USER_KEYRING, 0, 0) < 0)
-        error = errno;
-    if (error != 0)
-        (void)control(KEYCTL_REVOKE, id, 0, 0, 0);
-    (void)control(KEYCTL_UNLINK, id, (unsigned long)KEY_SPEC_THREAD_KEYRING, 0, 0);
-    return error;
+    /* The key is made in this thread's keyring, and then linked into the user's keyring. Made in the user's
+     * keyring directly, the key would be unusable to another login, and adding it again would drop its
+     * timeout. */
+    int32_t serial;
+    return key_make(KEY_SPEC_THREAD_KEYRING, KEY_SPEC_USER_KEYRING, description, payload, length, timeout_s,
+                    &serial);
 }
 
-static int read_key(unsigned long key, void *payload, size_t capacity, size_t *length) {
+/* Reads a key of the user's keyring, or the agent's key to which it points. */
+static int read_key(unsigned long key, void *payload, size_t capacity, size_t *length, int *is_held) {
     char text[LONGEST_DESCRIPTION];
-    if (!describe(key, text) || !was_made_here(text))
+    if (!key_describe(key, text) || !key_was_made_here(text))
         return ENOKEY;
-    long count = control(KEYCTL_READ, key, (unsigned long)payload, capacity, 0);
+    long count = key_control(KEYCTL_READ, key, (unsigned long)payload, capacity, 0);
     if (count < 0)
         return errno;
+    *is_held = count == SERIAL_LENGTH;
+    if (*is_held) {
+        long held = key_pointed_to(key, text);
+        /* The agent has ended, or has replaced the key. */
+        if (held < 0 ||
+            (count = key_control(KEYCTL_READ, (unsigned long)held, (unsigned long)payload, capacity, 0)) < 0)
+            return ENOKEY;
+    }
     *length = (size_t)count;
     return *length <= capacity ? 0 : EMSGSIZE;
 }
 
-int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length) {
+int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length,
+                           int *is_held) {
     long last = -1;
     int error = ENOKEY;
     /* An unlock meanwhile replaces the key, and the found key is gone then. */
@@ -92,7 +65,7 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
             return errno;
         if (key == last)
             return error;
-        error = read_key((unsigned long)key, payload, capacity, length);
+        error = read_key((unsigned long)key, payload, capacity, length, is_held);
         if (error != ENOKEY)
             return error;
         last = key;
@@ -100,13 +73,23 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
     return error;
 }
 
-/* A key linked in by another user cannot be revoked. It is unlinked from the keyring, and nothing reads
- * it. */
-static int purge(unsigned long key, int is_own) {
-    int error = 0;
-    if (control(KEYCTL_REVOKE, key, 0, 0, 0) < 0 && errno != EKEYREVOKED && errno != EKEYEXPIRED && is_own)
-        error = errno;
-    if (control(KEYCTL_UNLINK, key, (unsigned long)KEY_SPEC_USER_KEYRING, 0, 0) < 0 && errno != ENOENT &&
+static int revoke_key(unsigned long key) {
+    if (key_control(KEYCTL_REVOKE, key, 0, 0, 0) == 0 || errno == EKEYREVOKED || errno == EKEYEXPIRED ||
+        errno == ENOKEY)
+        return 0;
+    return errno;
+}
+
+/* The agent's key is revoked first: without the key that points to it, nobody finds it. A key linked in by
+ * another user cannot be revoked. It is unlinked from the keyring, and nothing reads it. */
+static int purge(unsigned long key, const char *text) {
+    int is_own = key_was_made_here(text);
+    long held = is_own ? key_pointed_to(key, text) : -1;
+    int error = held < 0 ? 0 : revoke_key((unsigned long)held);
+    int failure = revoke_key(key);
+    if (error == 0 && is_own)
+        error = failure;
+    if (key_control(KEYCTL_UNLINK, key, (unsigned long)KEY_SPEC_USER_KEYRING, 0, 0) < 0 && errno != ENOENT &&
         error == 0)
         error = errno;
     return error;
@@ -119,8 +102,8 @@ static int32_t *keys_of_user(size_t *count) {
         int32_t *keys = malloc(room * sizeof *keys);
         if (keys == NULL)
             return NULL;
-        long size = control(KEYCTL_READ, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)keys,
-                            room * sizeof *keys, 0);
+        long size = key_control(KEYCTL_READ, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)keys,
+                                room * sizeof *keys, 0);
         if (size >= 0 && (size_t)size <= room * sizeof *keys) {
             *count = (size_t)size / sizeof *keys;
             return keys;
@@ -149,9 +132,9 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     int error = 0;
     for (size_t index = 0; index < count; index++) {
         char text[LONGEST_DESCRIPTION];
-        if (!describe((unsigned long)keys[index], text) || with_prefix(text, prefix) == NULL)
+        if (!key_describe((unsigned long)keys[index], text) || with_prefix(text, prefix) == NULL)
             continue;
-        int failure = purge((unsigned long)keys[index], was_made_here(text));
+        int failure = purge((unsigned long)keys[index], text);
         if (error == 0)
             error = failure;
     }
@@ -167,7 +150,7 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
         return errno;
     for (size_t index = 0; index < count; index++) {
         char text[LONGEST_DESCRIPTION];
-        if (!describe((unsigned long)keys[index], text) || !was_made_here(text))
+        if (!key_describe((unsigned long)keys[index], text) || !key_was_made_here(text))
             continue;
         const char *description = with_prefix(text, prefix);
         if (description != NULL)

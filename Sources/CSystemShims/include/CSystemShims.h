@@ -159,16 +159,18 @@ void tokenkeep_program_kill(pid_t process);
 int tokenkeep_keyring_publish(const char *description, const void *payload, size_t length,
                               uint32_t timeout_s);
 
-/* Reads a key of at most capacity bytes. 0, or an errno: EMSGSIZE if the key is longer, ENOKEY if the user
- * made no such key. */
-int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length);
+/* Reads a key of at most capacity bytes. A key of 4 bytes is the serial number of the agent's key, which is
+ * read instead; is_held is then 1. 0, or an errno: EMSGSIZE if the key is longer, ENOKEY if the user made no
+ * such key. */
+int tokenkeep_keyring_read(const char *description, void *payload, size_t capacity, size_t *length,
+                           int *is_held);
 
 /* Calls body with the description of each key that the user made and that begins with prefix. 0, or an
  * errno if the keyring cannot be read. */
 int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data);
 
-/* Purges every key of the user's keyring whose description begins with prefix. 0, or the first errno.
- * was_read is 0 if the keyring itself could not be read. */
+/* Purges every key of the user's keyring whose description begins with prefix, and the agent's keys to which
+ * they point. 0, or the first errno. was_read is 0 if the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 
 /* Copies the payload into a new memory file that can no longer be changed, and that its owner alone may open.

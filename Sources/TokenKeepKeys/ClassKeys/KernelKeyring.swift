@@ -44,11 +44,14 @@ package enum KernelKeyring {
     }
 
     /// Reads a key of at most `count` bytes; nil if there is no such key.
+    ///
+    /// A key that the agent holds is read from the agent's keyring.
     package static func read(_ description: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         var length = 0
         var error: Int32 = 0
+        var isHeld: Int32 = 0
         let key = try SecretBytes(count: count) {
-            error = tokenkeep_keyring_read(description, $0.baseAddress, $0.count, &length)
+            error = tokenkeep_keyring_read(description, $0.baseAddress, $0.count, &length, &isHeld)
         }
         guard error == 0 else { return nil }
         return length == count ? key : try key.prefix(length)
@@ -57,8 +60,17 @@ package enum KernelKeyring {
     /// The length of a key in bytes; nil if there is no such key.
     package static func length(of description: String) -> Int? {
         var length = 0
-        let error = tokenkeep_keyring_read(description, nil, 0, &length)
+        var isHeld: Int32 = 0
+        let error = tokenkeep_keyring_read(description, nil, 0, &length, &isHeld)
         return error == 0 || error == EMSGSIZE ? length : nil
+    }
+
+    /// Whether the agent holds this key: without the agent nobody can read it.
+    static func isHeldByAgent(_ description: String) -> Bool {
+        var length = 0
+        var isHeld: Int32 = 0
+        let error = tokenkeep_keyring_read(description, nil, 0, &length, &isHeld)
+        return (error == 0 || error == EMSGSIZE) && isHeld != 0
     }
 
     /// The descriptions of the user's keys that begin with `prefix`.
