@@ -13,7 +13,8 @@ struct tokenkeep_transfer {
     const tokenkeep_transfer_request *request;
     struct curl_slist headers[most_headers + 1];
     int64_t started, sent;
-    int was_sent, was_refused, is_too_long;
+    int was_sent, is_too_long;
+    int refusal; /* a result that was found before the first byte; 0 for none */
     uint32_t status;
     size_t length;
     char content_type[128], date[64], retry_after[64];
@@ -51,13 +52,38 @@ void tokenkeep_transfer_wake(tokenkeep_transfer *transfer) {
     tokenkeep_curl.curl_multi_wakeup(transfer->multi);
 }
 
+/* The milliseconds that the transfer may still take. */
+static int64_t time_left(const tokenkeep_transfer *transfer) {
+    const tokenkeep_transfer_request *request = transfer->request;
+    int64_t time = now(), left = transfer->started + request->all_ms - time;
+    int64_t step = transfer->was_sent ? transfer->sent + request->answer_ms - time
+                                      : transfer->started + request->send_ms - time;
+    return step < left ? step : left;
+}
+
+static int is_cancelled(const tokenkeep_transfer *transfer) {
+    const tokenkeep_transfer_request *request = transfer->request;
+    if (transfer->was_sent && request->keeps_answer)
+        return 0;
+    return request->is_cancelled && request->is_cancelled(request->cancellation);
+}
+
+/* Why the request must not be sent on the connection that stands; 0 if it may be. */
+static int refusal(tokenkeep_transfer *transfer) {
+    if (transfer->was_sent || transfer->request->when_sending(transfer->request->data) != 0)
+        return TOKENKEEP_TRANSFER_REFUSED;
+    /* when_sending writes to disks, which may take long. */
+    if (is_cancelled(transfer))
+        return TOKENKEEP_TRANSFER_CANCELLED;
+    return time_left(transfer) <= 0 ? TOKENKEEP_TRANSFER_TIMED_OUT : 0;
+}
+
 static int take_connection(void *data, char *address, char *own_address, int port, int own_port) {
     (void)address, (void)own_address, (void)port, (void)own_port;
     tokenkeep_transfer *transfer = data;
-    if (transfer->was_sent || transfer->request->when_sending(transfer->request->data) != 0) {
-        transfer->was_refused = 1;
+    transfer->refusal = refusal(transfer);
+    if (transfer->refusal)
         return CURL_PREREQFUNC_ABORT;
-    }
     transfer->sent = now();
     transfer->was_sent = 1;
     return CURL_PREREQFUNC_OK;
@@ -182,25 +208,9 @@ static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
     return code;
 }
 
-/* The milliseconds that the transfer may still take. */
-static int64_t time_left(const tokenkeep_transfer *transfer) {
-    const tokenkeep_transfer_request *request = transfer->request;
-    int64_t time = now(), left = transfer->started + request->all_ms - time;
-    int64_t step = transfer->was_sent ? transfer->sent + request->answer_ms - time
-                                      : transfer->started + request->send_ms - time;
-    return step < left ? step : left;
-}
-
-static int is_cancelled(const tokenkeep_transfer *transfer) {
-    const tokenkeep_transfer_request *request = transfer->request;
-    if (transfer->was_sent && request->keeps_answer)
-        return 0;
-    return request->is_cancelled && request->is_cancelled(request->cancellation);
-}
-
 static int judge(tokenkeep_transfer *transfer, CURL *easy, CURLcode code) {
-    if (transfer->was_refused)
-        return TOKENKEEP_TRANSFER_REFUSED;
+    if (transfer->refusal)
+        return transfer->refusal;
     if (transfer->is_too_long)
         return TOKENKEEP_TRANSFER_TOO_LONG;
     if (code == CURLE_OPERATION_TIMEDOUT)

@@ -17,6 +17,20 @@ import TokenKeepCore
         #expect(large.withUnsafeBytes { $0.allSatisfy { $0 == 7 } })
     }
 
+    @Test func isAsLongAsWhatWasWrittenAndStaysInPlace() throws {
+        var start: UnsafeMutableRawPointer?
+        let secret = try SecretBytes(capacity: 100_000) { bytes in
+            start = bytes.baseAddress
+            bytes.copyBytes(from: "abc".utf8)
+            return 3
+        }
+        #expect(try secret == SecretBytes("abc"))
+        #expect(secret.unsafeAddress == start.map { UnsafeRawPointer($0) })
+        #expect((secret.unsafeAddress + 3).load(as: UInt8.self) == 0)
+        let error = TokenKeepError(.io, "no answer")
+        #expect(throws: error) { try SecretBytes(capacity: 9) { _ throws(TokenKeepError) in throw error } }
+    }
+
     @Test func comparesContents() throws {
         #expect(try SecretBytes("abc") == SecretBytes("abc"))
         #expect(try SecretBytes("abc") != SecretBytes("abd"))

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -111,18 +112,53 @@ import TokenKeepOAuth
     }
 
     @Test func aCancellationWakesARequestThatWaitsForItsAnswer() throws {
-        let cancellation = Cancellation()
-        var request = try server.request("/hangs", cancellation: cancellation)
-        request.whenSending = { () throws(TokenKeepError) in cancellation.cancel() }
-        #expect(try #require(fault(of: request)).error.status == .cancelled)
+        let failure = try #require(fault(of: requestThatIsCancelledAfterItsArrival("/hangs")))
+        #expect(failure.error.status == .cancelled)
+        #expect(failure.wasSent)
     }
 
     @Test func anAnswerThatMustBeKeptIsWaitedForInSpiteOfCancellationAndDeadline() throws {
-        let cancellation = Cancellation()
-        var request = try server.request("/echo", cancellation: cancellation)
+        #expect(mkfifo(server.directory.path + "/gate", 0o600) == 0)
+        var request = try requestThatIsCancelledAfterItsArrival("/waits")
         request.keepsAnswer = true
-        request.whenSending = { () throws(TokenKeepError) in cancellation.cancel() }
-        #expect(try HTTPClient.send(request).status == 200)
+        #expect(try HTTPClient.send(request).status == 400)
+        #expect(throws: TokenKeepError.self) { try request.deadline.checkCancellation() }
+    }
+
+    /// A request that another thread cancels when the server has it. The path `/waits` is answered then.
+    private func requestThatIsCancelledAfterItsArrival(_ path: String) throws -> HTTPRequest {
+        let cancellation = Cancellation()
+        let server = server
+        let hasStarted = DetachedThread.start {
+            while (try? server.requests.isEmpty) ?? true { sched_yield() }
+            cancellation.cancel()
+            if path == "/waits" { close(open(server.directory.path + "/gate", O_WRONLY)) }
+        }
+        #expect(hasStarted == 0)
+        return try server.request(path, cancellation: cancellation)
+    }
+
+    @Test func aCancellationDuringTheLastStepSendsNothing() throws {
+        let cancellation = Cancellation()
+        for keepsAnswer in [false, true] {
+            var request = try server.request("/echo", cancellation: cancellation)
+            request.keepsAnswer = keepsAnswer
+            request.whenSending = { () throws(TokenKeepError) in cancellation.cancel() }
+            let failure = try #require(fault(of: request))
+            #expect(failure.error.status == .cancelled && !failure.wasSent)
+        }
+        #expect(try server.requests.isEmpty)
+    }
+
+    @Test func aDeadlineThatPassesDuringTheLastStepSendsNothing() throws {
+        var request = try server.request("/echo", milliseconds: 200)
+        request.keepsAnswer = true
+        // The transfer began later than the deadline was made.
+        let later = Deadline(milliseconds: 1000)
+        request.whenSending = { () throws(TokenKeepError) in while !later.hasPassed { sched_yield() } }
+        let failure = try #require(fault(of: request))
+        #expect(failure.error.status == .timedOut && !failure.wasSent)
+        #expect(try server.requests.isEmpty)
     }
 
     @Test func aCancelledRequestIsNotSent() throws {

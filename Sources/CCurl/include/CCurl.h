@@ -45,7 +45,8 @@ typedef struct tokenkeep_transfer_request {
     int keeps_answer;
     int (*_Nullable is_cancelled)(const void *_Nullable cancellation);
     const void *_Nullable cancellation;
-    /* Called when the connection stands, before the first byte of the request. Not 0: nothing is sent. */
+    /* Called when the connection stands, before the first byte of the request. Not 0: nothing is sent. Nor is
+     * anything if the transfer is cancelled, or send_ms have passed, when it returns. */
     int (*_Nullable when_sending)(void *_Nullable data);
     void *_Nullable data;
     /* The place of the answer's body. A longer one is refused. */

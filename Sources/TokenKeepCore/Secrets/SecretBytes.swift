@@ -28,6 +28,26 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         try initialize(slot.bytes)
     }
 
+    /// Makes a secret whose length is known only once it is written. It holds the memory of its capacity.
+    ///
+    /// - Parameters:
+    ///   - capacity: the longest secret, in bytes.
+    ///   - initialize: writes the secret into zeroed bytes and returns its length.
+    /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
+    package init(
+        capacity: Int,
+        initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int
+    ) throws(TokenKeepError) {
+        let slot = try GuardedPool.shared.allocate(capacity)
+        do throws(TokenKeepError) {
+            count = min(max(0, try initialize(slot.bytes)), capacity)
+        } catch {
+            GuardedPool.shared.free(slot)
+            throw error
+        }
+        self.slot = slot
+    }
+
     /// Copies bytes into guarded memory. The caller must wipe its own bytes.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.

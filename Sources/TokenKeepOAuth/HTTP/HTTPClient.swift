@@ -42,10 +42,12 @@ package enum HTTPClient {
         }
         guard headers.count <= mostHeaders else { throw TokenKeepError(.internal, "a request has too many headers") }
         let hook = SendingHook(request.whenSending)
-        let answer = try SecretBytes(count: longestAnswer) { bytes throws(TokenKeepError) in
+        // Nothing is allocated for the answer after the request: a lack of memory would lose its tokens.
+        let answer = try SecretBytes(capacity: longestAnswer) { bytes throws(TokenKeepError) in
             try transfer.run(request, headers, hook, limits(request), answer: bytes)
+            return transfer.length
         }
-        return try transfer.response(answer.prefix(transfer.length))
+        return transfer.response(answer)
     }
 
     private static func limits(_ request: HTTPRequest) -> tokenkeep_transfer_request {

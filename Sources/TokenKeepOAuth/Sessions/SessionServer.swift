@@ -40,14 +40,16 @@ package enum SessionServer {
             return SessionResponse(
                 status: response.status, headers: headers.map { (name: $0.0, value: $0.1) }, body: response.body)
         } catch {
-            throw meaning(error)
+            throw meaning(error, of: request.purpose)
         }
     }
 
     /// The error for the engine, to which unavailable means that nothing was sent.
-    private static func meaning(_ failure: HTTPFailure) -> TokenKeepError {
+    private static func meaning(_ failure: HTTPFailure, of purpose: SessionRequest.Purpose) -> TokenKeepError {
         let error = failure.error
         switch (failure.wasSent, error.status) {
+        // The engine takes back its note, and finds the cancellation itself.
+        case (false, .cancelled) where purpose == .refresh || purpose == .extend: fallthrough
         case (false, .timedOut), (false, .io):
             return TokenKeepError(.unavailable, error.message, module: error.module, hint: error.hint)
         case (true, .unavailable):
