@@ -217,8 +217,8 @@ public final class Store: Sendable {
         for module in dispatcher.places(for: .list).modules { module.whenChanged(observer) }
     }
 
-    /// Lists items for a watch. Never prompts.
-    func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
+    /// Lists items, for a watch and for callers that must not prompt.
+    package func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts
         if let service { _ = try name(service, "") }
         return try list(service, call)

@@ -227,6 +227,11 @@ extension Session {
             slots.change(id)
             options.explain?("the tokens of the stash are saved")
         }
+        try noteThatStashIsSaved(call)
+    }
+
+    /// Notes that the record has the tokens of the stash.
+    func noteThatStashIsSaved(_ call: CallContext) throws(TokenKeepError) {
         try changeNote(call) { note in
             guard note.isStashed else { return false }
             note.isStashed = false

@@ -55,13 +55,24 @@ extension Session {
         let epoch = SessionEpoch.make()
         let record = try SessionRecord(
             kind, response, epoch: epoch, provider: options.provider, now: options.clock())
-        try prompting(call) { session throws(TokenKeepError) in
+        func replace(_ session: Session, keepsPrevious: Bool) throws(TokenKeepError) {
             let lock = try session.changeLock(call)
             let replaced = revokesReplaced ? session.signedInRecord(call) : nil
-            try session.write(record, epoch: epoch, level: options.level, isFromServer: isFromServer, call)
+            try session.write(
+                record, epoch: epoch, level: options.level, isFromServer: isFromServer, keepsPrevious: keepsPrevious,
+                call)
             // The new session stands, whatever becomes of the old token.
             if let replaced { try? session.queue(replaced.record, replaced.note, unlessOf: record) }
             _ = consume lock
+        }
+        do throws(TokenKeepError) {
+            try prompting(call) { session throws(TokenKeepError) in try replace(session, keepsPrevious: true) }
+        } catch {
+            // The new session must not depend on the old refresh token, which may stay locked or unreadable.
+            guard try note()?.refreshLevel ?? 0 != 0, !call.deadline.isCancelled, error.status != .busy else {
+                throw error
+            }
+            try replace(withoutPrompts, keepsPrevious: false)
         }
         try Sessions(store).activateIfNoneIs(name, call)
     }
@@ -77,14 +88,18 @@ extension Session {
 
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new
     /// session, never neither. A refresh token of its own is written before the record, with the present one beside it.
+    ///
+    /// - Parameter keepsPrevious: whether a present refresh token that cannot be read is an error. Else it is replaced: a
+    ///   crash before the record is written leaves the old session without it.
     func write(
-        _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false, _ call: CallContext
+        _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false,
+        keepsPrevious: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) {
         try record.adopt(epoch: epoch)
         let before = try note() ?? SessionNote()
         let refreshLevel = try separateLevel(of: record, level, before)
         try record.separate(refreshLevel.map { (refreshAccount, $0) })
-        let previous = refreshLevel == nil ? nil : try presentRefreshEntry(before, call)
+        let previous = refreshLevel == nil ? nil : try presentRefreshEntry(before, needsIt: keepsPrevious, call)
         try changeNote(call) { note in
             note.nextEpoch = epoch
             if let refreshLevel { note.refreshLevel = refreshLevel.rawValue }
@@ -152,6 +167,7 @@ extension Session {
             try profile.withUnsafeBytes { bytes throws(TokenKeepError) in try record.setProfile(bytes) }
             try session.save(record, level: nil, call)
             slots.change(id)
+            if try stash.read() != nil { try session.noteThatStashIsSaved(call) }
             try stash.drop()
             _ = consume lock
         }

@@ -72,6 +72,38 @@ struct LogoutTests {
         #expect(try world.store().list(service: Outbox.service).items.isEmpty)
     }
 
+    @Test func anEntryThatAnotherProcessClearedDuringAFlushStaysCleared() throws {
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        _ = try session.end()
+        world.server.become(.says(503, ["Retry-After": "60"], ""))
+        let store = try world.store()
+        let name = try #require(store.list(service: Outbox.service).items.first?.name)
+        world.server.whileAnswering { _ = try? store.clear(service: name.service, account: name.account) }
+        #expect(try Outbox(world.store(), session.options).flush().left == 1)
+        #expect(try store.list(service: Outbox.service).items.isEmpty)
+    }
+
+    @Test func aRefreshAsksTheUserForNoTokenOfAnEarlierLogout() throws {
+        _ = try world.store().setPassword(SecretBytes("horse"))
+        let bob = try world.signedIn("bob", refreshLevel: .whenUnlocked)
+        world.server.become(.isAway)
+        #expect(try bob.end().revocation == .queued)
+        world.server.become(.answers)
+        _ = try world.signedIn()
+        let prompts = MutexGuarded(0)
+        let session = try world.session(prompt: { _ throws(TokenKeepError) in
+            prompts.withLock { $0 += 1 }
+            return try SecretBytes("horse")
+        })
+        world.move(seconds: 3400)
+        #expect(try session.token().text == "access-2")
+        #expect(prompts.withLock { $0 } == 0)
+        let flushed = try Outbox(session.store, session.options).flush()
+        #expect(flushed.sent == 1, "the user asked for this one")
+        #expect(prompts.withLock { $0 } == 1)
+    }
+
     @Test func aFlushUsesTheTransportsOfTheOpenSessions() throws {
         let store = try world.store()
         #expect(throws: TokenKeepError(.unsupported, "")) { try Outbox(openSessionsOf: store) }

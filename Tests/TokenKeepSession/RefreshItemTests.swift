@@ -102,6 +102,30 @@ struct RefreshItemTests {
         #expect(try joined.info().refreshLevel == nil)
     }
 
+    @Test func aSignInNeedsNoOldRefreshTokenThatIsLocked() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        _ = try world.store().setPassword(SecretBytes("horse"))
+        let session = try world.signedIn(refreshLevel: .whenUnlocked)
+        world.shelf.lock()
+        let response = #"{"access_token":"fresh","refresh_token":"other","expires_in":3600}"#
+        try session.begin(.user, response: SecretBytes(response))
+        #expect(try world.session().token().text == "fresh")
+        world.shelf.unlock()
+        _ = try world.store().sync()
+        #expect(try world.session().token().text == "fresh")
+    }
+
+    @Test func aTokenWhoseItemIsGoneComesBackAtItsLevel() throws {
+        let session = try separated()
+        world.move(seconds: 3400)
+        let store = try world.store()
+        try store.unlock(SecretBytes("horse"))
+        let name = try refreshItem().details.name
+        world.server.whileAnswering { _ = try? store.clear(service: name.service, account: name.account) }
+        #expect(try session.token().text == "access-2")
+        #expect(try refreshItem().details.accessLevel == .whenUnlocked)
+    }
+
     @Test func aLogoutRevokesItAndClearsBoth() throws {
         let session = try separated()
         #expect(try session.end().revocation == .done)

@@ -105,6 +105,17 @@ struct StashTests {
         #expect(world.server.revoked == ["refresh-2"])
     }
 
+    @Test func aProfileThatIsSetWhileTheUserUnlocksSavesTheStashAndItsNote() throws {
+        _ = try stashed()
+        world.shelf.whenAsked {}
+        let session = try world.session(prompt: { _ throws(TokenKeepError) in try SecretBytes("") })
+        try session.setProfile(SecretBytes("{}"))
+        world.keys.stashes.withLock { #expect($0.isEmpty) }
+        let note = try #require(try session.note())
+        #expect(!note.isStashed && note.refreshing == nil)
+        #expect(try session.token().text == "access-2")
+    }
+
     @Test func aDamagedNoteLosesNoStash() throws {
         let (session, store) = try stashed()
         let folder = "vault/current/sessions"

@@ -9,12 +9,15 @@ struct ClientAuthentication {
 
     /// Adds the client, by the method of its provider.
     ///
-    /// - Parameter hasID: whether the form has the client's id already.
+    /// - Parameters:
+    ///   - hasID: whether the form has the client's id already.
+    ///   - mayPrompt: whether the user may be asked to open the client's secret.
     mutating func add(
-        _ client: String, of provider: Provider?, hasID: Bool = false, _ store: Store, until deadline: Deadline
+        _ client: String, of provider: Provider?, hasID: Bool = false, _ store: Store, mayPrompt: Bool,
+        until deadline: Deadline
     ) throws(TokenKeepError) {
         let secret = try provider?.secretItem.map { item throws(TokenKeepError) in
-            try ClientSecret.load(item, of: provider?.name ?? "", store, until: deadline)
+            try ClientSecret.load(item, of: provider?.name ?? "", store, mayPrompt: mayPrompt, until: deadline)
         }
         let method = provider?[.authMethod] ?? (secret == nil ? "none" : "client_secret_basic")
         if let secret, method == "client_secret_basic" {

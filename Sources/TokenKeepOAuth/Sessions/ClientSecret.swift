@@ -7,11 +7,17 @@ import TokenKeepSession
 enum ClientSecret {
     /// Loads the secret from its item.
     ///
+    /// - Parameter mayPrompt: not while a lock of a session is held: other processes would wait for the user's answer.
     /// - Throws: as a load; ``Status/notFound`` names the provider.
     static func load(
-        _ item: (service: String, account: String), of provider: String, _ store: Store, until deadline: Deadline
+        _ item: (service: String, account: String), of provider: String, _ store: Store, mayPrompt: Bool,
+        until deadline: Deadline
     ) throws(TokenKeepError) -> SecretBytes {
         do throws(TokenKeepError) {
+            guard mayPrompt else {
+                let name = try ItemName(namespace: store.namespace, service: item.service, account: item.account)
+                return try store.loadWithoutPrompts(name, until: deadline).secret
+            }
             return try store.load(service: item.service, account: item.account, until: deadline).secret
         } catch {
             guard error.status == .notFound else { throw error }

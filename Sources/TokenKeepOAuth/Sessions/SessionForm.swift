@@ -80,7 +80,8 @@ struct SessionForm {
         guard let client = session.clientID ?? provider?[.clientID] else { return }
         var form = ClientAuthentication(headers: headers, fields: parts)
         try form.add(
-            client, of: provider, hasID: session.clientID != nil, session.store, until: session.sendBy)
+            client, of: provider, hasID: session.clientID != nil, session.store, mayPrompt: false,
+            until: session.sendBy)
         (headers, parts) = (form.headers, form.fields)
     }
 }

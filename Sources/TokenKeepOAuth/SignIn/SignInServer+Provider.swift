@@ -41,7 +41,7 @@ extension SignInServer {
         _ store: Store, _ deadline: Deadline
     ) throws(TokenKeepError) -> HTTPResponse {
         var form = ClientAuthentication(headers: [try SecretBytes("Accept: application/json")], fields: fields)
-        try form.add(client, of: provider, store, until: deadline)
+        try form.add(client, of: provider, store, mayPrompt: true, until: deadline)
         var request = HTTPRequest(address, body: try SessionRequest.form(form.fields), deadline: deadline)
         request.headers = form.headers
         request.caFile = provider[.caFile]

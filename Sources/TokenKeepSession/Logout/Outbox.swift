@@ -31,6 +31,8 @@ public struct Outbox: Sendable {
         let json: JSONValue
         /// The ID of the session, so that its tokens are counted without being read.
         let attributes: ItemAttributes
+        /// The condition of a save: an entry that another process has cleared since must not come back.
+        let precondition: SaveRequest.Precondition
     }
 
     static let sessionAttribute = "session"
@@ -39,6 +41,8 @@ public struct Outbox: Sendable {
     let options: SessionOptions
     /// The options of the sessions that ask the servers; empty if ``options`` have the transport for all tokens.
     private let sessions: [(name: ItemName, options: SessionOptions)]
+    /// Whether a locked token is asked for: only if the user asked for the flush.
+    private var mayPrompt = true
     var mark: OutboxMark { OutboxMark(store.records) }
 
     /// The outbox of a store's namespace.
@@ -87,7 +91,7 @@ public struct Outbox: Sendable {
         try mark.set()
         let id = try SessionFiles(store.records).id(of: session, Session.call(store, options))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
-        try save(Entry(name: name, json: json, attributes: attributes), level: level)
+        try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
         // A flush that found the outbox empty may have removed the mark meanwhile.
         try mark.set()
     }
@@ -97,6 +101,7 @@ public struct Outbox: Sendable {
             name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
             label: "token to be revoked", attributes: entry.attributes)
         request.keepsWhenLocked = true
+        request.precondition = entry.precondition
         try store.saveWithoutPrompts(request)
     }
 
@@ -115,21 +120,29 @@ public struct Outbox: Sendable {
     /// Sends what is due, if anything may wait.
     func flushIfMarked(service: String) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
-        return try flush(service: service)
+        return try withoutPrompts.flush(service: service)
+    }
+
+    private var withoutPrompts: Outbox {
+        var outbox = self
+        outbox.mayPrompt = false
+        return outbox
     }
 
     /// Sends the tokens of one session that are due.
     func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
-        return try flush { $0["service"]?.text == session.service && $0["account"]?.text == session.account }
+        return try withoutPrompts.flush {
+            $0["service"]?.text == session.service && $0["account"]?.text == session.account
+        }
     }
 
-    /// Sends what a quarter of a second allows, of one service, while its server is known to answer. A failure is
-    /// ignored: the tokens wait.
+    /// Sends what a quarter of a second allows, of one service, while its server is known to answer. Never prompts. A
+    /// failure is ignored: the tokens wait.
     func flushBriefly(service: String) {
         guard mark.isSet else { return }
         let end = Deadline(milliseconds: Outbox.briefLimit)
-        _ = try? flush(until: end) { $0["service"]?.text == service }
+        _ = try? withoutPrompts.flush(until: end) { $0["service"]?.text == service }
     }
 
     private func flush(
@@ -137,7 +150,9 @@ public struct Outbox: Sendable {
     ) throws(TokenKeepError) -> Flushed {
         let end = end ?? Deadline(milliseconds: options.timeoutMilliseconds)
         var result = Flushed()
-        let listing = try store.list(service: Outbox.service, until: end)
+        let listing =
+            try mayPrompt
+            ? store.list(service: Outbox.service, until: end) : store.listQuietly(service: Outbox.service, until: end)
         // Without the mark nothing waits, whatever the listing could not see.
         if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { mark.remove() }
@@ -166,7 +181,7 @@ public struct Outbox: Sendable {
         let now = options.clock().wall
         let age = now.subtractingReportingOverflow(entry.json["since"]?.integer ?? now)
         if !age.overflow, age.partialValue > Outbox.longestWait {
-            try store.clear(service: entry.name.service, account: entry.name.account)
+            try clear(entry)
             result.dropped += 1
             return
         }
@@ -210,26 +225,40 @@ public struct Outbox: Sendable {
     /// - Returns: whether the token is revoked.
     private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
         if response.status == 200 {
-            try store.clear(service: entry.name.service, account: entry.name.account)
+            try clear(entry)
             return true
         }
         let now = options.clock().wall
         try entry.json.set("not_before", now + (response.wait(serverTime: now) ?? 300))
-        try save(entry, level: nil)
         options.explain?("the server answered \(response.status)")
+        do throws(TokenKeepError) {
+            try save(entry, level: nil)
+        } catch {
+            // Another process has sent the token, or noted the wait.
+            guard error.status == .conflict else { throw error }
+        }
         return false
     }
 
-    private func read(_ name: ItemName, until end: Deadline?) throws(TokenKeepError) -> Entry? {
+    private func clear(_ entry: Entry) throws(TokenKeepError) {
+        guard mayPrompt else { return try store.clearWithoutPrompts(entry.name) }
+        try store.clear(service: entry.name.service, account: entry.name.account)
+    }
+
+    private func read(_ name: ItemName, until end: Deadline) throws(TokenKeepError) -> Entry? {
         let item: TokenItem
         do throws(TokenKeepError) {
-            item = try store.load(service: name.service, account: name.account, until: end)
+            item =
+                try mayPrompt
+                ? store.load(service: name.service, account: name.account, until: end)
+                : store.loadWithoutPrompts(name, until: end)
         } catch {
             guard error.status == .notFound else { throw error }
             return nil
         }
         return item.secret.withUnsafeBytes { JSONValue(parsing: $0) }.map {
-            Entry(name: name, json: $0, attributes: item.details.attributes)
+            Entry(
+                name: name, json: $0, attributes: item.details.attributes, precondition: .version(item.details.version))
         }
     }
 }

@@ -115,23 +115,31 @@ extension Session {
     }
 
     /// The token that the item has for the present sign-in; nil if the item has none.
-    func presentRefreshEntry(_ note: SessionNote, _ call: CallContext) throws(TokenKeepError) -> RefreshItem.Entry? {
+    ///
+    /// - Parameter needsIt: whether an item that cannot be read is an error; else there is no token. A damaged item has
+    ///   none in any case; that of a later TokenKeep is never replaced.
+    func presentRefreshEntry(
+        _ note: SessionNote, needsIt: Bool, _ call: CallContext
+    ) throws(TokenKeepError) -> RefreshItem.Entry? {
         guard note.refreshLevel != 0, !note.epoch.isEmpty else { return nil }
         do throws(TokenKeepError) {
             return try refreshItem(refreshAccount, call)?.entry(of: note.epoch)
         } catch {
-            guard error.status == .corrupt else { throw error }
-            return nil
+            guard error.status == .unsupported || needsIt && error.status != .corrupt else { return nil }
+            throw error
         }
     }
 
     /// Saves the refresh token of a record as the item that the record names. Called before the record is saved.
+    ///
+    /// - Parameter level: nil for the level that the record names: an item that is gone must not come back weaker.
     func saveRefreshToken(
         of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?, _ call: CallContext
     ) throws(TokenKeepError) {
         guard let account = record.refreshItem, let entry = try record.ownRefreshEntry() else { return }
         let outcome = try save(
-            RefreshItem(entry, previous: previous).serialized(), as: refreshName(account), level: level,
+            RefreshItem(entry, previous: previous).serialized(), as: refreshName(account),
+            level: level ?? AccessLevel(rawValue: record.refreshLevel),
             label: "refresh token of \(name.defaultLabel)", call)
         options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
     }

@@ -73,7 +73,13 @@ extension Renewal {
         switch note.outcome {
         case .sessionChanged: return .changed
         case .failed(let error): return .failed(error)
-        case .notBegun: return error.status == .unavailable ? .notSent(error) : .failed(error)
+        case .notBegun:
+            switch error.status {
+            case .unavailable: return .notSent(error)
+            // The client's secret, which the transport loads.
+            case .locked: return .locked(error)
+            default: return .failed(error)
+            }
         case .noted:
             guard error.status == .unavailable else { return .failed(Renewal.unknown(error.message, error.hint)) }
             try orFault { () throws(TokenKeepError) in try withdraw(view) }
