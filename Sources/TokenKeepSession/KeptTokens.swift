@@ -66,7 +66,9 @@ extension Session {
         _ view: SessionView, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
     ) throws(TokenKeepError) -> SessionToken {
         guard let access = try record.access(for: target) else {
-            throw TokenKeepError(.unavailable, "the token for the resource could not be kept", hint: "try again")
+            throw TokenKeepError(
+                .unavailable, "the token for the resource could not be kept",
+                hint: "try again; if it fails again, the session's other tokens fill its record (256 KiB)")
         }
         try TokenResponse.check(type: access.type)
         let token = KeptToken(access, generation: record.generation, sealingKey: view.sealingKey)

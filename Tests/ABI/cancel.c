@@ -2,12 +2,9 @@
 /* Calls that wait for another process, ended from another thread. */
 #define _GNU_SOURCE
 #include "store_test.h"
-#include <fcntl.h>
+#include "vault_lock.h"
 #include <pthread.h>
-#include <sched.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { threads = 4, longest_ms = 60000 };
 
@@ -43,31 +40,6 @@ static void *call(void *argument) {
     return NULL;
 }
 
-static int hold_lock(void) {
-    char path[4096];
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    snprintf(path, sizeof path, "%s/lock", getenv("TOKENKEEP_VAULT"));
-    int descriptor = open(path, O_RDWR | O_CLOEXEC);
-    CHECK(descriptor >= 0);
-    CHECK_NUMBER(0, fcntl(descriptor, F_OFD_SETLK, &range));
-    return descriptor;
-}
-
-/* How many wait for the lock; the kernel lists them. */
-static int waiting(int descriptor) {
-    char line[256], inode[64];
-    int count = 0;
-    struct stat status;
-    FILE *locks = fopen("/proc/locks", "r");
-    if (!CHECK(locks != NULL && fstat(descriptor, &status) == 0))
-        return threads;
-    snprintf(inode, sizeof inode, ":%llu ", (unsigned long long)status.st_ino);
-    while (fgets(line, sizeof line, locks) != NULL)
-        count += strstr(line, "->") != NULL && strstr(line, inode) != NULL;
-    fclose(locks);
-    return count;
-}
-
 static void every_call_in_flight_ends(void) {
     pthread_t running[threads];
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
@@ -78,10 +50,7 @@ static void every_call_in_flight_ends(void) {
     int lock = hold_lock();
     for (size_t i = 0; i < threads; i++)
         pthread_create(&running[i], NULL, call, (void *)i);
-    double end = seconds() + longest_ms / 1000.0;
-    while (waiting(lock) < threads && seconds() < end)
-        sched_yield();
-    CHECK_NUMBER(threads, waiting(lock));
+    CHECK(await_waiting(lock, threads));
     double start = seconds();
     tokenkeep_cancel(store);
     for (size_t i = 0; i < threads; i++)

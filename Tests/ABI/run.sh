@@ -99,6 +99,13 @@ group "modules" "$work/modules"
 if [ -z "$sanitize" ]; then
     group "a module that faults" "$here/module-crash.sh" "$work/modules"
 fi
+compile messages "$sanitize"
+export TOKENKEEP_VAULT="$work/messages.vault"
+if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; then
+    group "messages" "$work/messages"
+else
+    echo "FAIL messages: the vault got no password" | tee -a "$work/results"
+fi
 compile levels "$sanitize"
 export TOKENKEEP_VAULT="$work/levels.vault"
 if echo horse | "$(dirname "$libraries")/bin/tokenkeep" password set --stdin; then

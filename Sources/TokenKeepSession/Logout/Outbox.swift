@@ -201,7 +201,9 @@ public struct Outbox: Sendable {
     private func ask(_ entry: Entry, until end: Deadline) throws(TokenKeepError) -> SessionResponse? {
         let json = entry.json
         guard let token = try json["token"]?.secret() else {
-            throw TokenKeepError(.corrupt, "an entry of the outbox has no token")
+            throw TokenKeepError(
+                .corrupt, "the entry \(entry.name.account.cutForMessage) of the outbox has no token",
+                hint: "remove it: tokenkeep clear \(Outbox.service) ENTRY")
         }
         let session = try ItemName(
             namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
