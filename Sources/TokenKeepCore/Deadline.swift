@@ -3,7 +3,7 @@ import Glibc
 /// The moment at which a call must end, by the monotonic clock. A ``Cancellation`` can end the call earlier.
 public struct Deadline: Sendable, Comparable {
     private let nanoseconds: Int64
-    /// The cancellation that can end the call earlier; nil if there is none.
+    /// The cancellation that can end the call before its deadline; nil if there is none.
     public private(set) var cancellation: Cancellation?
 
     /// Makes a deadline that is `milliseconds` from now.
@@ -23,7 +23,7 @@ public struct Deadline: Sendable, Comparable {
     /// Whether the deadline has passed or the call was cancelled.
     public var hasPassed: Bool { isCancelled || Deadline.monotonic() >= nanoseconds }
 
-    /// Whether the call was cancelled.
+    /// Whether the call that has this deadline was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
     /// A copy of this deadline that another cancellation can end.
@@ -50,7 +50,7 @@ public struct Deadline: Sendable, Comparable {
     /// The earlier of this deadline and the time `milliseconds` from now.
     public func within(milliseconds: UInt32) -> Deadline { noLater(than: Deadline(milliseconds: milliseconds)) }
 
-    /// Throws ``Status/cancelled`` if the call was cancelled.
+    /// Throws ``Status/cancelled`` if the call that has this deadline was cancelled.
     public func checkCancellation() throws(TokenKeepError) {
         guard isCancelled else { return }
         throw TokenKeepError(.cancelled, "the call was cancelled")

@@ -12,7 +12,8 @@ import TokenKeepKeys
 ///   other records.
 enum HeaderTestimony {
     private static let sample = 16
-    /// A header is refused only if at least this many records are under other keys. Fewer count as damaged.
+    /// A header is refused only if at least this many records are under other keys. Fewer are taken for damaged
+    /// records.
     private static let leastStrangers = 3
     /// The maximum number of record names from which the sample is drawn, because a vault may have very many.
     private static let mostNames = 2048

@@ -1,6 +1,6 @@
 /// The conditions under which a module must complete a call.
 public struct CallContext: Sendable {
-    /// The time at which the call must end, with its cancellation.
+    /// The moment at which the call must end, with the cancellation that can end it earlier.
     public let deadline: Deadline
     /// Whether modules may show prompts to the user.
     public let promptsAllowed: Bool

@@ -60,7 +60,7 @@ public protocol SecretSealer: Sendable {
 
     /// Notes in the vault that a module no longer holds the sealed item.
     ///
-    /// Does nothing if the call has not locked the item. The note is then removed later.
+    /// Does nothing if the caller has not locked the item. The note is then removed later.
     ///
     /// - Parameter everywhere: whether the note is removed for the module on other machines too, because the item was
     ///   cleared.

@@ -19,7 +19,7 @@ struct Dispatcher: Sendable {
 
     /// Loads the first item found. If there is none, throws the worst failure met.
     ///
-    /// - Parameter emptied: the modules that count as having no such item, without being asked.
+    /// - Parameter emptied: modules that are not asked, because the item is to be removed from them.
     func load(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
     ) throws(TokenKeepError) -> TokenItem {
@@ -80,9 +80,9 @@ struct Dispatcher: Sendable {
         return wasThere
     }
 
-    /// The union of the modules' lists. An item listed twice counts once, from the earlier module.
+    /// The union of the modules' lists. An item that two modules list is returned once, from the earlier module.
     ///
-    /// - Parameter isRemoved: whether an item that a module lists counts as removed.
+    /// - Parameter isRemoved: whether an item that a module lists is left out, because its removal is pending.
     func list(
         namespace: String, service: String?, _ call: CallContext,
         except isRemoved: (ItemDetails) -> Bool = { _ in false }

@@ -3,9 +3,9 @@ package import TokenKeepCore
 
 /// A trace event: a module was asked, what it answered, and whether the next module is asked. Holds no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation of the call; or the operation that the module was asked to do, if it differs.
+    /// The operation of the store's caller; or the operation that the module was asked to do, if it differs.
     package let operation: StackLine.Operation
-    /// The name of the item that the call is about; for a list, the service.
+    /// The name of the item that the store was asked for; for a list, the service.
     package let subject: String
     /// The name of the module that was asked.
     package let module: String
@@ -20,7 +20,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     /// The reason why the module was asked, if no line of the stack decides it.
     package var reason = ""
 
-    /// One line of text: the call, the module, the status, the action, and whether the next module is asked.
+    /// One line of text: operation, item, module, status, action, and whether the next module is asked.
     package var description: String {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }

@@ -5,8 +5,8 @@ import TokenKeepRecords
 /// A module that may miss changes. The vault's records keep the missed changes as pending.
 ///
 /// Before the first write, the module is marked in the vault as used on this machine. An absent module without the mark
-/// counts as empty. An absent module with the mark is an outage, because it may have items. A module is marked too if
-/// it has an item or fails with an error other than absence.
+/// is treated as empty. An absent module with the mark is treated as unavailable, because it may have items. A module
+/// is marked too if it has an item or fails with an error other than absence.
 ///
 /// Every call keeps part of its time for the modules that come later in the stack.
 struct DeferrableModule: RememberingModule {
@@ -213,13 +213,13 @@ struct DeferrableModule: RememberingModule {
 
     /// Marks the module as used, because it has an item or failed with an error other than absence.
     ///
-    /// The module may have items later. If it is then absent, for example without a message bus, it must not count as
-    /// empty.
+    /// The module may have items later. If it is then absent, for example without a message bus, it must not be treated
+    /// as empty.
     private func noteThere(_ call: CallContext) {
         try? records.markUsed(name, call)
     }
 
-    /// Limits the call to its remaining time less 500 ms, or to half of the remaining time if that is longer.
+    /// Limits the call to its remaining time minus 500 ms, or to half of the remaining time if that is longer.
     private func share(of call: CallContext) -> CallContext {
         let left = call.deadline.remainingMilliseconds
         return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))

@@ -36,7 +36,8 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // Once more, because the first copy takes long: other processes wait only for the changes made since.
+        // Copy once more before the vault is locked: the first copy takes long, and others then wait only for the last
+        // changes.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         try commit(change, &copy, check)

@@ -10,7 +10,7 @@ package struct Stack: Sendable {
         case substack(Substack)
     }
 
-    /// The entries of another stack that a `substack` line names. They count as one line.
+    /// The entries of another stack that a `substack` line names. A jump counts them as one line.
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String

@@ -103,7 +103,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether the failure concerns the call rather than the module, so that no other module need be asked.
+    /// Whether a failure concerns the caller's request rather than the module, so that no other module need be asked.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true

@@ -34,7 +34,7 @@ package struct VaultLock {
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
         do throws(TokenKeepError) {
-            // The lock may be free because the same cancellation has ended the call that held it.
+            // The lock may be free because the same cancellation has ended the other call that held it.
             try call.deadline.checkCancellation()
         } catch {
             tokenkeep_lock_release(descriptor)

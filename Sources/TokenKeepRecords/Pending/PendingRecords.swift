@@ -7,7 +7,7 @@ package struct PendingRecords: Sendable {
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
     /// The error of the first record that could not be read or whose keys are locked; nil if there was none.
     package private(set) var problem: TokenKeepError?
-    /// The number of records that could not be read. Records with locked keys do not count.
+    /// The number of records that could not be read. Does not include records with locked keys.
     package private(set) var unreadable = 0
     private var keys: KeyRing?
 

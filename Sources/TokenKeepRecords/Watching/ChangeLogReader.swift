@@ -5,7 +5,7 @@ import TokenKeepKeys
 
 /// Reads the entries that were appended to a vault's log of changes since the last reading.
 struct ChangeLogReader {
-    /// The position in a log up to which entries were read.
+    /// A position in a log of changes. The entries before it were read.
     private struct Position {
         let log: OwnedDescriptor
         let identity: LogIdentity

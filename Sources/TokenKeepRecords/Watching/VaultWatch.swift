@@ -4,7 +4,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The changes that a watch of a vault reports at once.
+/// The changes that one report of a vault's watch contains.
 public struct ChangeNotice: Sendable {
     /// Whether an item in the vault or in a module may have changed since the last report.
     public var hasChanged = false
