@@ -170,7 +170,7 @@ public final class Store: Sendable {
         return cleared
     }
 
-    /// Lists the items of a service. If no module answered, the list is empty and contains the failure.
+    /// Lists the items of a service. If no module answered, the listing has no items, but the failure.
     private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         do throws(TokenKeepError) {
             return try list(service, call)

@@ -19,12 +19,12 @@ package enum Subkey {
         case fingerprints = 4
     }
 
-    /// Derives a key from the name key.
+    /// Derives a key from the name key: for file names of records, states, sessions or the header's MAC A.
     static func ofNameKey(_ key: SecretBytes, for use: NameKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKname__")
     }
 
-    /// Derives a key from the journal key.
+    /// Derives a key from the journal key: for versions, IDs, fingerprints or machine hashes.
     static func ofJournalKey(_ key: SecretBytes, for use: JournalKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }

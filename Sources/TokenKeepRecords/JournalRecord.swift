@@ -86,7 +86,7 @@ package enum JournalChange: Sendable {
     case keep
     /// Writes a new value of the item into the record, with the changes that are then pending for modules.
     case value(RecordState, details: ItemDetails, secret: SecretBytes, pending: [PendingWrite])
-    /// Records that the item was cleared, with the removals that are pending.
+    /// Marks the record as that of a cleared item, with the removals that are pending for modules.
     case tombstone(pending: [PendingWrite])
     /// Removes the record.
     case remove

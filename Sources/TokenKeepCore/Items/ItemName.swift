@@ -2,7 +2,7 @@
 public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The group of applications that share the item, like a keychain access group; "" is the common group.
     public let namespace: String
-    /// The service for which the secret is, for example `example.com` or `com.example.app`.
+    /// The service that the secret is for, for example `example.com` or `com.example.app`.
     public let service: String
     /// The user's account at the service. May be empty.
     public let account: String

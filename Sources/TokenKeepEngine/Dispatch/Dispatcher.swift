@@ -8,7 +8,7 @@ struct Dispatcher: Sendable {
         let module: any Module
     }
 
-    /// The stack's lines for each operation, without the store's implicit memory module.
+    /// The stack's lines for each operation, without the memory module that every store has.
     let programs: StackOperations
     /// Holds memory-only items. Asked before the stack's modules.
     let memory: MemoryModule

@@ -36,8 +36,8 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // Copy once more before the vault is locked: the first copy takes long, and others then wait only for the last
-        // changes.
+        // Copy once more before the vault is locked. The first copy takes long; other processes then wait only for the
+        // copy of the last changes.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         try commit(change, &copy, check)

@@ -14,7 +14,8 @@ package enum PasswordDerivation {
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a key and a commitment, which identifies the password. The caller has checked the costs.
+    /// Derives a key and a commitment, which identifies the password. The caller has checked the costs of the
+    /// derivation.
     ///
     /// - Throws: ``Status/io`` if there is too little memory, ``Status/timedOut``, ``Status/cancelled``.
     package static func key(

@@ -8,7 +8,7 @@ package import TokenKeepKeys
 /// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
 /// file system is synced once, before the new directory comes into force.
 package struct EraCopy {
-    /// A record file that was copied: its identity then, and the result.
+    /// Data about a record file that was copied: the file's identity at that time, and the new file.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -131,7 +131,7 @@ package struct EraCopy {
         return (try? file.openMetadata())?.details.name
     }
 
-    /// Encrypts a file that no old key opens as a whole under the new keys.
+    /// Encrypts an unreadable file (no old key opens it) as a whole under the new keys.
     ///
     /// If the name of its item is known, the new file becomes the record of that item, which stays unreadable.
     /// Otherwise the new file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
@@ -196,8 +196,8 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Gives the files of a directory, which no replaced key encrypts, the same names in the new directory (hard
-    /// links).
+    /// Gives the files of a directory the same names in the new directory (hard links). No replaced key encrypts these
+    /// files.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -100,7 +100,8 @@ package struct ChangeLog {
         }
     }
 
-    /// The mark of the last entry, 0 if the log is empty; and whether the file still has its name, so was not replaced.
+    /// The mark of the log's last entry (0 if the log is empty), and whether the log is in use: no other log has
+    /// replaced it.
     fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
             let status = try SystemCall.status(of: opened)

@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
-    /// A copy with one more seen value, which is now the module's newest.
+    /// A copy with one more value that the module was seen to hold, as the latest.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]

@@ -28,7 +28,7 @@ struct PendingHints {
         return try RecordNames.all(in: folder)
     }
 
-    /// Adds a record's hint, an empty file which says that changes are pending, durably.
+    /// Durably adds a record's hint: an empty file which says that changes of the record's item are pending.
     ///
     /// - Parameter hadPending: whether the record already had pending writes. If not, an existing hint may not be
     ///   durable, because the process that wrote the hint may have been killed before the sync.

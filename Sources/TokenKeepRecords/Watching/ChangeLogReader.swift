@@ -92,7 +92,7 @@ struct ChangeLogReader {
             switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
             case .began(let record): if !unfinished.contains(record) { unfinished.append(record) }
             case .changed(let record): if !records.contains(record) { records.append(record) }
-            // Only one process holds the item's lock, so an earlier one that did not end its change was killed.
+            // Only one process holds the item's lock, so an earlier process that did not end its change was killed.
             case .ended(let record): unfinished.removeAll { $0 == record }
             case .anything, .continues: isKnown = false
             }

@@ -23,7 +23,8 @@ public struct ChangeNotice: Sendable {
 /// The vault need not exist yet, and may be removed and restored. Safe from any thread. Must not be used in a child of
 /// `fork()`, but may be released there.
 public final class VaultWatch: Sendable {
-    /// Readable (poll(2)) while ``take()`` may return a change. Owned by this object; closed on exec.
+    /// A descriptor that is readable (poll(2)) while ``take()`` may return a change. Owned by this object; closed on
+    /// exec.
     public let descriptor: Int32
     private let flag: Int32
     private let notifier: ChangeNotifier
