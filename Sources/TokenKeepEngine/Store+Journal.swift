@@ -76,11 +76,11 @@ extension Store {
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
         let call = try begin(.any).withoutPrompts
-        let owed = PendingReport(records).entries.count { $0.part.module == name && $0.isOfThisMachine }
-        guard owed > 0, let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
+        let pending = PendingReport(records).entries.count { $0.part.module == name && $0.isOfThisMachine }
+        guard pending > 0, let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
             module.report(call).problem == nil
         else { return }
-        let items = owed == 1 ? "an item is" : "\(owed) items are"
+        let items = pending == 1 ? "an item is" : "\(pending) items are"
         throw TokenKeepError(
             .policy,
             "\(name) can be reached, and \(items) pending for it: if it were forgotten, its older items would return",
