@@ -5,7 +5,7 @@
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
 # its own. One that begins with "# needs: root" or "# needs: mount" is skipped if this is not allowed, one that begins with
-# "# needs: keyring" if gnome-keyring is not installed, one that begins with "# needs: openssl" if the programs of the tests'
+# "# needs: keyring" if gnome-keyring is not installed, one that begins with "# needs: strace" if strace is not, one that begins with "# needs: openssl" if the programs of the tests'
 # server are not. --update writes the golden files anew.
 set -u
 
@@ -80,6 +80,7 @@ for name in "${names[@]}"; do
         case $one in
         root) [ "$(id -u)" = 0 ] ;;
         mount) unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
+        strace) which strace >/dev/null ;;
         openssl) which openssl faketime strace python3 >/dev/null ;;
         keyring) which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null ;;
         esac || may=no

@@ -44,6 +44,9 @@ rm disk/ballast
 printf later | run save example.com ann
 run load example.com ann
 
+title "new keys need room for a second copy of every record"
+echo horse | run password set --stdin
+
 title "a disk that cannot be written"
 mount -o remount,ro disk
 run load example.com ann

@@ -20,7 +20,7 @@ package final class SessionSignal: Sendable {
         guard descriptor >= 0, tokenkeep_notifier_add(descriptor, path, TOKENKEEP_WATCH_CONTENT) >= 0 else {
             let error = Errno(rawValue: errno)
             if descriptor >= 0 { close(descriptor) }
-            throw error.error("cannot watch \(path)")
+            throw ChangeNotifier.failure(error)
         }
     }
 
