@@ -202,7 +202,7 @@ public struct Outbox: Sendable {
         let json = entry.json
         guard let token = try json["token"]?.secret() else {
             throw TokenKeepError(
-                .corrupt, "the entry \(entry.name.account.cutForMessage) of the outbox has no token",
+                .corrupt, "the entry \(entry.name.account) of the outbox has no token",
                 hint: "remove it: tokenkeep clear \(Outbox.service) ENTRY")
         }
         let session = try ItemName(
