@@ -24,6 +24,19 @@ extension Session {
         try begin(kind, tokens, isFromServer: true, revokesReplaced: revokesReplaced)
     }
 
+    /// Whether ``begin(_:response:revokesReplaced:)``, which failed, has certainly left no session with a token: then the
+    /// token may be revoked.
+    package func hasCertainlyNot(begunWith token: SecretBytes, after failure: TokenKeepError) -> Bool {
+        do throws(TokenKeepError) {
+            let view = try withoutPrompts.read(
+                CallContext(deadline: Deadline(milliseconds: options.timeoutMilliseconds)))
+            return [view.record, view.foreign?.record].allSatisfy { $0?.accessToken != token }
+        } catch {
+            // A place that refused the record has not got it.
+            return error.status == .locked && failure.status == .locked
+        }
+    }
+
     /// Begins a user's session with a bare access token, which cannot be renewed.
     public func begin(rawToken: SecretBytes) throws(TokenKeepError) {
         guard TokenResponse.isToken(rawToken) else {

@@ -60,6 +60,25 @@ exec 3>&-
 sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g; s/(authorize\?).*/\1…/' asked
 run session token api.example.com eve
 
+title "a wrong text can be followed by the right one"
+mkfifo again
+"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <again 2>asked &
+login=$!
+exec 3>again
+tail -n +1 -f asked --pid="$login" | grep -m 1 -o 'https://.*' >address
+echo code-1 >&3
+curl -s --cacert served/ca.pem -o /dev/null -w '%{redirect_url}\n' "$(cat address)" >&3
+wait "$login"
+echo "[exit $?]"
+exec 3>&-
+sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g; s/(authorize\?).*/\1…/' asked
+
+title "tokens that name no account are revoked"
+put anonymous "${own}scope = openid\n"
+grep -c 'POST /revoke' served/requests
+login other.example.com --provider anonymous --flow browser
+grep -c 'POST /revoke' served/requests
+
 title "a code alone is refused"
 echo code-1 | login api.example.com eve --provider example --flow paste
 

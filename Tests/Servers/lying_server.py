@@ -121,6 +121,12 @@ def grant(form):
     return "authorization_pending" if TOKENS["polls"] % 2 else None
 
 
+def wait():
+    """Waits until a writer opens the pipe."""
+    with open(os.path.join(DIRECTORY, "gate"), encoding="utf-8") as gate:
+        gate.read()
+
+
 def token(connection, form):
     with LOCK:
         if form.get("grant_type") in ("authorization_code", "urn:ietf:params:oauth:grant-type:device_code"):
@@ -171,6 +177,8 @@ def answer(connection, name, method, path, headers, body):
     form = dict(urllib.parse.parse_qsl(body))
     place = path.split("?")[0]
     if place == "/token":
+        if form.get("device_code") and TOKENS["polls"] % 2 and os.path.exists(os.path.join(DIRECTORY, "gate")):
+            wait()
         return token(connection, form)
     if place.startswith("/authorize"):
         return authorize(connection, path)
@@ -179,9 +187,7 @@ def answer(connection, name, method, path, headers, body):
             "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60,
             "verification_uri": "https://login.example.com/device"})
     if place == "/waits":
-        # Until a writer opens the pipe.
-        with open(os.path.join(DIRECTORY, "gate"), encoding="utf-8") as gate:
-            gate.read()
+        wait()
         return token(connection, form)
     if place == "/revoke":
         return respond(connection, 200)

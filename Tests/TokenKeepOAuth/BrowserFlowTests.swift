@@ -78,6 +78,44 @@ import TokenKeepOAuth
         #expect(played.posted.count == 1)
     }
 
+    @Test(.enabled(if: geteuid() == 0)) func anotherUserWhoKnowsTheStateGetsARefusal() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let script = #"""
+            import socket, sys
+            family, host = (socket.AF_INET6, "::1") if sys.argv[3] == "6" else (socket.AF_INET, "127.0.0.1")
+            connection = socket.socket(family)
+            connection.connect((host, int(sys.argv[1])))
+            connection.sendall(f"GET {sys.argv[2]} HTTP/1.1\r\nHost: 127.0.0.1:{sys.argv[1]}\r\n\r\n".encode())
+            if sys.argv[3] == "gone":
+                connection.close()
+            else:
+                print(connection.recv(4096).decode().split("\r\n")[0])
+            """#
+        _ = try signIn(played) { opened in
+            let answer = "/callback?code=stolen&state=\(opened.state)"
+            let outputs = ["4", "6", "gone"].map { kind in
+                let arguments = ["-c", script, "\(opened.port)", answer, kind]
+                return (try? ChildProcess("/usr/bin/python3", arguments, environment: [:], user: 65534).finish())?
+                    .output
+            }
+            #expect(outputs == ["HTTP/1.1 403 Forbidden\n", "HTTP/1.1 403 Forbidden\n", ""])
+            #expect(
+                LoopbackCaller.get(opened.port, "/callback?code=own&state=\(opened.state)").hasPrefix("HTTP/1.1 200"))
+        }
+        #expect(played.posted.map { $0["code"] } == ["own"])
+    }
+
+    @Test func manyCookiesOfOtherServersAreRead() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            let cookies = String(repeating: "a", count: 60_000)
+            let request =
+                "GET /callback?code=c&state=\(opened.state) HTTP/1.1\r\nCookie: \(cookies)\r\n"
+                + "Host: 127.0.0.1:\(opened.port)\r\n\r\n"
+            #expect(LoopbackCaller.call(opened.port, request).hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
     @Test func halfRequestsAndManyConnectionsHoldNobodyUp() throws {
         let played = PlayedServer(try PlayedServer.tokens())
         _ = try signIn(played) { opened in
@@ -88,7 +126,7 @@ import TokenKeepOAuth
                 send(descriptor, &half, half.count, Int32(MSG_NOSIGNAL))
                 descriptors.append(descriptor)
             }
-            let long = String(repeating: "a", count: 20_000)
+            let long = String(repeating: "a", count: 80_000)
             _ = LoopbackCaller.get(opened.port, "/callback?code=\(long)&state=\(opened.state)")
             #expect(LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)").hasPrefix("HTTP/1.1 200"))
             descriptors.forEach { close($0) }
@@ -99,11 +137,19 @@ import TokenKeepOAuth
     @Test(arguments: [
         ("&iss=https%3A%2F%2Fevil.example", false, "https://evil.example"), ("", true, "no issuer"),
         ("&iss=https%3A%2F%2Flogin.example.com%2F", false, "https://login.example.com/"),
+        ("&iss=https%3A%2F%2Flogin.example.com/%E2%84%AA", false, "https://login.example.com/???"),
     ])
     func anAnswerOfAnotherIssuerIsDenied(field: String, isPromised: Bool, named: String) throws {
         let played = PlayedServer(try PlayedServer.tokens())
         let error = try #require(throws: TokenKeepError.self) {
-            try signIn(played, server: { $0.promisesIssuer = isPromised }) { opened in
+            try signIn(
+                played,
+                server: {
+                    $0.promisesIssuer = isPromised
+                    // The Kelvin sign is equal to this letter as a String.
+                    if field.hasSuffix("%AA") { $0.issuer = "https://login.example.com/K" }
+                }
+            ) { opened in
                 _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)\(field)")
             }
         }

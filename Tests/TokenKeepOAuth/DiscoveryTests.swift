@@ -10,10 +10,12 @@ import TokenKeepOAuth
 
     init() throws { server = try LyingServer() }
 
-    private func endpoint(_ path: String, on name: String = "https") throws -> String? {
+    private func endpoint(
+        _ path: String, on name: String = "https", caFile: String? = nil
+    ) throws -> String? {
         let issuer = try WebAddress(server.origin(name) + path)
         return try Discovery(
-            issuer: issuer, caFile: name == "http" ? nil : server.authority, cache: cache.path + "/kept"
+            issuer: issuer, caFile: name == "http" ? nil : caFile ?? server.authority, cache: cache.path + "/kept"
         )
         .metadata(until: Deadline(milliseconds: 20_000))["token_endpoint"]?.text
     }
@@ -44,6 +46,13 @@ import TokenKeepOAuth
 
     @Test func metadataIsKept() throws {
         for _ in 0..<2 { #expect(try endpoint("") != nil) }
+        #expect(try server.requests.count == 1)
+    }
+
+    @Test func metadataThatOtherAuthoritiesVouchedForIsAskedForAgain() throws {
+        _ = try endpoint("")
+        #expect(throws: TokenKeepError.self) { try endpoint("", caFile: server.directory.path + "/selfsigned.pem") }
+        #expect(try endpoint("") != nil)
         #expect(try server.requests.count == 1)
     }
 

@@ -21,21 +21,38 @@ import TokenKeepOAuth
     }
 
     @Test(arguments: [
-        "c", "code=c", "https://login.example.com/?code=c&state=STATE", "REDIRECT", "REDIRECT?code=c&state=x",
+        "c", "", "REDIRECT?code=%zz&state=x", "code=c", "https://login.example.com/?code=c&state=STATE", "REDIRECT",
+        "REDIRECT?code=c&state=x",
     ])
-    func anythingElseIsDenied(text: String) throws {
+    func anythingElseIsNamedAndTheSignInGoesOn(text: String) throws {
         let played = PlayedServer(try PlayedServer.tokens())
-        let error = try #require(throws: TokenKeepError.self) {
-            try signIn(played) { opened in
-                switch text {
-                case "REDIRECT": opened.redirect
-                case "REDIRECT?code=c&state=x": "\(opened.redirect)?code=c&state=x"
-                case "https://login.example.com/?code=c&state=STATE":
-                    "https://login.example.com/?code=c&state=\(opened.state)"
-                default: text
-                }
+        var steps: [SignInStep] = []
+        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            steps.append(step)
+            let opened = OpenedAddress(step.address)
+            let right = "\(opened.redirect)?code=right&state=\(opened.state)"
+            let wrong = text.replacing("REDIRECT", with: opened.redirect).replacing("STATE", with: opened.state)
+            return try SecretBytes(steps.count == 1 ? wrong : right)
+        }
+        #expect(steps.count == 2 && steps.first?.problem == nil)
+        #expect([.denied, .invalid].contains(try #require(steps.last?.problem).status))
+        #expect(played.posted.map { $0["code"] } == ["right"])
+    }
+
+    @Test func aProblemIsShownOnce() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var steps: [SignInStep] = []
+        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            steps.append(step)
+            let opened = OpenedAddress(step.address)
+            switch steps.count {
+            case 1: return try SecretBytes("code")
+            case 2: return nil
+            default: return try SecretBytes("\(opened.redirect)?code=right&state=\(opened.state)")
             }
         }
-        #expect(error.status == .denied && played.posted.isEmpty)
+        #expect(steps.map { $0.problem?.status } == [nil, .denied, nil])
     }
 }

@@ -15,8 +15,8 @@ struct SessionLoginCommand: ParsableCommand {
 
             Without ACCOUNT the account is that of the sign-in: ask for the scope openid. A present session of the \
             account is replaced once the sign-in has succeeded; if it was another provider's, its token waits for \
-            tokenkeep session flush, which revokes it. The sign-in ends after \
-            --timeout, 5 minutes if it is not given. Standard output stays empty.
+            tokenkeep session flush, which revokes it. A text that is not the address can be pasted again. The sign-in \
+            ends after --timeout, 5 minutes if it is not given. Standard output stays empty.
 
               tokenkeep session login gitlab.com --provider gitlab --scope "openid read_api"
               tokenkeep session login api.example.com ann --provider work --flow device
@@ -60,35 +60,18 @@ struct SessionLoginCommand: ParsableCommand {
     func run() throws {
         let milliseconds = try storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.normalTimeout
         let deadline = Deadline(milliseconds: milliseconds)
-        guard let file = try ProviderFiles.standard.provider(named: provider) else {
-            let known = ProviderFiles.standard.names.joined(separator: ", ")
-            throw TokenKeepError(.notFound, "there is no provider \(provider)", hint: "known are: \(known)")
-        }
-        let options = try signInOptions(file)
-        try checkAccount(options.scope)
-        let store = try storeOptions.open()
-        let server = try SignInServer(file, store, until: deadline)
-        // Wrong options are found before the user signs in.
+        let file = try ProviderFiles.standard.existingProvider(named: provider)
         var sessionOptions = try profile.options()
-        sessionOptions.provider = provider
-        sessionOptions.rotation = sessionOptions.rotation ?? file.rotation
-        _ = try ItemName(namespace: store.namespace, service: service, account: account ?? "")
-        let signedIn = try SignIn.run(at: server, options, until: deadline, SignInPresentation().present)
-        guard let account = account ?? signedIn.account else {
-            throw TokenKeepError(
-                .denied, "the sign-in names no account", hint: "name one: tokenkeep session login SERVICE ACCOUNT")
-        }
-        let session = try Session(store, service: service, account: account, sessionOptions)
-        // Keycloak, Google and others revoke every token of the user and the client with one: the new ones, too.
-        let isOfOther = (try? session.info().provider).map { $0 != provider } ?? false
-        try session.begin(.user, response: signedIn.response, revokesReplaced: isOfOther)
-        report(signedIn, account)
+        sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
+        let login = try SessionLogin(
+            storeOptions.open(), service: service, account: account, at: file, signInOptions(), sessionOptions)
+        let (session, signedIn) = try login.run(until: deadline, SignInPresentation().present)
+        report(signedIn, session.name.account)
     }
 
-    private func signInOptions(_ file: Provider) throws(TokenKeepError) -> SignInOptions {
+    private func signInOptions() throws(TokenKeepError) -> SignInOptions {
         var options = SignInOptions()
-        options.scope = SignInScope(
-            scope: scope ?? file[.scope], resource: resource ?? file[.resource], audience: audience ?? file[.audience])
+        options.scope = SignInScope(scope: scope, resource: resource, audience: audience)
         options.port = port
         options.opensBrowser = !noOpen
         switch flow {
@@ -99,14 +82,6 @@ struct SessionLoginCommand: ParsableCommand {
         default: throw TokenKeepError(.invalid, "--flow is browser, device or paste")
         }
         return options
-    }
-
-    /// A sign-in that names no account would be in vain.
-    private func checkAccount(_ scope: SignInScope) throws(TokenKeepError) {
-        guard account == nil, !scope.asksForIdentity else { return }
-        throw TokenKeepError(
-            .invalid, "the scope has no openid, so the sign-in names no account",
-            hint: "tokenkeep session login \(service) ACCOUNT --provider \(provider)")
     }
 
     private func report(_ signedIn: SignedIn, _ account: String) {

@@ -8,6 +8,10 @@ final class SignInPresentation {
     private var lastMinute: UInt32 = .max
     private var line: [UInt8] = []
     private var hasInput = true
+    /// Whether the rest of a line that is too long is skipped.
+    private var isSkipping = false
+    /// Whether a text was pasted that does not count.
+    private var hasProblem = false
     private static let longestLine = 16_384
 
     func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
@@ -29,9 +33,21 @@ final class SignInPresentation {
                 Terminal.writeError("Then paste here the address to which the browser was sent, the whole line:\n")
                 isAsked = true
             }
+            if let problem = step.problem { show(problem) }
             countDown(step.millisecondsLeft)
-            return try pasted()
+            let text = try pasted()
+            guard text != nil || hasInput || !hasProblem else {
+                throw TokenKeepError(.denied, "the input ended without the address to which the browser was sent")
+            }
+            return text
         }
+    }
+
+    /// Says why the pasted text does not count.
+    private func show(_ problem: TokenKeepError) {
+        hasProblem = true
+        Terminal.writeError("\(problem.message)\n")
+        if let hint = problem.hint { Terminal.writeError("\(hint)\n") }
     }
 
     /// Says once a minute how much time is left.
@@ -46,16 +62,12 @@ final class SignInPresentation {
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
         line.reserveCapacity(Self.longestLine)
         while hasInput {
-            guard line.count < Self.longestLine else {
-                wipe()
-                throw TokenKeepError(.invalid, "the pasted line is longer than \(Self.longestLine) bytes")
-            }
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&polled, 1, 0) > 0 else { return nil }
             var byte: UInt8 = 0
             hasInput = read(STDIN_FILENO, &byte, 1) == 1
             guard !hasInput || byte == UInt8(ascii: "\n") else {
-                line.append(byte)
+                add(byte)
                 continue
             }
             defer { wipe() }
@@ -64,11 +76,21 @@ final class SignInPresentation {
         return nil
     }
 
+    private func add(_ byte: UInt8) {
+        if line.count == Self.longestLine, !isSkipping {
+            wipe()
+            isSkipping = true
+            show(TokenKeepError(.invalid, "the pasted line is longer than \(Self.longestLine) bytes"))
+        }
+        if !isSkipping { line.append(byte) }
+    }
+
     private func wipe() {
         line.withUnsafeMutableBytes { bytes in
             guard let start = bytes.baseAddress else { return }
             explicit_bzero(start, bytes.count)
         }
         line.removeAll(keepingCapacity: true)
+        isSkipping = false
     }
 }

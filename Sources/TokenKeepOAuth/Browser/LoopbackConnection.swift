@@ -7,7 +7,8 @@ final class LoopbackConnection {
     let descriptor: Int32
     private let buffer: UnsafeMutableRawBufferPointer
     private var length = 0
-    private static let longestHead = 8192
+    /// The cookies of this machine's other servers come along.
+    private static let longestHead = 65_536
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -16,7 +17,7 @@ final class LoopbackConnection {
 
     deinit {
         close(descriptor)
-        if let start = buffer.baseAddress { sodium_memzero(start, buffer.count) }
+        if let start = buffer.baseAddress { sodium_memzero(start, length) }
         buffer.deallocate()
     }
 
@@ -34,15 +35,17 @@ final class LoopbackConnection {
         guard let start = buffer.baseAddress, length < buffer.count else { return .unusable }
         let count = recv(descriptor, start + length, buffer.count - length, Int32(MSG_DONTWAIT))
         guard count > 0 else { return count < 0 && [EAGAIN, EINTR].contains(errno) ? .incomplete : .unusable }
+        let seen = max(0, length - 3)
         length += count
         let read = UnsafeRawBufferPointer(rebasing: buffer[..<length])
-        let end = Array("\r\n\r\n".utf8)
-        guard read.count >= 4 else { return .incomplete }
-        for index in 0...(read.count - 4) where read[index..<(index + 4)].elementsEqual(end) {
-            return .head(UnsafeRawBufferPointer(rebasing: read[..<index]))
+        guard length >= 4, let index = (seen...(length - 4)).first(where: { read[$0..<($0 + 4)].elementsEqual(end) })
+        else {
+            return .incomplete
         }
-        return .incomplete
+        return .head(UnsafeRawBufferPointer(rebasing: read[..<index]))
     }
+
+    private let end = Array("\r\n\r\n".utf8)
 
     /// Sends a page. A browser that takes none of it gets none.
     func answer(_ page: LoopbackPage) {

@@ -44,26 +44,28 @@ final class LoopbackListener {
 
     deinit { sockets.forEach { close($0) } }
 
+    /// Gets the query of a request for the redirect address, and its connection. Returns the page for the browser.
+    typealias Take = (UnsafeRawBufferPointer, Int32) -> LoopbackPage
+
     /// Waits for requests.
-    ///
-    /// - Parameter take: gets the query of each request for the redirect address, and returns the page for the browser.
-    func serve(milliseconds: Int32, _ take: (UnsafeRawBufferPointer) -> LoopbackPage) {
+    func serve(milliseconds: Int32, _ take: Take) {
         var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         polled += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-        guard poll(&polled, nfds_t(polled.count), milliseconds) > 0 else { return }
+        guard OutsideCall.run({ poll(&polled, nfds_t(polled.count), milliseconds) }) > 0 else { return }
         let ready = Set(polled.lazy.filter { $0.revents != 0 }.map(\.fd))
         connections.removeAll { ready.contains($0.descriptor) && isOver($0, take) }
         for socket in sockets where ready.contains(socket) { accept(from: socket) }
     }
 
     /// Reads from a connection. Returns whether it is to be closed.
-    private func isOver(_ connection: LoopbackConnection, _ take: (UnsafeRawBufferPointer) -> LoopbackPage) -> Bool {
+    private func isOver(_ connection: LoopbackConnection, _ take: Take) -> Bool {
         switch connection.read() {
         case .incomplete: return false
         case .unusable: return true
         case .head(let head):
             do throws(LoopbackRequest.Refusal) {
-                connection.answer(take(try LoopbackRequest(head, authority: authority, path: path).query))
+                let request = try LoopbackRequest(head, authority: authority, path: path)
+                connection.answer(take(request.query, connection.descriptor))
             } catch {
                 switch error {
                 case .malformed, .host: connection.answer(.badRequest)

@@ -3,6 +3,7 @@ enum LoopbackPage {
     case done
     case refused
     case otherSignIn
+    case otherUser
     case badRequest
     case notFound
     case methodNotAllowed
@@ -11,6 +12,7 @@ enum LoopbackPage {
         switch self {
         case .done, .refused: "200 OK"
         case .otherSignIn, .badRequest: "400 Bad Request"
+        case .otherUser: "403 Forbidden"
         case .notFound: "404 Not Found"
         case .methodNotAllowed: "405 Method Not Allowed"
         }
@@ -21,6 +23,7 @@ enum LoopbackPage {
         case .done: "The answer has arrived. You can close this window; the program says whether you are signed in."
         case .refused: "The sign-in did not succeed. The program that began it says why."
         case .otherSignIn: "This answer belongs to another sign-in. Go on in the window of the present one."
+        case .otherUser: "This browser belongs to another user than the program. Paste the address there."
         case .badRequest, .notFound, .methodNotAllowed: "There is nothing here."
         }
     }

@@ -13,7 +13,7 @@ package struct Discovery {
     /// - Parameter cache: the directory that keeps metadata for a day; nil for none.
     package init(issuer: WebAddress, caFile: String?, cache: String? = Discovery.cachePath) {
         self.issuer = issuer
-        self.cache = DiscoveryCache(issuer, in: cache)
+        self.cache = DiscoveryCache(issuer, caFile: caFile, in: cache)
         self.caFile = caFile
     }
 
@@ -31,22 +31,40 @@ package struct Discovery {
     /// The server's metadata, from the cache if it is younger than a day.
     ///
     /// - Throws: ``Status/denied`` if the metadata is another issuer's, or has an endpoint that is not https;
-    ///   ``Status/unavailable`` and others if the server does not answer.
+    ///   ``Status/unavailable`` and others if the server does not answer, or has none.
     package func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue {
+        guard let metadata = try metadataIfAny(until: deadline) else {
+            throw TokenKeepError(
+                .unavailable, "\(issuer.text) has no metadata", module: "server",
+                hint: "check the issuer, or write the endpoints into the provider's file")
+        }
+        return metadata
+    }
+
+    /// ``metadata(until:)``; nil if the server answers 404 or 410 at each address: it has no metadata.
+    func metadataIfAny(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         if let kept = cache.read(), let metadata = try? checked(kept) { return metadata }
         let limit = deadline.within(milliseconds: Discovery.milliseconds)
         var problem: TokenKeepError?
         for address in try addresses() {
-            let (body, fault) = try ask(address, until: limit)
-            guard let body, isObject(body) else {
-                problem = fault ?? TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
-                continue
+            let response = try ask(address, until: limit)
+            switch response.status {
+            case 200:
+                guard let metadata = try checked(response.body) else {
+                    problem = TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
+                    continue
+                }
+                cache.write(response.body)
+                return metadata
+            case 404, 410: continue
+            default:
+                problem = TokenKeepError(
+                    .unavailable, "\(address.text) answered \(response.status)", module: "server",
+                    hint: "check the issuer, or try again later")
             }
-            let metadata = try checked(body)
-            cache.write(body)
-            return metadata
         }
-        throw problem ?? TokenKeepError(.unavailable, "\(issuer.text) has no metadata")
+        if let problem { throw problem }
+        return nil
     }
 
     /// The addresses of the metadata: with the well-known path before the issuer's, and behind it.
@@ -58,34 +76,21 @@ package struct Discovery {
         ]
     }
 
-    /// The body of an answer; nil and the reason if the server has nothing there.
-    private func ask(
-        _ address: WebAddress, until deadline: Deadline
-    ) throws(TokenKeepError) -> (body: SecretBytes?, fault: TokenKeepError?) {
+    private func ask(_ address: WebAddress, until deadline: Deadline) throws(TokenKeepError) -> HTTPResponse {
         var request = HTTPRequest(address, deadline: deadline)
         request.caFile = caFile
-        let response: HTTPResponse
         do throws(HTTPFailure) {
-            response = try HTTPClient.send(request)
+            return try HTTPClient.send(request)
         } catch {
             throw error.error
         }
-        if response.status == 200 { return (response.body, nil) }
-        let fault = TokenKeepError(
-            .unavailable, "\(address.text) answered \(response.status)", module: "server",
-            hint: "check the issuer, or write the endpoints into the provider's file")
-        return (nil, fault)
     }
 
-    /// Whether a body is JSON. A server may answer every address with a page.
-    private func isObject(_ body: SecretBytes) -> Bool { body.withUnsafeBytes { JSONValue(parsing: $0) } != nil }
-
-    private func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue {
-        guard let metadata = body.withUnsafeBytes({ JSONValue(parsing: $0) }) else {
-            throw TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
-        }
+    /// The metadata in a body; nil if the body is no JSON object: a server may answer every address with a page.
+    private func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
+        guard let metadata = body.withUnsafeBytes({ JSONValue(parsing: $0) }) else { return nil }
         let named = metadata["issuer"]?.text ?? ""
-        guard named == issuer.text, named.utf8.elementsEqual(issuer.text.utf8) else {
+        guard PlainText.areSame(named, issuer.text) else {
             throw TokenKeepError(
                 .denied, "the metadata of \(issuer.text) is that of \"\(PlainText.printable(named))\"",
                 hint: "the issuer must be equal to the letter")

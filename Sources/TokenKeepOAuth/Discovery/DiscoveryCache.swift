@@ -1,3 +1,4 @@
+import CSodium
 import CSystemShims
 import Glibc
 import TokenKeepCore
@@ -5,22 +6,31 @@ import TokenKeepCore
 /// The file that keeps a server's metadata for a day. Any failure only means that the server is asked again.
 struct DiscoveryCache {
     private static let longestAge = 86_400
-    private static let longestName = 200
+    private static let longestName = 120
 
     /// nil if there is no directory: then nothing is kept.
     private let directory: String?
     private let name: String
 
-    init(_ issuer: WebAddress, in directory: String?) {
+    /// - Parameter caFile: the authorities that vouch for the metadata: those of others have a file of their own.
+    init(_ issuer: WebAddress, caFile: String?, in directory: String?) {
         self.directory = directory
-        // Two issuers may have one name: each reader checks the issuer in the file.
-        name = String(
+        let readable = String(
             decoding: issuer.text.utf8.prefix(DiscoveryCache.longestName).map {
                 switch $0 {
                 case 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x61...0x7A: $0
                 default: UInt8(ascii: "_")
                 }
             }, as: UTF8.self)
+        name = "\(readable)-\(DiscoveryCache.hash("\(issuer.text)\n\(caFile ?? "")"))"
+    }
+
+    private static func hash(_ text: String) -> String {
+        var hash = [UInt8](repeating: 0, count: 16)
+        let bytes = Array(text.utf8)
+        crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), nil, 0)
+        let text = try? hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64URL.encoded(bytes) }
+        return text?.utf8String ?? ""
     }
 
     func read() -> SecretBytes? {

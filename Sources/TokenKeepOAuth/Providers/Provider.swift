@@ -59,18 +59,19 @@ package struct Provider: Sendable {
     /// An endpoint; nil if neither the file nor the server's metadata has it.
     package func endpoint(_ key: ProviderKey, until deadline: Deadline) throws(TokenKeepError) -> WebAddress? {
         if let text = self[key] { return try WebAddress(text) }
-        guard ProviderKey.discoverable.contains(key), let metadata = try metadata(until: deadline) else { return nil }
-        return try metadata[key.rawValue]?.text.map { text throws(TokenKeepError) in try WebAddress(text) }
+        guard ProviderKey.discoverable.contains(key) else { return nil }
+        return try endpoint(key, in: metadata(until: deadline))
     }
 
-    /// Whether the server's metadata promise an issuer in the answer of each sign-in (RFC 9207 section 3).
-    func promisesIssuer(until deadline: Deadline) throws(TokenKeepError) -> Bool {
-        try metadata(until: deadline)?["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    /// An endpoint of the file, else of the server's metadata; nil if neither has it.
+    func endpoint(_ key: ProviderKey, in metadata: JSONValue?) throws(TokenKeepError) -> WebAddress? {
+        guard let text = self[key] ?? metadata?[key.rawValue]?.text else { return nil }
+        return try WebAddress(text)
     }
 
-    /// The metadata of the file's issuer; nil if the file has none.
-    private func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
+    /// The metadata of the file's issuer; nil if the file names none, or if the server has none.
+    func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         guard let issuer = self[.issuer] else { return nil }
-        return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile]).metadata(until: deadline)
+        return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile]).metadataIfAny(until: deadline)
     }
 }

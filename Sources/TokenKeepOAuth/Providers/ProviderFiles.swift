@@ -27,6 +27,15 @@ package struct ProviderFiles: Sendable {
         return try provider(name, found.file, in: found.index, depth: 0)
     }
 
+    /// The provider of a name.
+    ///
+    /// - Throws: ``Status/notFound``, naming the known ones; as ``provider(named:)``.
+    package func existingProvider(named name: String) throws(TokenKeepError) -> Provider {
+        if let provider = try provider(named: name) { return provider }
+        throw TokenKeepError(
+            .notFound, "there is no provider \(name)", hint: "known are: \(names.joined(separator: ", "))")
+    }
+
     /// The provider of a file at any path, with what it includes from the directories.
     ///
     /// - Throws: ``Status/notFound`` if there is no file; as ``provider(named:)``.

@@ -9,7 +9,7 @@ struct AuthorizationAnswer {
     /// - Throws: ``Status/invalid`` for a malformed query.
     init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
 
-    private subscript(name: String) -> SecretBytes? { fields.first { $0.name == name }?.value }
+    private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 
     /// Whether the answer belongs to a request. Any other may be a trap of another page.
     func belongs(to request: AuthorizationRequest) -> Bool { self["state"] == request.state }
@@ -20,7 +20,7 @@ struct AuthorizationAnswer {
     ///   ``Status/cancelled`` if the user refused.
     func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
         let issuer = self["iss"]?.utf8String
-        if let known = server.issuer, issuer != nil || server.promisesIssuer, issuer != known {
+        if let known = server.issuer, issuer != nil || server.promisesIssuer, !PlainText.areSame(issuer, known) {
             throw TokenKeepError(
                 .denied,
                 "the answer of the sign-in names \(issuer.map(PlainText.printable) ?? "no issuer"), expected \(known)",

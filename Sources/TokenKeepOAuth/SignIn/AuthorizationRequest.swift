@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepSession
 
 /// The rights that a sign-in asks for.
 package struct SignInScope: Sendable {
@@ -54,7 +55,7 @@ struct AuthorizationRequest {
         ]
         fields += scope.fields
         if let nonce { fields.append(("nonce", nonce)) }
-        let query = fields.map { "\($0.0)=\(FormCoding.escaped($0.1))" }.joined(separator: "&")
+        let query = fields.map { "\($0.0)=\(SessionRequest.escaped($0.1))" }.joined(separator: "&")
         address = endpoint.text + (endpoint.path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
     }
 }

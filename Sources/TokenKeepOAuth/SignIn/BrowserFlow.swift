@@ -12,6 +12,8 @@ final class BrowserFlow {
     private let deadline: Deadline
     /// The result: a code, or the reason why there is none.
     private var result: Result<SecretBytes, TokenKeepError>?
+    /// The reason why the last pasted text does not count; nil once it was shown.
+    private var problem: TokenKeepError?
 
     /// The time between two questions for a pasted address, in milliseconds.
     private static let glance: Int32 = 250
@@ -40,7 +42,7 @@ final class BrowserFlow {
     ///
     /// - Parameter opens: whether the browser is opened.
     /// - Throws: ``Status/timedOut``, ``Status/cancelled``, ``Status/denied``.
-    func run(_ scope: SignInScope, opens: Bool) throws(TokenKeepError) -> (grant: TokenGrant, nonce: String?) {
+    func run(_ scope: SignInScope, opens: Bool) throws(TokenKeepError) -> TokenGrant {
         if opens {
             BrowserLauncher.open(request.address)
             _ = try present(step(.browser))
@@ -52,29 +54,32 @@ final class BrowserFlow {
                     .timedOut, "nobody signed in in time",
                     hint: "sign in again; --timeout gives more time, --flow device needs no browser here")
             }
-            if let pasted = try present(step(.paste)) { try take(pasted: pasted) }
+            if let pasted = try present(step(.paste)) { take(pasted: pasted) }
             guard result == nil else { break }
             if let listener {
-                listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0) }
+                listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0, from: $1) }
             } else {
-                usleep(1000 * UInt32(BrowserFlow.glance))
+                OutsideCall.run { _ = usleep(1000 * UInt32(BrowserFlow.glance)) }
             }
         }
         let code = try result?.get()
         guard let code else { throw TokenKeepError(.internal, "a sign-in ended without a result") }
-        return (try TokenGrant.redeem(code, of: request, scope, server, until: deadline), request.nonce)
+        return try TokenGrant.redeem(code, of: request, scope, server, until: deadline)
     }
 
     private func step(_ kind: SignInStep.Kind) -> SignInStep {
         var step = SignInStep(kind: kind, address: request.address)
         step.millisecondsLeft = deadline.remainingMilliseconds
+        step.problem = problem
+        problem = nil
         return step
     }
 
-    /// Judges what the browser brought.
-    private func take(query: UnsafeRawBufferPointer) -> LoopbackPage {
+    /// Judges what the browser brought by a connection.
+    private func take(query: UnsafeRawBufferPointer, from connection: Int32) -> LoopbackPage {
         guard result == nil, let answer = try? AuthorizationAnswer(query: query) else { return .badRequest }
         guard answer.belongs(to: request) else { return .otherSignIn }
+        guard LoopbackPeer.isTrusted(connection) else { return .otherUser }
         return take(answer) ? .done : .refused
     }
 
@@ -88,10 +93,19 @@ final class BrowserFlow {
         }
     }
 
-    /// Judges a pasted address. It must be whole: state and issuer are checked.
+    /// Judges a pasted text. Any other than the address of this sign-in is a ``problem``, and waiting goes on.
+    private func take(pasted: SecretBytes) {
+        do throws(TokenKeepError) {
+            _ = take(try answer(pasted: pasted))
+        } catch {
+            problem = error
+        }
+    }
+
+    /// Reads a pasted address. It must be whole: state and issuer are checked.
     ///
     /// - Throws: ``Status/denied`` with the reason.
-    private func take(pasted: SecretBytes) throws(TokenKeepError) {
+    private func answer(pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
         let answer = try pasted.withUnsafeBytes { bytes throws(TokenKeepError) -> AuthorizationAnswer? in
             guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
             let place = bytes[..<mark].drop { $0 == 0x20 || $0 == 0x09 }
@@ -114,6 +128,6 @@ final class BrowserFlow {
                 .denied, "the pasted address belongs to another sign-in",
                 hint: "open the address of this sign-in, and paste where the browser is sent then")
         }
-        _ = take(answer)
+        return answer
     }
 }

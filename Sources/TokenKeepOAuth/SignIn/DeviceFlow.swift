@@ -24,9 +24,7 @@ struct DeviceFlow {
         var fields: [(String, SecretBytes)] = []
         for field in scope.fields { fields.append((field.name, try SecretBytes(field.value))) }
         let answer = try server.post(.deviceAuthorization, fields, deadline)
-        guard (200...299).contains(answer.status), ServerRefusal.code(of: answer).isEmpty,
-            let json = ServerRefusal.json(answer)
-        else {
+        guard !ServerRefusal.isRefusal(answer), let json = ServerRefusal.json(answer) else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
         guard let code = try json["device_code"]?.secret(), let userCode = json["user_code"]?.text,
@@ -67,8 +65,7 @@ struct DeviceFlow {
                 try back(off: error)
                 continue
             }
-            // GitHub refuses with status 200.
-            if (200...299).contains(answer.status), ServerRefusal.code(of: answer).isEmpty {
+            if !ServerRefusal.isRefusal(answer) {
                 return try TokenGrant.grant(answer, of: "the device's sign-in")
             }
             try judge(answer)

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Names and values of a query or form (application/x-www-form-urlencoded).
+/// Decodes names and values of a query (application/x-www-form-urlencoded).
 enum FormCoding {
     /// A name with its value, which may be a secret.
     struct Field {
@@ -10,21 +10,6 @@ enum FormCoding {
 
     private static let mostFields = 32
 
-    /// Encodes a text for a query.
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A, 0x7E:
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += digits.utf8.count == 1 ? "%0" + digits : "%" + digits
-            }
-        }
-        return result
-    }
-
     /// Decodes a query.
     ///
     /// - Throws: ``Status/invalid`` for a broken escape, a name that occurs twice, or more than 32 fields.
@@ -33,7 +18,7 @@ enum FormCoding {
         for part in query.split(separator: UInt8(ascii: "&")) {
             let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
             let name = try value(part[..<equals]).utf8String ?? ""
-            guard fields.count < mostFields, !fields.contains(where: { $0.name == name }) else {
+            guard fields.count < mostFields, !fields.contains(where: { PlainText.areSame($0.name, name) }) else {
                 throw TokenKeepError(.invalid, "a query repeats a name, or has more than \(mostFields) fields")
             }
             fields.append(Field(name: name, value: try value(part[equals...].dropFirst())))

@@ -22,7 +22,7 @@ enum IDToken {
         guard let claims = UnverifiedClaims(unverified: token) else { throw denied("the ID token is unreadable") }
         if let issuer = server.issuer { try expect(claims.unverified("iss"), issuer, "iss") }
         let audiences = claims.texts("aud")
-        guard audiences.contains(server.clientID) else {
+        guard audiences.contains(where: { PlainText.areSame($0, server.clientID) }) else {
             let found = audiences.map(PlainText.printable).joined(separator: " ")
             throw denied("the ID token is for \"\(found)\", expected \(server.clientID)")
         }
@@ -36,7 +36,7 @@ enum IDToken {
     }
 
     private static func expect(_ found: String?, _ expected: String, _ claim: String) throws(TokenKeepError) {
-        guard found == expected else {
+        guard PlainText.areSame(found, expected) else {
             let found = found.map { "\"\(PlainText.printable($0))\"" } ?? "missing"
             throw denied("\(claim) of the ID token is \(found), expected \"\(expected)\"")
         }

@@ -9,6 +9,11 @@ enum PlainText {
     static func printable(_ text: String) -> String {
         String(decoding: text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)
     }
+
+    /// Whether a text of the server has the bytes of another one. Two Strings with other bytes may be equal.
+    static func areSame(_ found: String?, _ expected: String) -> Bool {
+        found.map { $0.utf8.elementsEqual(expected.utf8) } ?? false
+    }
 }
 
 /// The errors that a server's answer names (RFC 6749 sections 4.1.2.1 and 5.2).
@@ -33,6 +38,11 @@ enum ServerRefusal {
 
     /// The `error` of a refusing answer; "" if it names none.
     static func code(of response: HTTPResponse) -> String { json(response)?["error"]?.text ?? "" }
+
+    /// Whether an answer gives nothing. GitHub refuses with status 200.
+    static func isRefusal(_ response: HTTPResponse) -> Bool {
+        !(200...299).contains(response.status) || !code(of: response).isEmpty
+    }
 
     /// The error of an answer with a status beyond 299.
     static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {

@@ -19,7 +19,7 @@ package struct SignInOptions: Sendable {
 
     private static func sleep(_ milliseconds: UInt32, _ deadline: Deadline) {
         let end = deadline.within(milliseconds: milliseconds)
-        while !end.hasPassed { usleep(1000 * min(100, end.remainingMilliseconds)) }
+        OutsideCall.run { while !end.hasPassed { usleep(1000 * min(100, end.remainingMilliseconds)) } }
     }
 }
 
@@ -38,25 +38,41 @@ package struct SignedIn: Sendable {
 package enum SignIn {
     /// Signs in.
     ///
-    /// - Throws: ``Status/cancelled`` if the user refuses, ``Status/timedOut``, ``Status/denied`` if the server refuses
-    ///   or an answer comes from elsewhere, ``Status/unavailable``, ``Status/unsupported``.
+    /// - Throws: as ``grant(at:_:until:_:)`` and ``checked(_:at:_:)``.
     package static func run(
         at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
         _ present: @escaping SignInPresenter
     ) throws(TokenKeepError) -> SignedIn {
-        let grant: TokenGrant
-        var nonce: String?
+        try checked(grant(at: server, options, until: deadline, present), at: server, options)
+    }
+
+    /// Gets the tokens of a sign-in, which are still to be checked.
+    ///
+    /// - Throws: ``Status/cancelled`` if the user refuses, ``Status/timedOut``, ``Status/denied`` if the server refuses
+    ///   or an answer comes from elsewhere, ``Status/unavailable``, ``Status/unsupported``.
+    static func grant(
+        at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
+        _ present: @escaping SignInPresenter
+    ) throws(TokenKeepError) -> TokenGrant {
         switch try flow(options.flow, server) {
         case .device:
             var device = try DeviceFlow(server, options, until: deadline)
-            grant = try device.run(present)
+            return try device.run(present)
         case let flow:
             let browser = try BrowserFlow(
                 server, options, listens: flow == .browser, until: deadline, present)
-            (grant, nonce) = try browser.run(
-                options.scope, opens: flow == .browser && options.opensBrowser)
+            return try browser.run(options.scope, opens: flow == .browser && options.opensBrowser)
         }
-        let claims = try IDToken.check(grant.tokens.idToken, server, nonce: nonce, now: SessionTime.now.wall)
+    }
+
+    /// Checks the ID token of a grant.
+    ///
+    /// - Throws: ``Status/denied``, naming what differs.
+    static func checked(
+        _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions
+    ) throws(TokenKeepError) -> SignedIn {
+        let claims = try IDToken.check(
+            grant.tokens.idToken, server, nonce: grant.nonce, now: SessionTime.now.wall)
         let account = server.accountClaims.lazy.compactMap { claims?.unverified($0) }.first { !$0.isEmpty }
         return SignedIn(
             response: grant.response, account: account,

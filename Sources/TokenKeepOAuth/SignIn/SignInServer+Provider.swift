@@ -3,48 +3,83 @@ package import TokenKeepEngine
 import TokenKeepSession
 
 extension SignInServer {
+    /// Called with true before a code is redeemed and a device asks for its tokens, and with false if no tokens came.
+    package typealias WhileSending = @Sendable (Bool) -> Void
+
     /// The server of a provider's file.
     ///
     /// - Parameters:
     ///   - store: holds the client's secret, if the file names its item.
     ///   - deadline: limits the discovery of endpoints.
+    ///   - whileSending: told that an answer with tokens may be under way, which must not be lost; nil for none.
     /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token endpoint;
     ///   the errors of a discovery.
-    package init(_ provider: Provider, _ store: Store, until deadline: Deadline) throws(TokenKeepError) {
+    package init(
+        _ provider: Provider, _ store: Store, until deadline: Deadline, _ whileSending: WhileSending? = nil
+    ) throws(TokenKeepError) {
+        let client = try SignInServer.client(of: provider)
+        let metadata = try provider.metadata(until: deadline)
+        var addresses: [Endpoint: WebAddress] = [:]
+        for (endpoint, key) in SignInServer.keys { addresses[endpoint] = try provider.endpoint(key, in: metadata) }
+        guard addresses[.token] != nil else {
+            throw TokenKeepError(
+                .unsupported, "the provider \(provider.name) has no token_endpoint",
+                hint: "add it to \(provider.source)")
+        }
+        let known = addresses
+        self.init(name: provider.name, clientID: client) { endpoint, fields, deadline throws(TokenKeepError) in
+            guard let address = known[endpoint] else {
+                throw TokenKeepError(
+                    .unsupported, "the provider \(provider.name) has no \(SignInServer.keys[endpoint]?.rawValue ?? "")",
+                    hint: endpoint == .deviceAuthorization ? "use --flow paste" : nil)
+            }
+            var request = try SignInServer.request(fields, to: address, provider, client, store, deadline)
+            guard endpoint == .token else { return try SignInServer.send(request) }
+            // The tokens of an answer that nobody reads stay valid at the server.
+            request.keepsAnswer = true
+            request.whenSending = { () throws(TokenKeepError) in whileSending?(true) }
+            var isGranted = false
+            defer { if !isGranted { whileSending?(false) } }
+            let answer = try SignInServer.send(request)
+            isGranted = !ServerRefusal.isRefusal(answer)
+            return answer
+        }
+        authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
+        hasDeviceFlow = known[.deviceAuthorization] != nil
+        canRevoke = known[.revocation] != nil
+        redirect = provider[.redirect]
+        if let claim = provider[.accountClaim] { accountClaims = [claim] }
+        issuer = provider[.issuer]
+        // RFC 9207 section 3.
+        promisesIssuer = metadata?["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    }
+
+    private static let keys: [Endpoint: ProviderKey] = [
+        .token: .tokenEndpoint, .deviceAuthorization: .deviceAuthorizationEndpoint, .revocation: .revocationEndpoint,
+    ]
+
+    private static func client(of provider: Provider) throws(TokenKeepError) -> String {
         guard let client = provider[.clientID] else {
             throw TokenKeepError(
                 .invalid, "the provider \(provider.name) has no client_id",
                 hint: "register a client at the server, and write client_id = ID into a file that includes this one")
         }
-        guard let token = try provider.endpoint(.tokenEndpoint, until: deadline) else {
-            throw TokenKeepError(.unsupported, "the provider \(provider.name) has no token_endpoint")
-        }
-        let device = try provider.endpoint(.deviceAuthorizationEndpoint, until: deadline)
-        self.init(name: provider.name, clientID: client) { endpoint, fields, deadline throws(TokenKeepError) in
-            guard let address = endpoint == .token ? token : device else {
-                throw TokenKeepError(
-                    .unsupported, "the provider \(provider.name) has no device_authorization_endpoint",
-                    hint: "use --flow paste")
-            }
-            return try SignInServer.post(fields, to: address, provider, client, store, deadline)
-        }
-        authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, until: deadline)
-        hasDeviceFlow = device != nil
-        redirect = provider[.redirect]
-        if let claim = provider[.accountClaim] { accountClaims = [claim] }
-        issuer = provider[.issuer]
-        promisesIssuer = try provider.promisesIssuer(until: deadline)
+        return client
     }
 
-    private static func post(
+    private static func request(
         _ fields: [(String, SecretBytes)], to address: WebAddress, _ provider: Provider, _ client: String,
         _ store: Store, _ deadline: Deadline
-    ) throws(TokenKeepError) -> HTTPResponse {
+    ) throws(TokenKeepError) -> HTTPRequest {
         var form = ClientAuthentication(headers: [try SecretBytes("Accept: application/json")], fields: fields)
         try form.add(client, of: provider, store, mayPrompt: true, until: deadline)
         var request = HTTPRequest(address, body: try SessionRequest.form(form.fields), deadline: deadline)
         request.headers = form.headers
         request.caFile = provider[.caFile]
+        return request
+    }
+
+    private static func send(_ request: HTTPRequest) throws(TokenKeepError) -> HTTPResponse {
         do throws(HTTPFailure) {
             return try HTTPClient.send(request)
         } catch {

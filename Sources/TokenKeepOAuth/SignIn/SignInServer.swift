@@ -6,6 +6,7 @@ package struct SignInServer: Sendable {
     package enum Endpoint: Sendable {
         case token
         case deviceAuthorization
+        case revocation
     }
 
     /// The provider's name, for messages.
@@ -19,6 +20,8 @@ package struct SignInServer: Sendable {
     package var authorizationEndpoint: WebAddress?
     /// Whether the server has the device flow (RFC 8628).
     package var hasDeviceFlow = false
+    /// Whether the server revokes tokens (RFC 7009).
+    package var canRevoke = false
     /// The redirect address of the provider's file; nil for any port of 127.0.0.1.
     package var redirect: String?
     /// The claims that name the account, in this order.

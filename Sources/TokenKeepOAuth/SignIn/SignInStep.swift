@@ -31,6 +31,8 @@ package struct SignInStep: Sendable {
     package var userCode: String?
     /// An address that contains the code; nil if the server gives none.
     package var completeAddress: String?
+    /// The reason why the text that was pasted before does not count; nil if none was, or if it was shown.
+    package var problem: TokenKeepError?
     /// The milliseconds until the sign-in ends unfinished.
     package var millisecondsLeft: UInt32 = 0
 }

@@ -6,6 +6,8 @@ struct TokenGrant {
     /// The server's answer, as it came.
     let response: SecretBytes
     let tokens: TokenResponse
+    /// The nonce that the ID token must repeat; nil if none was sent.
+    var nonce: String?
 
     /// Redeems a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
     ///
@@ -19,7 +21,9 @@ struct TokenGrant {
             ("redirect_uri", try SecretBytes(request.redirect)), ("code_verifier", request.verifier.secret),
         ]
         if let resource = scope.resource { fields.append(("resource", try SecretBytes(resource))) }
-        return try grant(server.post(.token, fields, deadline), of: "the sign-in's code")
+        var grant = try grant(server.post(.token, fields, deadline), of: "the sign-in's code")
+        grant.nonce = request.nonce
+        return grant
     }
 
     /// Reads the answer of the token endpoint.

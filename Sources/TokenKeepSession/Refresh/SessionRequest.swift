@@ -120,6 +120,13 @@ public struct SessionRequest: Sendable {
         return try encoded.prefix(length)
     }
 
+    /// Encodes a text that is no secret for a form or a query.
+    package static func escaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        text.utf8.forEach { escape($0) { bytes.append($0) } }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     private static func escape(_ byte: UInt8, _ append: (UInt8) -> Void) {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
