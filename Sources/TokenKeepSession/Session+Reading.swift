@@ -176,7 +176,9 @@ extension Session {
                 let now = options.clock()
                 try changeNote(call) { note in
                     guard note.nextEpoch == epoch || note.epoch.isEmpty && note.nextEpoch.isEmpty else { return false }
+                    let signOuts = note.signOuts
                     note = SessionNote(record, epoch: epoch, details, now: now)
+                    note.signOuts = signOuts
                     return true
                 }
                 slots.change(id)
@@ -259,6 +261,7 @@ extension SessionNote {
     mutating func signOut(_ reason: SessionReason) {
         state = .signedOut
         self.reason = reason
+        signOuts &+= 1
         epoch = SessionEpoch.make()
         nextEpoch = ""
     }

@@ -121,8 +121,9 @@ extension Session {
         try save(record, level: level, refreshLevel: refreshLevel, previous: previous, call)
         let now = options.clock()
         try changeNote(call) { note in
-            let (known, rotation) = (note.level, note.rotation)
+            let (known, rotation, signOuts) = (note.level, note.rotation, note.signOuts)
             note = SessionNote(record, epoch: epoch, nil, now: now)
+            note.signOuts = signOuts
             if refreshLevel == nil { note.refreshLevel = before.refreshLevel }
             note.level = level?.rawValue ?? (known == 0 ? AccessLevel.afterFirstUnlock.rawValue : known)
             note.rotation = self.options.rotation ?? rotation

@@ -250,6 +250,12 @@ public final class Session: Sendable {
         }
     }
 
+    /// The number of the account's logouts, and whether the last session has ended. Reads the note alone.
+    package func signOuts() throws(TokenKeepError) -> (count: UInt32, isSignedOut: Bool) {
+        let note = try note() ?? SessionNote()
+        return (note.signOuts, note.state == .signedOut)
+    }
+
     private func renewed(
         _ view: SessionView, _ stale: SecretBytes, _ target: TokenTarget?, isRejected: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> SessionToken {
@@ -278,7 +284,7 @@ public final class Session: Sendable {
     // MARK: Calls
 
     /// The context of a call that begins now.
-    func begin() throws(TokenKeepError) -> CallContext {
+    package func begin() throws(TokenKeepError) -> CallContext {
         let call = try Session.call(store, options)
         guard let cancellation else { return call }
         let deadline = call.deadline.cancelled(by: cancellation)

@@ -30,6 +30,20 @@ struct LogoutTests {
         #expect(try world.store().load(service: service, account: "ann").secret.utf8String == later)
     }
 
+    @Test func logoutsAreCountedAcrossSignIns() throws {
+        let session = try world.signedIn()
+        #expect(try session.signOuts() == (0, false))
+        // Neither another sign-in nor a refresh is a logout.
+        _ = try world.signedIn().refresh()
+        #expect(try session.signOuts() == (0, false))
+        _ = try session.end()
+        #expect(try session.signOuts() == (1, true))
+        _ = try world.signedIn().refresh()
+        #expect(try session.signOuts() == (1, false))
+        _ = try session.end()
+        #expect(try world.session().signOuts() == (2, true))
+    }
+
     @Test func aLogoutEndsTheSessionForEveryHandleAndAtTheServer() throws {
         let session = try world.signedIn()
         let other = try world.session()

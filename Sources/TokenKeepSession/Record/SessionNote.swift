@@ -35,6 +35,7 @@ package struct SessionNote: Sendable, Equatable {
         static let endsLocally: UInt16 = 20
         static let validatedAt: UInt16 = 21
         static let refreshLevel: UInt16 = 22
+        static let signOuts = FieldReader.firstOptional + 1
     }
 
     package var kind = SessionKind.user
@@ -66,6 +67,8 @@ package struct SessionNote: Sendable, Equatable {
     package var level: UInt32 = 0
     /// The level of the item that has the refresh token, set before the item is written; 0 if there is no such item.
     package var refreshLevel: UInt32 = 0
+    /// The number of the account's logouts, so that work for a session is not done for a later one.
+    package var signOuts: UInt32 = 0
     package var refreshing: Refreshing?
     /// The server's treatment of used refresh tokens, as the sign-in said.
     package var rotation = RotationProfile.strict
@@ -107,6 +110,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.refreshing: note.refreshing = try parseRefreshing(&reader)
             case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
+            case Tag.signOuts: note.signOuts = try reader.integer(UInt32.self, "number of logouts")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
             }
@@ -169,6 +173,7 @@ package struct SessionNote: Sendable, Equatable {
         if endsLocally { writer.append(field: Tag.endsLocally, integer: UInt8(1)) }
         if validatedAt != 0 { writer.append(field: Tag.validatedAt, integer: validatedAt) }
         if refreshLevel != 0 { writer.append(field: Tag.refreshLevel, integer: refreshLevel) }
+        if signOuts != 0 { writer.append(field: Tag.signOuts, integer: signOuts) }
         return writer.bytes
     }
 }
