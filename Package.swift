@@ -88,7 +88,11 @@ let package = Package(
             swiftSettings: strict),
         // Foundation's part, for applications: the products above and below do not link it.
         .target(
-            name: "TokenKeepFoundation", dependencies: ["TokenKeepCore", "TokenKeepSession", "TokenKeep"],
+            name: "TokenKeepFoundation",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepSession",
+                "TokenKeep",
+            ],
             swiftSettings: strict),
         .target(
             name: "TokenKeepC",

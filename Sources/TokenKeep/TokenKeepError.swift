@@ -1,6 +1,6 @@
 // For LocalizedError. libtokenkeep.so does not link this target.
 public import FoundationEssentials
-import TokenKeepCore
+package import TokenKeepCore
 
 /// The error of a failed call: status, message, module and recovery suggestion.
 ///
@@ -49,7 +49,7 @@ public struct TokenKeepError: LocalizedError, Sendable, CustomStringConvertible 
 }
 
 /// The error of the engine, which the functions of this module convert.
-typealias CoreError = TokenKeepCore.TokenKeepError
+package typealias CoreError = TokenKeepCore.TokenKeepError
 
 /// Calls the engine, and converts its error.
 func convertingError<Value>(_ body: () throws(CoreError) -> Value) throws(TokenKeepError) -> Value {

@@ -1,5 +1,5 @@
 import TokenKeepCore
-import TokenKeepSession
+package import TokenKeepSession
 
 /// The session of one account: tokens that stay fresh, in every task and every process.
 ///
@@ -17,7 +17,7 @@ import TokenKeepSession
 /// the call ends after the answer is saved.
 public final class TokenSession: Sendable {
     package let store: TokenStore
-    let engine: Session
+    package let engine: Session
 
     /// Opens the session of an account; nil for the active account of the service.
     ///
@@ -165,7 +165,8 @@ public final class TokenSession: Sendable {
         try await perform { session throws(CoreError) in Report(try session.end(isLocalOnly: isLocalOnly)) }
     }
 
-    func perform<Value: Sendable>(
+    /// Runs a call of the engine on a thread of the store. Cancelling the task cancels the call.
+    package func perform<Value: Sendable>(
         _ body: @escaping @Sendable (Session) throws(CoreError) -> Value
     ) async throws -> Value {
         let engine = engine

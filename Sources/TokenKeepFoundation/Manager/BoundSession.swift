@@ -6,6 +6,7 @@ import TokenKeep
 final class BoundSession: Sendable {
     let observed: ObservedSession
     let client: SessionClient
+    let queue: OfflineQueue
     private let tasks = Guarded<[Task<Void, Never>]>([])
 
     var session: TokenSession { observed.tokens }
@@ -16,6 +17,7 @@ final class BoundSession: Sendable {
         observed = ObservedSession(session)
         client = SessionClient(session: session, options.urlSession.configuration, broadcast)
         for origin in options.origins { try client.allow(origin: origin) }
+        queue = OfflineQueue(client: client, level: options.queueLevel)
         options.cleanup.register(on: session)
     }
 

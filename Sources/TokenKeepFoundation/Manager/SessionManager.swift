@@ -60,6 +60,8 @@ public final class SessionManager<User: Codable & Sendable> {
     public var session: TokenSession? { bound?.session }
     /// The client of the present account; nil if there is none.
     public var client: SessionClient? { bound?.client }
+    /// The requests of the present account that wait for a connection; nil if there is no account.
+    public var queue: OfflineQueue? { bound?.queue }
     /// The present account's session with the application's objects; nil if there is none.
     public var observed: ObservedSession? { bound?.observed }
     /// The events of all accounts from now on; each request may make one. A reader that is slow gets the newest 256.

@@ -10,6 +10,8 @@ public struct SessionManagerOptions: Sendable {
     public var origins: [URL] = []
     /// The session whose configuration the requests use.
     public var urlSession: URLSession = .shared
+    /// The level of requests that wait in the offline queue.
+    public var queueLevel = TokenItem.Accessibility.afterFirstUnlock
     /// The data that a logout deletes.
     public var cleanup = LogoutCleanup()
     /// Whether tokens are renewed ahead of time while the manager lives.

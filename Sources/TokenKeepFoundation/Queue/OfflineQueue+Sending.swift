@@ -1,0 +1,90 @@
+import Foundation
+import FoundationNetworking
+import TokenKeep
+
+extension OfflineQueue {
+    /// Sends the requests in order, until none is left.
+    ///
+    /// Waits while another process or object sends requests of the same account. A status from 200 to 299 removes the
+    /// request, as does one that another attempt would not change, for example 409. 401 renews the token, once. A failure
+    /// of the network, 401 with the renewed token, 408, 425, 429 and a status from 500 on end the call: the request and
+    /// those behind it stay.
+    ///
+    /// - Parameter deliver: gets each request that leaves the queue, with its outcome, before it is removed. If the program
+    ///   ends meanwhile, the request is sent and delivered again. If `deliver` throws, the request stays.
+    /// - Returns: the number of requests that left the queue.
+    /// - Throws: ``APIError`` for a status, ``APIError/authenticationRequired`` if nobody is signed in or the session ends
+    ///   meanwhile, ``APIError/unauthorized`` if the session is over; `URLError` of the network; `TokenKeepError`;
+    ///   `CancellationError` if the task is cancelled; the error of `deliver`.
+    @discardableResult
+    public func send(
+        _ deliver: @Sendable (_ request: Request, _ outcome: Outcome) async throws -> Void
+    ) async throws -> Int {
+        let right = try await sendingRight()
+        defer { withExtendedLifetime(right) {} }
+        var count = 0
+        while let entry = try await entries().first {
+            guard let (stored, body) = try await stored(entry) else { continue }
+            guard let outcome = try await outcome(of: entry, stored, body) else { continue }
+            try await deliver(Request(entry, stored), outcome)
+            // The request was answered: a cancelled task removes it all the same.
+            try await Task { try await self.remove(entry) }.value
+            count += 1
+        }
+        return count
+    }
+
+    private func sendingRight() async throws -> QueueStorage.SendingRight {
+        while true {
+            try Task.checkCancellation()
+            let right = try await client.session.perform { [storage] engine throws(CoreError) in
+                try storage.sendingRight(engine)
+            }
+            if let right { return right }
+        }
+    }
+
+    private func remove(_ entry: QueueEntry) async throws {
+        let (_, entries) = try await client.session.perform { [storage] engine throws(CoreError) in
+            try storage.remove(engine) { $0.id == entry.id }
+        }
+        report(entries, left: 1)
+    }
+
+    /// The outcome of a request that leaves the queue; nil if the request was cancelled.
+    private func outcome(of entry: QueueEntry, _ stored: StoredRequest, _ body: Data) async throws -> Outcome? {
+        guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
+        let request = stored.urlRequest(body: body)
+        let task = running.withLock { running in
+            // It looks within the lock: a cancellation from here on finds the task.
+            let task = Task {
+                guard try await entries().contains(entry) else { throw CancellationError() }
+                return try await client.data(for: request)
+            }
+            running = (entry.id, task)
+            return task
+        }
+        defer { running.withLock { $0 = nil } }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        storage.didAnswer()
+        do {
+            return try Self.outcome(of: result.get())
+        } catch is CancellationError {
+            try Task.checkCancellation()
+            return nil
+        }
+    }
+
+    /// - Throws: ``APIError`` for a status after which another attempt may succeed.
+    private static func outcome(of answer: (data: Data, response: HTTPURLResponse)) throws -> Outcome {
+        switch answer.response.statusCode {
+        case 200...299: return .accepted(answer.data, answer.response)
+        case 401, 408, 425, 429, 500...: throw APIError(answer.response, answer.data) ?? .unknown
+        default: return .refused(answer.data, answer.response)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+public import FoundationNetworking
+public import TokenKeep
+
+/// Keeps requests of one account while there is no connection, and sends them in order.
+///
+/// ```swift
+/// let queue = OfflineQueue(client: client)
+/// try await queue.add(request)
+/// try await queue.send { request, outcome in
+///     if case .refused(let body, let response) = outcome { … }
+/// }
+/// ```
+///
+/// A request that ``add(_:lifetime:outlivesLogout:)`` has returned survives a kill and a loss of power: it is an item of
+/// the vault, sealed at the queue's level. Headers are kept without the token, cookies and the guest's device. Every
+/// request has an `Idempotency-Key` and an end. A request is removed after its answer, and sent again with the same key
+/// if the program ends between: a server that knows keys does it once.
+///
+/// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at once;
+/// one of them sends. A logout by any program empties the queue: by this program at once, else with the queue's next
+/// call.
+public final class OfflineQueue: Sendable {
+    /// The client that sends the requests.
+    public let client: SessionClient
+    let storage: QueueStorage
+    let running = Guarded<(id: String, task: Task<(Data, HTTPURLResponse), any Error>)?>(nil)
+    private let level: TokenItem.Accessibility
+    private let broadcast = Broadcast<Progress>()
+    private let leftCount = Guarded(0)
+    let clock: @Sendable () -> Date
+
+    /// Makes a queue for the account of a client's session. Reads nothing.
+    ///
+    /// - Parameters:
+    ///   - client: sends the requests. Its origins decide which requests get the token.
+    ///   - level: the level of the requests' items; not `memoryOnly`.
+    public convenience init(client: SessionClient, level: TokenItem.Accessibility = .afterFirstUnlock) {
+        self.init(client: client, level: level, onStep: {})
+    }
+
+    init(
+        client: SessionClient, level: TokenItem.Accessibility = .afterFirstUnlock,
+        clock: @escaping @Sendable () -> Date = { Date() }, onStep: @escaping @Sendable () -> Void
+    ) {
+        self.client = client
+        self.level = level
+        self.clock = clock
+        storage = QueueStorage(level: level.rawValue, onStep: onStep)
+        client.session.onEnd("queue", order: 20) { [storage, engine = client.session.engine] _, _ in
+            // Listing removes the requests of the session that ended.
+            _ = try storage.entries(engine)
+        }
+    }
+
+    /// Adds a request behind the others. When the call returns, the request survives a kill and a loss of power.
+    ///
+    /// - Parameters:
+    ///   - request: the request, with its body as data. A request without `Idempotency-Key` gets a random one.
+    ///   - lifetime: the time after which the request leaves the queue unsent, 1 second to 31 days. Servers forget keys,
+    ///     many after a day: a request that waits longer than its server remembers may be done twice.
+    ///   - outlivesLogout: whether a logout leaves the request in the queue, for the next sign-in of the same account.
+    /// - Returns: the request as it waits.
+    /// - Throws: ``LimitError`` if the queue is full; ``APIError/authenticationRequired`` if nobody is signed in,
+    ///   ``APIError/invalidURL``; `TokenKeepError`, `invalid` for a body that is a stream, `locked` if the vault is
+    ///   locked, and others; `CancellationError` if the task is cancelled: the request may have been added then.
+    @discardableResult
+    public func add(
+        _ request: URLRequest, lifetime: Duration = .seconds(86_400), outlivesLogout: Bool = false
+    ) async throws -> Request {
+        let (seconds, now) = (lifetime.components.seconds, Int64(clock().timeIntervalSince1970))
+        guard (1...31 * 86_400).contains(seconds) else { throw LimitError.lifetime }
+        guard let url = request.url, HTTPOrigin(url) != nil else { throw APIError.invalidURL }
+        guard request.httpBodyStream == nil, level != .memoryOnly else {
+            throw TokenKeepError(.invalid, "a queue keeps no body that is a stream, and nothing in memory alone")
+        }
+        let body = request.httpBody ?? Data()
+        guard body.count <= QueueLimits.bytes else { throw LimitError.tooManyBytes }
+        // A session of another program has no note yet.
+        guard try await client.session.state != .signedOut else { throw APIError.authenticationRequired }
+        let stored = StoredRequest(request, url, added: now, end: now + seconds)
+        let items = try stored.items(body: body)
+        let addition = QueueStorage.Addition(
+            head: items.head, parts: items.parts, end: stored.end, outlivesLogout: outlivesLogout)
+        let added = try await client.session.perform { [storage] engine throws(CoreError) in
+            (result: try storage.add(addition, engine), entries: try storage.entries(engine))
+        }
+        switch added.result {
+        case .entry(let entry):
+            report(added.entries)
+            return Request(entry, stored)
+        case .tooMany: throw LimitError.tooManyRequests
+        case .tooLong: throw LimitError.tooManyBytes
+        case .signedOut: throw APIError.authenticationRequired
+        }
+    }
+
+    /// The requests that wait, in the order in which they will be sent.
+    ///
+    /// - Throws: `TokenKeepError`: `locked`, `corrupt` for a request that cannot be read, and others.
+    public var requests: [Request] {
+        get async throws {
+            var requests: [Request] = []
+            for entry in try await entries() {
+                guard let stored = try await stored(entry)?.request else { continue }
+                requests.append(Request(entry, stored))
+            }
+            return requests
+        }
+    }
+
+    /// Removes a request. One that is being sent by this object is cancelled; the server may have got it.
+    ///
+    /// - Returns: whether the request was in the queue.
+    @discardableResult public func cancel(_ id: String) async throws -> Bool {
+        try await remove { $0.id == id } > 0
+    }
+
+    /// Removes all requests. One that is being sent by this object is cancelled; the server may have got it.
+    ///
+    /// - Returns: the number of removed requests.
+    @discardableResult public func cancelAll() async throws -> Int { try await remove { _ in true } }
+
+    /// The progress after each change by this object from now on. A reader that is slow gets the newest 256.
+    public var progress: AsyncStream<Progress> { broadcast.stream() }
+
+    private func remove(_ isMeant: @escaping @Sendable (QueueEntry) -> Bool) async throws -> Int {
+        let (count, entries) = try await client.session.perform { [storage] engine throws(CoreError) in
+            try storage.remove(engine, where: isMeant)
+        }
+        let cancelled = running.withLock { running in
+            running.flatMap { running in entries.contains { $0.id == running.id } ? nil : running.task }
+        }
+        cancelled?.cancel()
+        if count > 0 { report(entries) }
+        return count
+    }
+
+    func entries() async throws -> [QueueEntry] {
+        try await client.session.perform { [storage] engine throws(CoreError) in try storage.entries(engine) }
+    }
+
+    /// A request and its body; nil if it has left the queue.
+    func stored(_ entry: QueueEntry) async throws -> (request: StoredRequest, body: Data)? {
+        let items = try await client.session.perform { [storage] engine throws(CoreError) in
+            try storage.content(of: entry, engine)
+        }
+        return try items.map { try StoredRequest.parse($0, id: entry.id) }
+    }
+
+    func report(_ entries: [QueueEntry], left: Int = 0) {
+        let total = leftCount.withLock { count in
+            count += left
+            return count
+        }
+        broadcast.send(
+            Progress(waiting: entries.count, byteCount: entries.reduce(0) { $0 + $1.bytes }, left: total))
+    }
+}

@@ -1,0 +1,75 @@
+import TokenKeepCore
+
+/// A request of the queue, as the attributes of its head item tell. The item's account is the request's ID.
+struct QueueEntry: Sendable, Equatable {
+    private enum Name {
+        static let session = "session"
+        static let sequence = "sequence"
+        static let bytes = "bytes"
+        static let parts = "parts"
+        static let end = "end"
+        static let signOuts = "sign-outs"
+        static let outlivesLogout = "outlives-logout"
+        static let head = "head"
+    }
+
+    let id: String
+    /// The place in the order.
+    let sequence: UInt64
+    /// The bytes of the head and of all parts.
+    let bytes: Int
+    /// The number of items besides the head.
+    let parts: Int
+    /// The request's end in Unix seconds.
+    let end: Int64
+    /// The number of the account's logouts before the request was added.
+    let signOuts: UInt32
+    let outlivesLogout: Bool
+
+    /// The account of a part's item.
+    func account(ofPart number: Int) -> String { "\(id).\(number)" }
+
+    func attributes(session: String) throws(TokenKeepError) -> ItemAttributes {
+        try ItemAttributes([
+            (Name.session, session), (Name.sequence, String(sequence)), (Name.bytes, String(bytes)),
+            (Name.parts, String(parts)), (Name.end, String(end)), (Name.signOuts, String(signOuts)),
+            (Name.outlivesLogout, outlivesLogout ? "1" : "0"),
+        ])
+    }
+
+    func attributesOfParts(session: String) throws(TokenKeepError) -> ItemAttributes {
+        try ItemAttributes([(Name.session, session), (Name.head, id)])
+    }
+
+    /// The ID of the request whose part an item is; nil if it is no part.
+    static func head(ofPart details: ItemDetails, session: String) -> String? {
+        details.attributes[Name.session] == session ? details.attributes[Name.head] : nil
+    }
+}
+
+extension QueueEntry {
+    /// The request of a head item; nil if the item is another one.
+    init?(_ details: ItemDetails, session: String) {
+        let attributes = details.attributes
+        func number<Number: FixedWidthInteger>(_ name: String) -> Number? { attributes[name].flatMap { Number($0) } }
+        guard attributes[Name.session] == session, attributes[Name.head] == nil,
+            let sequence: UInt64 = number(Name.sequence), let bytes: Int = number(Name.bytes), bytes >= 0,
+            let parts: Int = number(Name.parts), (0...QueueLimits.parts).contains(parts),
+            let end: Int64 = number(Name.end), let signOuts: UInt32 = number(Name.signOuts)
+        else { return nil }
+        self.init(
+            id: details.name.account, sequence: sequence, bytes: min(bytes, QueueLimits.bytes), parts: parts, end: end,
+            signOuts: signOuts, outlivesLogout: attributes[Name.outlivesLogout] == "1")
+    }
+}
+
+/// The limits of a queue.
+enum QueueLimits {
+    static let requests = 1_000
+    static let bytes = 64 << 20
+    /// A longer body is kept in items of its own.
+    static let longestInline = 64 << 10
+    /// The bytes of a part.
+    static let part = Limits.secret
+    static let parts = bytes / part
+}

@@ -1,0 +1,236 @@
+import Foundation
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+import TokenKeepSession
+
+/// The items of one account's queue in the records of the vault: a head for each request, and parts of a long body.
+///
+/// The head is written last and cleared first: a request is in the queue if its head is there. The functions block; each
+/// runs under the queue's lock, which excludes other threads and processes.
+final class QueueStorage: Sendable {
+    typealias Engine = TokenKeepSession.Session
+
+    static let service = "org.tokenkeep.queue"
+
+    /// The result of ``add(_:_:)``.
+    enum Added {
+        case entry(QueueEntry)
+        /// The queue has too many requests.
+        case tooMany
+        /// The requests of the queue are too long.
+        case tooLong
+        /// Nobody is signed in.
+        case signedOut
+    }
+
+    /// A request that is to be added.
+    struct Addition: Sendable {
+        let head: SecretBytes
+        let parts: [SecretBytes]
+        let end: Int64
+        let outlivesLogout: Bool
+
+        var bytes: Int { parts.reduce(head.count) { $0 + $1.count } }
+    }
+
+    private let level: AccessLevel
+    /// Is called between any two steps, by tests that end the process there.
+    private let onStep: @Sendable () -> Void
+    /// The requests as they were when the queue's slot had this value.
+    private let known = MutexGuarded<(slot: UInt64, entries: [QueueEntry])?>(nil)
+
+    init(level: UInt32, onStep: @escaping @Sendable () -> Void) {
+        self.level = AccessLevel(rawValue: level) ?? .afterFirstUnlock
+        self.onStep = onStep
+    }
+
+    /// Adds a request behind the others. When this returns, the request survives a loss of power.
+    func add(_ addition: Addition, _ engine: Engine) throws(TokenKeepError) -> Added {
+        try locked(engine) { queue throws(TokenKeepError) in
+            let entries = try present(queue)
+            let (signOuts, isSignedOut) = try engine.signOuts()
+            guard !isSignedOut else { return .signedOut }
+            guard entries.count < QueueLimits.requests else { return .tooMany }
+            guard entries.reduce(addition.bytes, { $0 + $1.bytes }) <= QueueLimits.bytes else { return .tooLong }
+            let sequence = (entries.last?.sequence ?? 0) + 1
+            let entry = QueueEntry(
+                id: Hexadecimal.text(RandomBytes.make(16)), sequence: sequence, bytes: addition.bytes,
+                parts: addition.parts.count, end: addition.end, signOuts: signOuts,
+                outlivesLogout: addition.outlivesLogout)
+            beginChange(queue)
+            for (number, part) in addition.parts.enumerated() {
+                try save(part, entry.account(ofPart: number), entry.attributesOfParts(session: queue.session), queue)
+            }
+            try save(addition.head, entry.id, entry.attributes(session: queue.session), queue)
+            endChange(queue, entries + [entry])
+            return .entry(entry)
+        }
+    }
+
+    /// The requests in their order, without those of sessions that have ended.
+    func entries(_ engine: Engine) throws(TokenKeepError) -> [QueueEntry] {
+        try locked(engine) { queue throws(TokenKeepError) in try present(queue) }
+    }
+
+    /// The items of a request: the head, then the parts; nil if it has left the queue.
+    func content(of entry: QueueEntry, _ engine: Engine) throws(TokenKeepError) -> [SecretBytes]? {
+        try locked(engine) { queue throws(TokenKeepError) in
+            guard try present(queue).contains(entry) else { return nil }
+            var content = [try load(entry.id, queue)]
+            for number in 0..<entry.parts { content.append(try load(entry.account(ofPart: number), queue)) }
+            return content
+        }
+    }
+
+    /// Removes the requests that `isMeant` chooses, and returns the others.
+    ///
+    /// - Returns: the number of removed requests, and those that are left.
+    func remove(
+        _ engine: Engine, where isMeant: (QueueEntry) -> Bool
+    ) throws(TokenKeepError) -> (removed: Int, left: [QueueEntry]) {
+        try locked(engine) { queue throws(TokenKeepError) in
+            let entries = try present(queue)
+            let meant = entries.filter(isMeant)
+            guard !meant.isEmpty else { return (0, entries) }
+            let left = entries.filter { !isMeant($0) }
+            beginChange(queue)
+            for entry in meant { try clear(entry, queue) }
+            endChange(queue, left)
+            return (meant.count, left)
+        }
+    }
+
+    /// A step outside of the storage: the answer has arrived.
+    func didAnswer() { onStep() }
+
+    /// The right to send the requests; nil if another process or thread has it when a second has passed.
+    func sendingRight(_ engine: Engine) throws(TokenKeepError) -> SendingRight? {
+        let call = try engine.begin()
+        let limited = CallContext(deadline: call.deadline.within(milliseconds: 1_000))
+        let place = try Queue(engine, call).place
+        guard let lock = try SessionLock.acquire(.refresh, of: place, engine.store.records, limited) else { return nil }
+        return SendingRight(lock)
+    }
+
+    /// The right of one object to send the requests of a queue, until its last reference goes. Ends with the process.
+    final class SendingRight: Sendable {
+        private let lock: SessionLock
+
+        init(_ lock: consuming SessionLock) { self.lock = lock }
+    }
+}
+
+extension QueueStorage {
+    /// The queue during one call.
+    private struct Queue {
+        let engine: Engine
+        let call: CallContext
+        let vault: VaultModule
+        /// The ID of the session's name, an attribute of the items.
+        let session: String
+        /// The name of the locks and of the slot.
+        let place: ItemName
+        let slot: [UInt8]
+
+        init(_ engine: Engine, _ call: CallContext) throws(TokenKeepError) {
+            self.engine = engine
+            self.call = call
+            let records = engine.store.records
+            let files = SessionFiles(records)
+            vault = VaultModule(records)
+            session = Hexadecimal.text(try files.id(of: engine.name, call))
+            place = try ItemName(
+                namespace: engine.store.namespace, service: QueueStorage.service, account: "lock of \(session)")
+            slot = try files.id(of: place, call)
+        }
+    }
+
+    private func locked<Value>(
+        _ engine: Engine, _ body: (Queue) throws(TokenKeepError) -> Value
+    ) throws(TokenKeepError) -> Value {
+        let call = try engine.begin()
+        let queue = try Queue(engine, call)
+        guard let lock = try SessionLock.acquire(.change, of: queue.place, engine.store.records, call) else {
+            throw TokenKeepError(
+                .busy, "another process is changing the queue of \(engine.name)", hint: "try again")
+        }
+        let value = try body(queue)
+        _ = consume lock
+        return value
+    }
+
+    /// The requests in their order. Removes those that a logout has ended, and what a process that was killed has left.
+    private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
+        let slot = queue.engine.store.sessionSlots.value(of: queue.slot)
+        let listed: [QueueEntry]
+        if let slot, let known = known.withLock({ $0 }), known.slot == slot {
+            listed = known.entries
+        } else {
+            listed = try list(queue)
+            if let slot { known.withLock { $0 = (slot, listed) } }
+        }
+        let signOuts = try queue.engine.signOuts().count
+        let ended = listed.filter { !$0.outlivesLogout && $0.signOuts < signOuts }
+        guard !ended.isEmpty else { return listed }
+        beginChange(queue)
+        for entry in ended { try clear(entry, queue) }
+        let left = listed.filter { $0.outlivesLogout || $0.signOuts >= signOuts }
+        endChange(queue, left)
+        return left
+    }
+
+    private func list(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
+        let listing = try queue.vault.list(
+            namespace: queue.engine.store.namespace, service: QueueStorage.service, queue.call)
+        // A damaged record may be any item's: it does not hold up the queue.
+        if let problem = listing.problems.first(where: { $0.status != .corrupt }) { throw problem }
+        let entries = listing.items.compactMap { QueueEntry($0, session: queue.session) }
+        let heads = Set(entries.map(\.id))
+        for item in listing.items {
+            guard let head = QueueEntry.head(ofPart: item, session: queue.session), !heads.contains(head) else {
+                continue
+            }
+            _ = try queue.vault.clear(item.name, ifVersion: nil, queue.call)
+        }
+        return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
+    }
+
+    /// Other processes list the requests again, also if this one is killed before ``endChange(_:_:)``.
+    private func beginChange(_ queue: Queue) {
+        known.withLock { $0 = nil }
+        queue.engine.store.sessionSlots.change(queue.slot)
+        onStep()
+    }
+
+    private func endChange(_ queue: Queue, _ entries: [QueueEntry]) {
+        guard let slot = queue.engine.store.sessionSlots.value(of: queue.slot) else { return }
+        known.withLock { $0 = (slot, entries) }
+    }
+
+    private func save(
+        _ secret: SecretBytes, _ account: String, _ attributes: ItemAttributes, _ queue: Queue
+    ) throws(TokenKeepError) {
+        let request = try SaveRequest(
+            name: name(account, queue), secret: secret, accessLevel: level,
+            label: "request for \(queue.engine.name.defaultLabel)", attributes: attributes)
+        _ = try queue.vault.save(request, queue.call)
+        onStep()
+    }
+
+    private func load(_ account: String, _ queue: Queue) throws(TokenKeepError) -> SecretBytes {
+        try queue.vault.load(name(account, queue), queue.call).secret
+    }
+
+    private func clear(_ entry: QueueEntry, _ queue: Queue) throws(TokenKeepError) {
+        for account in [entry.id] + (0..<entry.parts).map(entry.account(ofPart:)) {
+            _ = try queue.vault.clear(name(account, queue), ifVersion: nil, queue.call)
+            onStep()
+        }
+    }
+
+    private func name(_ account: String, _ queue: Queue) throws(TokenKeepError) -> ItemName {
+        try ItemName(namespace: queue.engine.store.namespace, service: QueueStorage.service, account: account)
+    }
+}
