@@ -96,7 +96,7 @@ static int says(const tokenkeep_error *error, const char *words) {
 
 /* On the test's bus no program has the service's name. */
 static int is_usual(tokenkeep_status status, const tokenkeep_error *error) {
-    return status == TOKENKEEP_NOT_FOUND || says(error, "there is no Secret Service");
+    return status == TOKENKEEP_NOT_FOUND || says(error, "there is no Secret Service on this session bus");
 }
 
 /* The first call in a fresh process, and one after the descriptors are free again: 0, or what was wrong. */
@@ -111,7 +111,8 @@ static int call_twice(void) {
     tokenkeep_status status = tokenkeep_load(service, "descriptors", "a", &item, &first);
     if (moment != never && taken_count == 0 && !was_taken)
         return 3;
-    if ((moment == during_libsecret || moment == at_the_socket) && !says(first, "too many open files"))
+    if ((moment == during_libsecret || moment == at_the_socket) &&
+        !says(first, "too many open files to talk to the Secret Service"))
         return 6;
     /* GLib's own threads start while their descriptors are lent. */
     int may_be_broken = wanted_thread > threads_before_glib;

@@ -235,6 +235,25 @@ static void answers_of_sessions(void) {
     tokenkeep_session_close(session);
 }
 
+/* A provider whose file names a command, which the library does not run. */
+static void a_provider_with_a_command(void) {
+    tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
+    tokenkeep_session *session = NULL;
+    char path[4096], text[4200];
+    snprintf(path, sizeof path, "%s/tokenkeep/providers.d", getenv("XDG_CONFIG_HOME"));
+    CHECK_NUMBER(0, mkdir(path, 0755));
+    strncat(path, "/command.conf", sizeof path - strlen(path) - 1);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs("exec = cat\n", file) >= 0 && fclose(file) == 0);
+    options.provider = "command";
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_session_open(store, "api", "cyd", &options, &session, NULL));
+    CHECK_NUMBER(TOKENKEEP_OK, begin(session, 1, renewable, NULL));
+    snprintf(text, sizeof text, "%s asks by a command, which only the program tokenkeep runs", path);
+    CHECK_ERROR(TOKENKEEP_UNSUPPORTED, text, refresh(session, TOKENKEEP_OK, 200, "", &error));
+    tokenkeep_session_close(session);
+    unlink(path);
+}
+
 static tokenkeep_status claim(const char *jwt, size_t length, const char *name, size_t capacity,
                               tokenkeep_error **error) {
     char value[64];
@@ -333,6 +352,7 @@ int main(void) {
     RUN(prompts);
     RUN(arguments_of_sessions);
     RUN(answers_of_sessions);
+    RUN(a_provider_with_a_command);
     RUN(claims);
     RUN(nothing_has_changed);
     RUN(objects_of_the_parent);

@@ -85,3 +85,11 @@ save two "$both"
 printf three | run save example.com ann --if-absent --stack "$both"
 printf three | run save example.com ann --if-version 1 --stack "$both"
 clear
+
+title "an item that the vault sealed"
+save sealed "any required files" --level when-unlocked
+grep -c "secret+=c2VhbGVk" items/*
+mkdir other && TOKENKEEP_VAULT=$WORK/other/vault run password set --stdin <password
+TOKENKEEP_VAULT=$WORK/other/vault run load example.com ann --stack "any required files"
+sed -i 's/^secret+=.*/secret+=b25l/' items/*
+run load example.com ann --stack "any required files"

@@ -40,6 +40,7 @@ with open(sys.argv[1], "r+b") as file:
 PYTHON
 read -r _ <held
 begin ann 3600 --timeout 300ms
+run session device --timeout 300ms
 : >release
 wait
 
