@@ -40,7 +40,7 @@ package struct ConfigurationFile {
     ///   They could then replace or remove the file, whatever its own permissions.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
-        // If the directory is missing or is a file, opening `NAME.conf` shows that.
+        // A missing directory needs no check: the attempt to open `NAME.conf` below fails by itself.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
             try TrustedPath.check(directory)
         }

@@ -56,7 +56,7 @@ public struct Deadline: Sendable, Comparable {
         throw TokenKeepError(.cancelled, "the call was cancelled")
     }
 
-    /// Makes the error of a call that ended early: ``Status/cancelled`` if it was cancelled, otherwise `status`.
+    /// Makes the error for a call that ended early: ``Status/cancelled`` if it was cancelled, otherwise `status`.
     public func failure(
         _ message: String, else status: Status = .timedOut, module: String? = nil, hint: String? = nil
     ) -> TokenKeepError {

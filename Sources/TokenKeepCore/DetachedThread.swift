@@ -1,6 +1,6 @@
 import Glibc
 
-/// Starts threads that no other thread waits for.
+/// Starts threads that end by themselves: no other thread waits for them.
 package enum DetachedThread {
     private final class Body {
         let run: @Sendable () -> Void

@@ -28,7 +28,9 @@ public struct Prompt: Sendable {
     }
 }
 
-/// Answers a prompt. Runs on the thread of the call that needs the answer, which holds no lock meanwhile.
+/// Answers a prompt (a question to the user), for example by showing a dialog.
+///
+/// Runs on the thread of the call that needs the answer. The call holds no lock while it waits for the answer.
 ///
 /// Throws ``Status/cancelled`` if the user dismisses the prompt.
 public typealias PromptHandler = @Sendable (Prompt) throws(TokenKeepError) -> SecretBytes

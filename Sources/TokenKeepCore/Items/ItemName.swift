@@ -19,9 +19,9 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = account
     }
 
-    /// Makes the name of the vault's record about a pending removal of all items of a service.
+    /// Makes the name under which the vault notes that all items of a service must still be removed from a module.
     ///
-    /// The service of the name is empty, so that no item has the same name.
+    /// This name has an empty service, which no item has.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits.
     package init(removalOf service: String, in namespace: String) throws(TokenKeepError) {
@@ -32,7 +32,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = service
     }
 
-    /// The service whose items are to be removed, for a name from ``init(removalOf:in:)``; nil for the name of an item.
+    /// For a name from ``init(removalOf:in:)``: the service whose items are to be removed. nil for the name of an item.
     package var removedService: String? { service.isEmpty ? account : nil }
 
     /// The label of an item that is saved without a label.

@@ -68,7 +68,7 @@ public struct Protection: Sendable {
 
     private var axes: [ProtectionAxis: Axis]
 
-    /// Calls `axis` for each threat, and collects the results.
+    /// Makes the protection by calling `axis` once for each threat.
     public init(_ axis: (ProtectionAxis) -> Axis) {
         axes = Dictionary(uniqueKeysWithValues: ProtectionAxis.allCases.map { ($0, axis($0)) })
     }
@@ -76,12 +76,12 @@ public struct Protection: Sendable {
     /// The protection against this threat.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// The weaker of two protections against each threat, for an item that may be in either of two modules.
+    /// For an item that may be in either of two modules: the weaker of their protections, for each threat separately.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Throws ``Status/policy`` if this protection does not meet an item's protection requirements.
+    /// Throws ``Status/policy`` if an item requires more protection than this.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(

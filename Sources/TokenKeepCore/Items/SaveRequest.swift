@@ -30,13 +30,12 @@ public struct SaveRequest: Sendable {
     public var precondition: Precondition
     /// The item's details in another module of the stack; nil if no other module has the item.
     ///
-    /// If the module that saves does not have the item yet, it takes the level, flags and creation time from these
+    /// A module that gets the item by this save for the first time takes the level, flags and creation time from these
     /// details.
     public var inherited: ItemDetails?
-    /// Whether the item may replace one with more protection requirements.
+    /// Whether the item may replace an item that requires more protection.
     ///
-    /// True for an item that another module or a record of the vault has already accepted: such an item must be
-    /// written.
+    /// True for a value that another module or the vault has already accepted, and that now only has to be written.
     public var mayLowerRequirements = false
 
     /// Whether a save succeeds although the module is locked: the vault then keeps the value as a pending write.

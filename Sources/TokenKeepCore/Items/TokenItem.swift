@@ -36,7 +36,7 @@ public struct ItemDetails: Sendable {
     public var module: String
     /// Whether the vault sealed (encrypted) the secret before the module stored it.
     public var isSealed = false
-    /// Whether another program saved the item under the same service and account.
+    /// Whether a program other than TokenKeep saved this item, under the service and account of ``name``.
     public var isForeign = false
 
     /// Makes the details of an item.

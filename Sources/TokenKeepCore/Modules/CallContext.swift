@@ -6,11 +6,13 @@ public struct CallContext: Sendable {
     public let promptsAllowed: Bool
     /// The keys for items that need the password at each use, opened for this call alone; nil if not opened.
     package private(set) var presence: PresenceGrant?
-    /// Opens secrets that the vault sealed (encrypted), and seals secrets of items that this call has locked; nil if
-    /// the call does neither.
+    /// Encrypts (seals) the secrets of items that this call has locked, and decrypts sealed secrets.
+    ///
+    /// nil if the call does neither.
     package private(set) var sealer: (any SecretSealer)?
-    /// Copies of the vault's keys with which this call can seal secrets even after the vault is locked; nil if it has
-    /// none.
+    /// Copies of the vault's keys, with which this call can encrypt secrets even after the vault is locked.
+    ///
+    /// nil if the call has no such copies.
     package private(set) var lease: SealingLease?
 
     /// Makes a context that cannot seal secrets, and has no keys for items that need the password at each use.
@@ -51,7 +53,8 @@ public struct CallContext: Sendable {
         return call
     }
 
-    /// A copy that seals with the keys of a lease, which work even after the vault is locked; nil for no lease.
+    /// A copy that encrypts secrets with these copies of the vault's keys, even after the vault is locked; nil for
+    /// none.
     package func leasing(_ lease: SealingLease?) -> CallContext {
         var call = self
         call.lease = lease
@@ -68,7 +71,7 @@ public struct CallContext: Sendable {
 
 /// The keys for items that need the password at each use, opened when the user enters the password. Never stored.
 package struct PresenceGrant: Sendable {
-    /// The keys. The first encrypts and decrypts; the others only decrypt.
+    /// The keys. The first one encrypts and decrypts. The others were replaced by it, and only decrypt.
     package let keys: [SecretBytes]
 
     /// A copy with only the key that encrypts.

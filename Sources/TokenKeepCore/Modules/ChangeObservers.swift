@@ -1,4 +1,4 @@
-/// Functions to be called after items of a module may have changed.
+/// Functions that a module calls after its items may have changed.
 package final class ChangeObservers: Sendable {
     package typealias Observer = @Sendable () -> Bool
 

@@ -4,10 +4,10 @@
 public struct ItemVersionKey: Sendable {
     private let key: SecretBytes
 
-    /// Makes the key from 32 secret bytes.
+    /// Makes the key that computes item versions, from 32 secret bytes.
     public init(key: SecretBytes) { self.key = key }
 
-    /// Makes a random key, for a store that has no readable vault.
+    /// Makes a random key that computes item versions, for a store that has no readable vault.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public static func random() throws(TokenKeepError) -> ItemVersionKey {

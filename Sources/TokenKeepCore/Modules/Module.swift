@@ -7,13 +7,13 @@ public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }
 
-    /// Whether a change that the module missed (it was unavailable, for example) is kept and applied later.
+    /// Whether a change that the module missed, for example while it was unavailable, is kept and applied later.
     var supportsPendingWrites: Bool { get }
 
     /// Whether the module is the vault, whose records also keep the changes that other modules missed.
     var holdsRecords: Bool { get }
 
-    /// False if the module certainly cannot answer now. Found out without asking the module.
+    /// False if the module certainly cannot answer now. Does not ask the module.
     var mayAnswer: Bool { get }
 
     /// Whether the module knows the time of the last change of each of its items.
@@ -21,7 +21,7 @@ public protocol Module: Sendable {
 
     /// Calls `observer` after items were changed outside this process, until `observer` returns false.
     ///
-    /// Changes that the module does not learn of are not reported. `observer` may be called on any thread, and must be
+    /// Reports only changes of which the module itself is told. `observer` may be called on any thread, and must be
     /// brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
 
@@ -39,9 +39,10 @@ public protocol Module: Sendable {
     /// The module checks the request's precondition in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item if the module can do so in one step: a process killed during it leaves the old or the new item.
+    /// Saves an item if the module can do so in one step. A process killed during this step leaves the old or the new
+    /// item.
     ///
-    /// Never prompts. `call` tells whether a ``save(_:_:)`` in several steps, which may follow, may prompt.
+    /// Never prompts, even if `call` allows prompts: the permission is for a ``save(_:_:)`` that may follow.
     ///
     /// - Returns: the item's version; nil if the save needs several steps, and then nothing was changed.
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
@@ -70,7 +71,7 @@ public protocol Module: Sendable {
     /// nil if the module can list only a namespace whose name it is given.
     func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>?
 
-    /// Whether the vault can seal secrets for the module, if an item requires more protection than the module gives.
+    /// Whether the vault may seal (encrypt) items for the module, if the module alone protects them too weakly.
     var supportsSealing: Bool { get }
 
     /// The protection that the module gives items of this level; nil if unknown, which counts as no protection.
@@ -92,7 +93,7 @@ extension Module {
     public var mayAnswer: Bool { true }
     /// False: the module does not know when its items changed.
     public var reportsModificationTime: Bool { false }
-    /// Never calls the observer.
+    /// Does nothing: the module reports no changes, so `observer` is never called.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) {}
     /// nil: the module's protection is unknown.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { nil }
@@ -102,11 +103,11 @@ extension Module {
     public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? { nil }
     /// Empty: the module does not store sealed secrets.
     public func sealedItems(_ call: CallContext) -> [ItemName] { [] }
-    /// Saves the item: every save of the module is one step.
+    /// Saves the item like ``save(_:_:)``, because the module needs only one step for every save.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try save(request, call.withoutPrompts)
     }
-    /// Clears the item: the module has no items of other programs.
+    /// Clears the item like ``clear(_:ifVersion:_:)``, because the module has no items of other programs.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         _ = try clear(name, ifVersion: nil, call)
     }
@@ -122,7 +123,9 @@ public struct ItemListing: Sendable {
     public var items: [ItemDetails]
     /// The first error met while listing; nil if the list is complete.
     public var problem: TokenKeepError?
-    /// The first error of each status and module: ``problem`` alone could hide a more serious error.
+    /// The errors met while listing: the first one for each pair of status and module.
+    ///
+    /// ``problem`` is only the first error of all. A later one may be more serious.
     public private(set) var problems: [TokenKeepError] = []
 
     /// Makes a listing of `items`.
@@ -131,7 +134,8 @@ public struct ItemListing: Sendable {
         if let problem { count(problem) }
     }
 
-    /// Adds an error to ``problems`` unless it has one of the same status and module. Sets ``problem`` if it is nil.
+    /// Adds an error to ``problems``, unless it has an error of the same status and module. Sets ``problem`` if it is
+    /// nil.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }
@@ -143,7 +147,7 @@ public struct ItemListing: Sendable {
 public struct ModuleReport: Sendable {
     /// The module's name.
     public let module: String
-    /// The reason why the module cannot be used; nil if it can.
+    /// The reason why the module cannot be used; nil if it can be used.
     public let problem: TokenKeepError?
     /// A description of the place of the module's items, for example a path or the name of a service.
     public let place: String

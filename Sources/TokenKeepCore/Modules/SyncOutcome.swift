@@ -10,11 +10,10 @@ public struct SyncOutcome: Sendable {
     ///
     /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The error of the module for which the first item's change is still pending; nil if none is, or no module was
-    /// asked.
+    /// The first error of a module that could not apply its pending change; nil if no module failed or none was asked.
     public var obstacle: TokenKeepError?
 
-    /// Makes an outcome. The default values mean that nothing was pending.
+    /// Makes the result of applying pending changes. Without arguments: no change was pending.
     public init(
         drained: Int = 0, left: Int = 0, pendingModules: [String] = [], problem: TokenKeepError? = nil,
         obstacle: TokenKeepError? = nil

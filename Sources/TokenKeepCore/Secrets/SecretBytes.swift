@@ -28,7 +28,9 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         try initialize(slot.bytes)
     }
 
-    /// Makes a secret whose length is known only once it is written. It holds the memory of its capacity.
+    /// Makes a secret whose length is known only after it was written.
+    ///
+    /// The secret occupies `capacity` bytes of memory, even if it is shorter.
     ///
     /// - Parameters:
     ///   - capacity: the longest secret, in bytes.

@@ -27,8 +27,9 @@ enum SizeClass: Int, CaseIterable, Sendable {
     /// The number of bytes to map for a region of slots of this size. A secret's length `count` matters for
     /// ``ownPages`` only.
     ///
-    /// The sizes are a compromise. The kernel zeroes each page that it locks into memory, which takes about 1 µs, and
-    /// allows a process 65 530 mappings. A region uses two: enough for 100 000 secrets of up to 16 KiB.
+    /// A larger region takes longer to map: the kernel zeroes each page that it locks into memory, in about 1 µs.
+    /// Smaller regions are more in number, and the kernel allows a process only 65 530 mappings. A region uses two of
+    /// them, so that there is room for 100 000 secrets of up to 16 KiB.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384
