@@ -1,6 +1,7 @@
 package import TokenKeepCore
 
-/// The open keys of a vault, as its header lists them. If the header changes, a new key ring is made.
+/// The keys of a vault that this process can use. If the vault's header (file of encrypted keys) changes, a new ring is
+/// made.
 ///
 /// The keys that the keyfile opens are in the ring. A key that a password opened is read from the kernel's keyring, or
 /// from this process's memory, at each use, because another process may have locked the vault.
@@ -8,17 +9,20 @@ package struct KeyRing: Sendable {
     /// The length of every key, in bytes.
     package static let keyLength = 32
 
-    /// The header, and the keys that the keyfile alone opens. All copies of a ring share them.
+    /// The header (file of encrypted keys), and the keys that the keyfile alone opens. Shared by all copies of this key
+    /// ring.
     private let base: Base
-    /// The keys that the keyfile opened, and those that a password opened for one operation.
+    /// The keys that the keyfile opened, and keys that a password opened for one operation.
     package let opened: [OpenKey]
 
     package var header: Header { base.header }
     /// The key for the file names of records.
     package var names: SecretBytes { base.names }
-    /// The key under which states of records and notes about sealed items are encrypted.
+    /// The key that encrypts the part of a record that is readable while the vault is locked.
+    ///
+    /// It also encrypts the vault's notes about items that it sealed (encrypted) for other modules.
     package var states: SecretBytes { base.states }
-    /// The key under which the state of sessions is encrypted.
+    /// The key that encrypts the files about sessions (signed-in accounts).
     package var sessions: SecretBytes { base.sessions }
     /// The keys for versions, fingerprints, IDs and machine hashes.
     package var journal: JournalKeys { base.journal }
@@ -91,7 +95,7 @@ package struct KeyRing: Sendable {
     /// The keys that are open in this process: those that the keyfile opened, and those added by ``adding(_:)``.
     package var openKeys: [OpenKey] { opened }
 
-    /// A copy of the ring with more open keys, to be used for one operation only.
+    /// A copy of the key ring with more open keys, to be used for one operation only.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 
     /// The key with the purpose and id that a record names.
@@ -119,7 +123,7 @@ package struct KeyRing: Sendable {
     /// Whether the key that encrypts new data for this purpose is open.
     package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
 
-    /// An object that tells whether the current key of a purpose is still open; nil if the vault has no such key.
+    /// Tells whether the current key of a purpose is still open; nil if the vault has no such key.
     package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
         currentKeyID(for: purpose).map {
             ResidentKey(store: base.residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))
@@ -139,7 +143,8 @@ package struct KeyRing: Sendable {
         return SealingLease(keys)
     }
 
-    /// The vault's current keys, as far as a lease (key copies that outlast a lock of the vault) contains them.
+    /// Those of the vault's current keys that a lease contains. A lease is a set of key copies that outlast a lock of
+    /// the vault.
     package func leased(_ lease: SealingLease) -> [OpenKey] {
         header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
             lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {

@@ -86,7 +86,7 @@ package final class VaultOpener: Sendable {
 
     /// Opens the vault even if its header differs from the one that an unlock verified; nil if there is no vault.
     ///
-    /// Only for a replacement of all keys, which uses nothing of the header but the password's slot.
+    /// Only for a replacement of all keys. It takes nothing but the keys in the password's slot from the header.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
 
     private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
@@ -114,8 +114,8 @@ package final class VaultOpener: Sendable {
                 }
                 return vault
             } catch {
-                // If the header was replaced just after it was read, it is older than the header that is trusted now.
-                // Read again.
+                // The header may have been replaced just after it was read. It is then older than the trusted one: read
+                // again.
                 guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
@@ -178,8 +178,9 @@ package final class VaultOpener: Sendable {
         (try? SystemCall.status(of: path, in: directory)) ?? nil
     }
 
-    /// The error if no copy of the header is readable. No copy is renamed, because each contains the keys of all
-    /// records.
+    /// The error if no copy of the header is readable.
+    ///
+    /// The damaged copies keep their names: each contains the keys of all records, and may still be repaired.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(

@@ -28,7 +28,7 @@ package struct ByteWriter {
 
     package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
-    /// Appends a field of an encrypted part of a record (its state or its metadata): tag, length, value.
+    /// Appends one field to an encrypted part of an item's file: tag (the field's number), length, value.
     package mutating func append(field tag: UInt16, _ value: [UInt8]) {
         append(head: tag, length: value.count)
         append(value)

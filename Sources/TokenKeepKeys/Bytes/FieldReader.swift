@@ -1,11 +1,11 @@
-/// Reads the fields of an encrypted part of a record (its state or its metadata). Their tags must ascend.
+/// Reads the fields of an encrypted part of an item's file. Their tags (the fields' numbers) must ascend.
 package struct FieldReader {
-    /// The lowest tag of optional fields. A reader that does not know an optional field keeps it unchanged.
+    /// The lowest tag (number) of an optional field. A reader that does not know an optional field keeps it unchanged.
     package static let firstOptional: UInt16 = 0x8000
 
     private var reader: ByteReader
     private var last: UInt16 = 0
-    /// The only tag that may occur repeatedly; nil if none may.
+    /// The only tag (number of a field) that may occur repeatedly; nil if none may.
     private let repeating: UInt16?
 
     package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil) {

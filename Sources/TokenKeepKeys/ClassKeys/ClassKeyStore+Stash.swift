@@ -1,7 +1,8 @@
 package import TokenKeepCore
 
-/// Keeps secrets that the vault cannot store at the moment, even if the vault is locked. A restart of the machine ends
-/// them.
+/// Keeps secrets that the vault cannot store at the moment.
+///
+/// They stay available while the vault is locked, and are lost when the machine restarts.
 extension ClassKeyStore {
     /// Keeps a secret in the kernel's keyring, or in this object if the kernel refuses it. Replaces an earlier secret.
     ///

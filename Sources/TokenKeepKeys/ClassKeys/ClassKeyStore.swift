@@ -53,7 +53,7 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock
     }
 
-    /// The reason why the kernel's keyring cannot keep keys; nil if it may be tried. Used only before a key is kept.
+    /// The reason why the kernel's keyring cannot keep keys; nil if it is worth trying. Used only before a key is kept.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
     /// Whether keys are searched in the kernel's keyring, where another process may have put them.
@@ -73,12 +73,13 @@ package final class ClassKeyStore: Sendable {
     /// memory.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
-    /// Keeps keys, and headers that an unlock verified, until they are purged or expire: all in the kernel, or all in
-    /// memory.
+    /// Keeps a vault's open keys and its verified headers, until they are purged or expire.
     ///
-    /// Keys for items that need the password at each use are not kept. The header key is kept only as part of `trust`.
+    /// A verified header is the file of encrypted keys as an unlock has checked it. Everything is kept in the kernel,
+    /// or everything in this process's memory. Two kinds of keys are left out: those for items that need the password
+    /// at each use, and the key that verifies the header, which is kept only as part of `trust`.
     ///
-    /// - Parameter trust: the headers that an unlock verified; nil to leave the kept ones unchanged.
+    /// - Parameter trust: the verified headers; nil to leave the kept ones unchanged.
     package func keep(_ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8]) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
             Payload(
@@ -91,7 +92,7 @@ package final class ClassKeyStore: Sendable {
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
         memory.withLock { memory in
-            // Read the inherited keys first. Later, they would bring back a key that the kernel has now.
+            // Read the keys that this process inherited now. A later read would put back keys that are removed below.
             inherit(&memory)
             for payload in payloads {
                 memory.keys[payload.place] =
@@ -155,8 +156,9 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Keys that programs inherit
 
-    /// Adds the keys that this process inherited from `tokenkeep run`, at the first call only. Keys that it has already
-    /// stay.
+    /// Adds the keys that this process inherited from `tokenkeep run`. Does so at the first call only.
+    ///
+    /// A key that the process already has is not replaced.
     private func inherit(_ memory: inout Memory) {
         guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
         memory.hasInherited = true
@@ -185,7 +187,8 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Headers that an unlock verified
 
-    /// The vault's headers that an unlock verified; nil if there was no unlock since the machine's start.
+    /// The vault's headers (files of encrypted keys) that an unlock verified; nil if there was no unlock since the
+    /// machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
         guard
             let payload = try bytes(at: ClassKeyStore.trustPlace(vaultID), atMost: HeaderTrust.maximumLength)
@@ -233,7 +236,9 @@ package final class ClassKeyStore: Sendable {
         }
     }
 
-    /// Purges a key that is no longer needed. Ignores a failure, because the key opens only old copies of the vault.
+    /// Purges a key that is no longer needed.
+    ///
+    /// Ignores a failure: a key that stays opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
         memory.withLock { memory in
@@ -243,7 +248,7 @@ package final class ClassKeyStore: Sendable {
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
-    /// Purges the kernel's keys of vaults that are no longer at the path where they were unlocked.
+    /// Purges the keys of each vault that is no longer at the path where it was unlocked, from the kernel.
     ///
     /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
     package func dropKeysOfLostVaults() {

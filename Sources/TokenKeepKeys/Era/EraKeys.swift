@@ -6,8 +6,8 @@ package struct EraKeys {
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The new keys, and after them the retiring keys (replaced, kept because items in other modules are sealed under
-    /// them).
+    /// The new keys. After them come retiring keys: replaced keys, kept because items in other modules are encrypted
+    /// under them.
     package let keys: [OpenKey]
 
     /// The means that opens the new keys: the keyfile or a password.
@@ -26,7 +26,7 @@ package struct EraKeys {
     /// - Parameters:
     ///   - era: the N of the directory `era-N` for the new keys.
     ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
-    ///   - retiring: old keys that are kept because items in other modules are sealed under them.
+    ///   - retiring: old keys that are kept because items in other modules are encrypted under them.
     package static func make(
         vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey]
     ) throws(TokenKeepError) -> EraKeys {
@@ -57,7 +57,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// A key ring with all new keys open. No other process has the keys before they are in force.
+    /// The new keys, opened for use by this process. Other processes do not have them before they are in force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)

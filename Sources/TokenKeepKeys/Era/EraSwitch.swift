@@ -14,7 +14,9 @@ package struct EraSwitch: ~Copyable {
     private let opener: VaultOpener
     private let making: Int32
 
-    /// Makes the next directory `era-N` with a keyfile and a header. The present keys stay in force.
+    /// Makes the next directory `era-N`, with the new keys in two files (keyfile and header).
+    ///
+    /// The vault goes on using its present keys.
     ///
     /// - Throws: ``Status/busy`` if another process is making such a directory.
     package static func begin(
@@ -57,7 +59,9 @@ package struct EraSwitch: ~Copyable {
 
     deinit { tokenkeep_lock_release(making) }
 
-    /// Throws if a complete directory with the next number exists: somebody has put back an older link `current`.
+    /// Throws if a complete directory `era-N` with the next number exists.
+    ///
+    /// The link `current` is then an older one, which somebody has put back.
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(
@@ -137,7 +141,7 @@ extension VaultOpener {
 }
 
 extension EraDirectory {
-    /// Whether the making of this directory was interrupted, so that its keys were never in force.
+    /// Whether a process was interrupted while it made this directory, so that the keys in it were never in force.
     func isUnfinished() throws(TokenKeepError) -> Bool {
         if try VaultFiles.exists(EraRemoval.making, in: descriptor) { return true }
         return try HeaderFiles.missing(in: self).count == HeaderFiles.names.count

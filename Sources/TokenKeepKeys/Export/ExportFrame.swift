@@ -24,8 +24,8 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The data that are authenticated with a frame of an export file. They bind the frame to the file and its place in
-    /// it.
+    /// The data authenticated together with a frame, so that the frame cannot be moved in the export file or to another
+    /// file.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

@@ -60,7 +60,7 @@ package final class ExportWriter {
         if unwritten.count >= ExportWriter.chunk { try write() }
     }
 
-    /// Writes the last part of the file, and makes the file durable.
+    /// Writes the last part of the export file, and makes the file durable.
     package func finish() throws(TokenKeepError) {
         withUnsafeBytes(of: count.littleEndian) { append(.end, $0) }
         try write()

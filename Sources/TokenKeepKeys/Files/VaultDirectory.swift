@@ -103,7 +103,7 @@ package struct VaultDirectory {
                 .denied, "\(path) is open to other users (mode \(String(status.permissions, radix: 8)))",
                 module: "vault", hint: "chmod 700 '\(path)'")
         }
-        // An umask may have taken the user's right to use the directory. Restore it.
+        // If an umask has taken the user's own right to enter the directory, restore the right.
         if status.permissions & 0o100 == 0 { fchmod(descriptor.number, 0o700) }
     }
 }

@@ -45,7 +45,8 @@ package enum VaultFiles {
         guard let (file, size) = try open(name, in: directory) else { return nil }
         return try SecretBytes(count: min(size, maximum + 1)) { bytes throws(TokenKeepError) in
             do throws(Errno) {
-                // If the file becomes shorter meanwhile, the missing bytes stay zero and the checksum fails.
+                // If the file becomes shorter meanwhile, the missing bytes stay zero. The later check of the checksum
+                // then fails.
                 _ = try SystemCall.read(file, into: bytes)
             } catch {
                 throw error.error("cannot read \(name)")
@@ -125,7 +126,8 @@ package enum VaultFiles {
     /// The highest N in the names `….corrupt-N` of unreadable files. See ``setAside(_:in:)``.
     package static let maximumSetAside = 1000
 
-    /// Gives an unreadable file the second name `….corrupt-N`, durably, so that its first name can be used again.
+    /// Gives an unreadable file the second name `….corrupt-N`, durably, so that a new file can replace it under its
+    /// first name.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         for number in 1...maximumSetAside {
             do throws(Errno) {

@@ -3,7 +3,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A lock on an item or on the whole vault, which excludes other processes and threads until it is released.
+/// A lock on one item or on the whole vault, which keeps other processes and threads out until it is released.
 package struct VaultLock {
     private let descriptor: Int32
 
@@ -34,7 +34,8 @@ package struct VaultLock {
         }
         guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
         do throws(TokenKeepError) {
-            // The lock may be free because the same cancellation has ended the other call that held it.
+            // Check the cancellation although the lock is free: this cancellation may also have ended the call that
+            // held the lock.
             try call.deadline.checkCancellation()
         } catch {
             tokenkeep_lock_release(descriptor)

@@ -102,7 +102,7 @@ struct ListedKey: Equatable, Sendable {
 }
 
 extension Header {
-    /// The header's slots (each is one way to open the vault's keys) whose types this version knows.
+    /// The header's slots whose types this version knows. Each slot is one way to open the vault's keys.
     package var knownSlots: [KnownSlot] { Header.known(slots) }
 
     private static func known(_ slots: [Slot]) -> [KnownSlot] {
@@ -115,7 +115,7 @@ extension Header {
     /// The header's slot of this type, one way to open the vault's keys; nil if there is none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The header's slots, without those of the given types.
+    /// The header's slots (ways to open the vault's keys), except those of the given types.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
@@ -131,7 +131,7 @@ extension Header {
         }
     }
 
-    /// Whether the header has a retiring key: a replaced key that is kept to open sealed items in other modules.
+    /// Whether the header has a retiring key: a replaced key, kept to decrypt items in other modules.
     package var hasRetiringKeys: Bool { listedKeys.contains(where: \.isRetiring) }
 
     /// Whether the header contains a key with this purpose and id.

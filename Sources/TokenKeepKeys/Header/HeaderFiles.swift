@@ -38,7 +38,9 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the damaged copies of the header. A writer gives them second names before it replaces them.
+    /// The names of the damaged copies of the header (the file of encrypted keys).
+    ///
+    /// Before a writer replaces a damaged copy, it keeps the copy under a second name.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {
@@ -47,7 +49,7 @@ package enum HeaderFiles {
             do throws(TokenKeepError) {
                 _ = try open(name, of: era, with: keyfile, residentKeys)
             } catch {
-                // Never replace a header of a later version, which does not count as damaged.
+                // A header that a later version wrote does not count as damaged, so that it is never replaced.
                 guard error.status == .corrupt else { throw error }
                 failing.append(name)
             }

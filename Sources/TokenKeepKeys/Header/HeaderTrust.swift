@@ -7,8 +7,8 @@ package import TokenKeepCore
 ///
 /// They are kept in the kernel's keyring. Every later reader compares the vault's header with them.
 package struct HeaderTrust {
-    /// One header that an unlock verified. While all keys are being replaced, the old and the new header have an entry
-    /// each.
+    /// One header that an unlock verified. While all keys are being replaced, there are two entries: the old and the
+    /// new header.
     struct Entry {
         let era: UInt64
         let epoch: UInt64
@@ -89,7 +89,7 @@ package struct HeaderTrust {
         entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
     }
 
-    /// The error for a header that is not the vault's own, or is an older one.
+    /// The error for a header (file of encrypted keys) that was forged, belongs to another vault or is an older one.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint:

@@ -8,7 +8,7 @@ package enum KeyDerivation: Equatable, Sendable {
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The maximum of passes multiplied by KiB of memory, which limits the time of a derivation.
+    /// The maximum of passes times memory in KiB. Limits the time that a derivation can take.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

@@ -4,7 +4,10 @@ package import TokenKeepCore
 package enum KeyPurpose: Hashable, Sendable {
     /// Encrypts the secrets of items of one level.
     case level(AccessLevel)
-    /// Gives records their file names, and encrypts their states. Only the keyfile opens this key.
+    /// Computes the file names of records (items' files), and encrypts the part of a record that is readable while the
+    /// vault is locked.
+    ///
+    /// Only the keyfile opens this key.
     case name
     /// Encrypts the metadata of items.
     case metadata
@@ -40,11 +43,12 @@ package enum KeyPurpose: Hashable, Sendable {
         }
     }
 
-    /// Whether the header's slots contain keys of this purpose. The keyfile alone opens the name key and the journal
-    /// key, which are outside the slots.
+    /// Whether the header's slots contain keys of this purpose.
+    ///
+    /// The name key and the journal key are outside the slots, because the keyfile alone opens them.
     var isOfSlots: Bool { self != .name && self != .journal }
 
-    /// Whether a replaced key of this purpose may be kept as a retiring key, to open what was encrypted under it.
+    /// Whether a replaced key of this purpose may be kept as a retiring key, to decrypt what was encrypted under it.
     var mayRetire: Bool {
         switch self {
         case .level, .presence: true

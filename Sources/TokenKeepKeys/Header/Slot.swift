@@ -92,6 +92,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The key in the header slot that encrypts new data for a purpose; nil if there is none.
+    /// The slot's key that encrypts new data for this purpose; nil if the slot has no such key.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

@@ -29,8 +29,8 @@ package enum VaultMaking {
 
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
     ///
-    /// Does not simply wait for the lock: other processes may already lock items of the new vault without a pause, so
-    /// that the whole vault is never free.
+    /// Does not simply wait for the lock. In a new vault, other processes may lock one item after the other, so that
+    /// the whole vault is never free.
     private static func lockUnlessMade(
         _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
     ) throws(TokenKeepError) -> VaultLock? {
@@ -55,7 +55,7 @@ package enum VaultMaking {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
                 try VaultFiles.names(in: records).contains(where: { Hexadecimal.bytes($0, count: 16) != nil })
             else { continue }
-            // Another process may have made the vault meanwhile.
+            // If another process has made the vault meanwhile, the link exists now and nothing is wrong.
             guard try directory.currentEra() == nil else { return }
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has records but no link \(EraDirectory.link)",
@@ -68,7 +68,7 @@ package enum VaultMaking {
     private static func refuseIfForeign(_ directory: VaultDirectory) throws(TokenKeepError) {
         let own = ["lock", "changes", "changes.tmp", EraDirectory.link]
         let foreign = try VaultFiles.names(in: directory.descriptor).first { name in
-            // Names that file systems themselves put into a directory do not count.
+            // Ignore entries that the file system itself makes, so that an otherwise empty directory is accepted.
             name != "lost+found" && !name.hasPrefix(".nfs") && EraDirectory.number(of: name) == nil
                 && !own.contains { name == $0 || name == $0 + ".tmp" }
         }

@@ -14,8 +14,9 @@ package enum PasswordDerivation {
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a key and a commitment, which identifies the password. The caller has checked the costs of the
-    /// derivation.
+    /// Derives a key and check bytes (a commitment), by which the same password is recognised later.
+    ///
+    /// The caller has checked the costs of the derivation.
     ///
     /// - Throws: ``Status/io`` if there is too little memory, ``Status/timedOut``, ``Status/cancelled``.
     package static func key(
@@ -54,7 +55,7 @@ package enum PasswordDerivation {
         }
     }
 
-    /// Throws the error for the result of a derivation, an error number of `CSystemShims`.
+    /// Throws the error for an error number that the derivation in C returned. Returns if the number is 0.
     static func check(_ error: Int32, memoryKiB: UInt32, _ call: CallContext) throws(TokenKeepError) {
         switch error {
         case 0: return

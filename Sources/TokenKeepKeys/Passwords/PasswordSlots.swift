@@ -54,7 +54,8 @@ package struct PasswordSlots {
 
     /// Opens all keys with the password, even if somebody without the password may have altered the header.
     ///
-    /// Only for a replacement of all keys, which uses nothing else of the header.
+    /// Only for a replacement of all keys. It takes nothing but these keys from the header, and then replaces the
+    /// header.
     package func openUnchecked(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
