@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the machine's clocks at a moment. A later state shows whether the wall clock was set back meanwhile.
+/// The state of the machine's clocks at a moment. By a later state, one can tell whether the wall clock was set back.
 package struct ClockMark: Sendable, Equatable {
     /// A hash of the boot id, which changes at each start of the machine; 16 bytes.
     package let boot: [UInt8]
@@ -24,7 +24,7 @@ package struct ClockMark: Sendable, Equatable {
         ClockMark(boot: start, offset: milliseconds(CLOCK_REALTIME) - milliseconds(CLOCK_BOOTTIME))
     }
 
-    /// Whether the wall clock ran forward between two moments, so that its times can be compared.
+    /// The relation of two moments: whether the wall clock ran forward between them, so that its times can be compared.
     package enum Order: Sendable {
         /// The later moment has a later time.
         case kept

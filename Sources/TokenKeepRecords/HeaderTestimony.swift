@@ -1,12 +1,13 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Checks that a vault's header belongs to its records (docs/format.md, "Records testify").
+/// Checks that a vault's header (the file of encrypted keys) belongs to its records (docs/format.md, "Records
+/// testify").
 ///
-/// Another person may have replaced the header (the file with the encrypted keys) by a forged or an older one. The
-/// records are encrypted under the keys of the true header. So a header is refused in each of these cases:
+/// Another person may have replaced the header by a forged or an older one. The records are encrypted under the keys of
+/// the true header. So a header is refused in each of these cases:
 ///
-/// - The state of a record is authentic, but names a class key that the header lacks, or the header's key does not open
+/// - The state of a record is authentic, but names a key of a level that the header lacks, or the header's key does not open
 ///   the record's metadata.
 /// - At least three records are of another vault or era, or have a state that does not open, and they outnumber all
 ///   other records.
@@ -48,7 +49,7 @@ enum HeaderTestimony {
                 + "move it away")
     }
 
-    /// Whether the header's keys open a record whose state is authentic.
+    /// Whether the header has the keys of a record. The caller has checked that the record's state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
         guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }

@@ -67,10 +67,10 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The record's pending changes, in which each write also lists the present value as sent. Used before a further
-    /// change.
+    /// The record's pending changes, for use before a further change: each pending write lists the present value as
+    /// sent.
     ///
-    /// A process may have sent the value to a module and been killed before it noted that.
+    /// A process may have sent this value to the module, and been killed before it could note that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending

@@ -45,7 +45,7 @@ package struct PendingWrite: Sendable, Equatable {
     /// Whether ``inFlight`` has room for another fingerprint.
     package var hasRoomInFlight: Bool { inFlight.count < PendingWrite.maximumInFlight }
 
-    /// A copy with one more fingerprint in ``inFlight``, of a value that is sent to the module.
+    /// A copy with the fingerprint of one more value in ``inFlight``: the value is about to be sent to the module.
     package func sending(_ fingerprint: [UInt8]) -> PendingWrite {
         guard !inFlight.contains(fingerprint) else { return self }
         var copy = self
@@ -53,7 +53,9 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy with the present time as the time of the change: other programs' changes until now then count as older.
+    /// A copy that has the present time as the time of the change.
+    ///
+    /// Values that other programs wrote until now then count as older than the change.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
     /// A copy with another time of the change.
@@ -64,7 +66,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy that removes the item from the module instead of saving it there.
+    /// A copy that removes the item from the module, instead of saving the item there.
     package var ofRemoval: PendingWrite {
         var copy = self
         copy.kind = .remove

@@ -50,7 +50,7 @@ final class RecordFile: Sendable {
         return state
     }
 
-    /// Decrypts the metadata. Throws if the record says that the item was cleared.
+    /// Decrypts the metadata. Throws if the record only says that the item was cleared.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         guard
@@ -80,7 +80,7 @@ final class RecordFile: Sendable {
         }
     }
 
-    /// Decrypts the metadata and the secret. Throws if the record says that the item was cleared.
+    /// Decrypts the metadata and the secret. Throws if the record only says that the item was cleared.
     ///
     /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
     ///   password at each use; nil if the user was not asked.
@@ -93,7 +93,7 @@ final class RecordFile: Sendable {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Decrypts the secret into guarded memory. Throws if the record says that the item was cleared.
+    /// Decrypts the secret into guarded memory. Throws if the record only says that the item was cleared.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = bytes.withUnsafeBytes { file in
             RecordPrefix.secretAdditionalData(
@@ -112,7 +112,8 @@ final class RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// Describes the record. Even a locked vault tells which writes and removals of the item are pending.
+    /// Describes the record: its item and pending changes. The pending changes are readable even if the vault is
+    /// locked.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {

@@ -7,9 +7,9 @@ package import TokenKeepKeys
 /// or the new record.
 package final class Records: Sendable {
     package let opener: VaultOpener
-    /// The machine of this process. The process applies only this machine's pending writes.
+    /// The machine on which this process runs. The process applies only pending writes of this machine.
     package let machine: MachineID
-    /// The last header (file of encrypted keys) that was checked against the records.
+    /// The last header (file of encrypted keys) that was found to belong to the records.
     private let testified = MutexGuarded<[UInt8]?>(nil)
     /// Remembers that no change was pending in the vault, so that loads are answered quickly; nil if that is unknown.
     let quiet = MutexGuarded<QuietVault?>(nil)
@@ -22,15 +22,17 @@ package final class Records: Sendable {
 
     /// Opens the vault; nil if there is no vault.
     ///
-    /// The header of a vault without a password is checked against the records first, because anyone with the keyfile
-    /// could have forged it.
+    /// The header (file of encrypted keys) of a vault without a password is first checked against the records: anyone
+    /// with the keyfile could have forged it.
     package func open() throws(TokenKeepError) -> OpenVault? {
         guard let vault = try opener.open() else { return nil }
         if !vault.keys.header.hasPassword { try testify(vault) }
         return vault
     }
 
-    /// Opens the vault, or makes it. An existing header is checked against the records before anything is written.
+    /// Opens the vault, or makes it.
+    ///
+    /// An existing header (file of encrypted keys) is checked against the records before anything is written.
     package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty {
             try testify(vault)
@@ -44,7 +46,8 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens a vault again. If its header has changed, the new header is checked against the records.
+    /// Opens a vault again. If its header (file of encrypted keys) has changed, checks the new header against the
+    /// records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }
         return try openOrMake(call)
@@ -121,19 +124,16 @@ package final class Records: Sendable {
         }
     }
 
-    /// Tells processes that watch the vault that an item in another module may have changed; if `name` is nil, any
-    /// item.
+    /// Notifies the watchers of the vault that an item in another module may have changed.
     ///
-    /// Does nothing without a vault.
+    /// If `name` is nil, any item may have changed. Does nothing without a vault.
     package func announceChange(of name: ItemName? = nil) {
         let event = name.flatMap { try? open()?.keys.fileName(of: $0) }.map(ChangeEvent.changed) ?? .anything
         guard let path = try? opener.path(), let directory = try? VaultDirectory.open(path) else { return }
         (try? ChangeLog(directory))?.announce(event)
     }
 
-    /// The name of the item whose record has this file name; nil if there is no such record or it names no item.
-    ///
-    /// - Throws: the reason why the record cannot be read.
+    /// The name of the item whose record has this file name; nil if there is no such record or it contains no name.
     package func itemName(ofRecord fileName: [UInt8]) throws(TokenKeepError) -> ItemName? {
         guard var vault = try open() else { return nil }
         let reader = RecordReader(records: self, fileName: fileName)

@@ -17,7 +17,7 @@ extension Records {
             module: "vault", hint: "clear the item by its name first: tokenkeep clear")
     }
 
-    /// Renames an unreadable record, so that the vault no longer has it.
+    /// Renames an unreadable record, so that the vault no longer has it as a record.
     ///
     /// Locks the whole vault: the item alone cannot be locked, because its ID is unknown.
     package func setAside(

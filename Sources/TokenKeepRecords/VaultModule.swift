@@ -75,7 +75,7 @@ public final class VaultModule: Module {
         return try item.clear()
     }
 
-    /// Whether the vault cannot be written and has no such item, so that a clear need not fail.
+    /// Whether a clear may succeed although the vault cannot be written, because the vault has no such item.
     private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .io || error.status == .denied else { return false }
         do throws(TokenKeepError) {

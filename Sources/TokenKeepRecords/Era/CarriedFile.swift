@@ -1,19 +1,23 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A file that no key opened when the vault's keys were replaced, encrypted as a whole under the new keys.
+/// An unreadable file of the vault, encrypted as a whole when all keys of the vault are replaced.
 ///
-/// See docs/format.md, "Carried over".
+/// No key of the vault opens the file, so that its content cannot be re-encrypted under the new keys. See
+/// docs/format.md, "Carried over".
 struct CarriedFile {
     /// The item's name; nil if the name could not be read.
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The longest unreadable file that can be encrypted as a whole, in bytes. Leaves room for the item's name.
+    /// The maximum length of an unreadable file, in bytes, for encrypting it as a whole. Leaves room for the item's
+    /// name.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Prepares a file that no key opens. If an earlier replacement of the keys encrypted it as a whole, decrypts that
-    /// layer.
+    /// Takes the bytes of an unreadable file (no key of the vault opens its content), for encrypting them as a whole.
+    ///
+    /// If an earlier replacement of the vault's keys already encrypted the file as a whole, takes the original bytes
+    /// and the item's name out of it.
     ///
     /// - Parameter fileName: the 16 bytes that the file's name stands for; nil if it is not named like a record.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {

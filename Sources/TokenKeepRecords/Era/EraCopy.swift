@@ -8,7 +8,7 @@ package import TokenKeepKeys
 /// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
 /// file system is synced once, before the new directory comes into force.
 package struct EraCopy {
-    /// Data about a record file that was copied: the file's identity at that time, and the new file.
+    /// A record file that was copied: the identity of the original at that time, and the copy.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -35,7 +35,7 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// The number of records that no old key opened. They were encrypted as a whole under the new keys.
+    /// The number of unreadable records (no old key opened them). They were encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
     /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
@@ -73,7 +73,8 @@ package struct EraCopy {
 
     private mutating func copy(_ file: String) throws(TokenKeepError) {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
-        // Read the file's identity before its bytes, so that a file replaced during the copy is copied again.
+        // Read the file's identity before its bytes. If the file is replaced in between, its identity differs and it is
+        // copied again.
         guard let identity = identity(of: file),
             let bytes = try VaultFiles.readVersioned(
                 file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
@@ -125,7 +126,7 @@ package struct EraCopy {
             name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty)
     }
 
-    /// The item's name in a record with a damaged secret or state; nil if the name cannot be read either.
+    /// The name of the item to which a damaged record belongs; nil if the name is damaged, too.
     private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
         guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
         return (try? file.openMetadata())?.details.name
@@ -147,7 +148,7 @@ package struct EraCopy {
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            // This number is above those of all records that were renamed before, so that no name is used twice.
+            // The file's number is above those of all records that were renamed before, so that no name is used twice.
             let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
             let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
@@ -196,8 +197,9 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Gives the files of a directory the same names in the new directory (hard links). No replaced key encrypts these
-    /// files.
+    /// Gives the files of a directory the same names in the new directory (hard links).
+    ///
+    /// Their content stays the same, because none of the replaced keys encrypts it.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -4,7 +4,7 @@ import TokenKeepKeys
 
 /// An entry of the vault's log of changes. It names a record by the 16 bytes of the record's file name.
 package enum ChangeEvent: Sendable {
-    /// A process holds the item's lock and may change the record from now on.
+    /// A process has locked the item, and may change the item's record from now on.
     case began([UInt8])
     /// The item was changed: its record, or its value in another module.
     case changed([UInt8])
@@ -18,7 +18,8 @@ package enum ChangeEvent: Sendable {
     static let entryLength = 32
     private static let nameLength = 16
 
-    /// The entry's 32 bytes: file name (16), kind (1), zero (7), mark (8). The mark is a random number.
+    /// The entry's 32 bytes: file name (16), kind (1), zero (7), mark (8). The mark is a random number that differs in
+    /// each entry.
     func entry(mark: UInt64) -> [UInt8] {
         let (kind, name): (UInt8, [UInt8]) =
             switch self {
@@ -50,7 +51,7 @@ package enum ChangeEvent: Sendable {
 /// Identifies one log of changes, to detect that it was emptied or replaced.
 package struct LogIdentity: Sendable {
     let inode: UInt64
-    /// The random mark in the log's first entry. A different mark shows that the log was emptied.
+    /// The random number in the log's first entry. A different number shows that the log was emptied.
     let firstMark: [UInt8]
 
     /// Reads the identity of an open log; nil if the log has no entry.
@@ -67,7 +68,7 @@ package struct LogIdentity: Sendable {
         self = identity
     }
 
-    /// Whether `entry`, the first one of a new log, says that the new log replaced this log.
+    /// Whether `entry`, the first entry of a new log, says that the new log has replaced this log.
     func isContinued(by entry: [UInt8]) -> Bool {
         entry.starts(with: ChangeEvent.continues(self).entry(mark: 0).dropLast(8))
     }

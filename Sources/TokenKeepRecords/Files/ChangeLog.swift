@@ -5,9 +5,9 @@ package import TokenKeepKeys
 
 /// The vault's file `changes`, which logs the changes of records in their order.
 ///
-/// Every process appends an entry before and after it changes a record. Each entry has a random mark; the last entry's
-/// mark is the vault's *generation*. While an item moves between two modules, a reader may ask each module at a moment
-/// when the other one has the item. So a reader that found no item asks again if the generation has changed.
+/// Every process appends an entry before and after it changes a record. Each entry has a random number; the number in
+/// the last entry is the vault's *generation*. While an item moves between two modules, a reader may ask each module at
+/// a moment when the other one has the item. So a reader that found no item asks again if the generation has changed.
 package struct ChangeLog {
     static let file = "changes"
     private static let temporary = "changes.tmp"
@@ -16,7 +16,7 @@ package struct ChangeLog {
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
 
-    /// Opens the log, and makes it if it is missing.
+    /// Opens the log of changes, and makes it if it is missing.
     package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         self.directory = directory
         do throws(Errno) {
@@ -35,7 +35,7 @@ package struct ChangeLog {
         return opened
     }
 
-    /// Appends an entry without notifying watchers.
+    /// Appends an entry to the log of changes without notifying watchers.
     ///
     /// - Returns: the log that contains the entry.
     @discardableResult
@@ -45,7 +45,7 @@ package struct ChangeLog {
         if mark.isMultiple(of: 64) { try? replaceIfLong() }
         do throws(Errno) {
             var log = opened
-            // Another process may have replaced the log before the write. That does not happen eight times in a row.
+            // If another process has replaced the log by a new one, append to the new one. Eight attempts are enough.
             for _ in 0..<8 {
                 try ChangeLog.write(event.entry(mark: mark), to: log)
                 guard try SystemCall.status(of: log).links == 0 else { break }
@@ -67,7 +67,9 @@ package struct ChangeLog {
         }
     }
 
-    /// Replaces a long log by a new one. The new log's first entry names the old one, so that watchers miss no entry.
+    /// Replaces a long log of changes by a new log.
+    ///
+    /// The new log's first entry names the old log, so that watchers miss no entry.
     private func replaceIfLong() throws(Errno) {
         guard try SystemCall.status(of: opened).size > ChangeLog.limit, SystemCall.lockWhileOpen(opened) else { return }
         let status = try SystemCall.status(of: opened)
@@ -79,16 +81,19 @@ package struct ChangeLog {
         try SystemCall.rename(ChangeLog.temporary, to: ChangeLog.file, in: directory.descriptor)
     }
 
-    /// Appends an entry and notifies watchers. Ignores a failure, because the logged change is already made.
+    /// Appends an entry to the log of changes, and notifies watchers.
     ///
-    /// Watchers are notified when the file's times are set: inotify(7) does not report appended entries to them.
+    /// Ignores a failure, because the logged change is already made. Watchers are notified by setting the file's times,
+    /// because inotify(7) does not report appended entries to them.
     package func announce(_ event: ChangeEvent) {
         // If the append fails, watchers still see the earlier entry of the change, or that the log was emptied.
         let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }
 
-    /// The mark of the last entry in the vault's log; 0 if the log is missing or empty.
+    /// The random number in the last entry of the vault's log of changes, which differs after every change.
+    ///
+    /// 0 if the log is missing or empty.
     static func generation(in directory: VaultDirectory) throws(TokenKeepError) -> UInt64 {
         do throws(Errno) {
             guard let opened = try SystemCall.openRegular(file, in: directory.descriptor.number, O_RDONLY) else {
@@ -100,8 +105,8 @@ package struct ChangeLog {
         }
     }
 
-    /// The mark of the log's last entry (0 if the log is empty), and whether the log is in use: no other log has
-    /// replaced it.
+    /// The random number in the log's last entry (0 if the log is empty), and whether no other log has replaced this
+    /// log.
     fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
             let status = try SystemCall.status(of: opened)
@@ -110,25 +115,26 @@ package struct ChangeLog {
             let count = MemoryLayout.size(ofValue: mark)
             let start = Int64(status.size - count)
             let read = try SystemCall.read(opened, from: start, into: &mark)
-            // A log that was emptied meanwhile is shorter: look again.
+            // If the log was emptied meanwhile, it is shorter now: look again.
             if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
         throw .ioError  // only a faulty file system reports a length and has fewer bytes
     }
 }
 
-/// The log of changes, kept open by a process that reads the last mark often.
+/// The log of changes, kept open by a process that often asks whether the vault has changed.
 final class HeldChangeLog: Sendable {
     private let opened: OwnedDescriptor
 
-    /// Opens the log; nil if it is missing. Does not make the file, because only writers do.
+    /// Opens the log of changes; nil if it is missing. Does not make the file, because only writers do.
     init?(_ directory: VaultDirectory) {
         let found = try? SystemCall.openRegular(ChangeLog.file, in: directory.descriptor.number, O_RDONLY)
         guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 
-    /// The mark of the last entry; nil if another log has replaced this one.
+    /// The random number in the log's last entry, which differs after every change; nil if another log has replaced
+    /// this log.
     var generation: UInt64? {
         guard let (mark, isInPlace) = try? ChangeLog.generation(of: opened), isInPlace else { return nil }
         return mark

@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The id of a machine. If machines share a home, each machine applies only its own pending writes.
+/// The id of a machine. If machines share a home directory, each machine applies only its own pending writes.
 package struct MachineID: Sendable, Equatable {
     /// The 16 bytes of `/etc/machine-id` (machine-id(5)); zeros if the file is missing.
     package let bytes: [UInt8]

@@ -27,7 +27,7 @@ package struct RecordPrefix: Equatable {
     private static let signature = "TKRECORD"
 
     var kind: RecordKind
-    /// The item's level; nil if the record says that the item was cleared (a tombstone).
+    /// The item's level; nil if the record only says that the item was cleared (a tombstone).
     package var level: AccessLevel?
     var vaultID: [UInt8]
     package var name: [UInt8]
@@ -157,7 +157,8 @@ package struct RecordPrefix: Equatable {
     }
 }
 
-// These functions read the encoded prefix at the beginning of a record file, so that a reader need not encode it again.
+// These functions take the first part (prefix) of a record as bytes of its file, so that a reader need not encode it
+// again to check what was authenticated with it.
 extension RecordPrefix {
     private static let bound = 8..<52
     private static let eraField = 56..<64

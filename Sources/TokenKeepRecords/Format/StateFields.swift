@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The fields of a record's state, which is readable while the vault is locked.
+/// The fields of a record's state: the encrypted part that is readable while the vault is locked.
 struct StateFields: Equatable {
     private enum Tag {
         static let state: UInt16 = 1
@@ -17,10 +17,9 @@ struct StateFields: Equatable {
     var state: RecordState
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// The name of the cleared item or service, in the record of a clear (a tombstone): modules may still have to
-    /// remove it.
+    /// In the record of a cleared item or service (a tombstone): its name, because modules may still have to remove it.
     var name: ItemName?
-    /// A session's own fields (tags 16 and 17) and fields of unknown meaning, kept unchanged.
+    /// Fields of a session (a signed-in account, tags 16 and 17) and fields of unknown meaning, kept unchanged.
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {

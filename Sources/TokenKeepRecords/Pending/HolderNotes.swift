@@ -3,9 +3,9 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The values of one item that one module may hold, as keyed fingerprints of 16 bytes.
+/// The values of one item that one module may hold, as keyed fingerprints (hashes) of 16 bytes.
 package struct Holder: Equatable, Sendable {
-    /// Values that the module was seen to hold or confirmed to have saved, the latest last.
+    /// Values that a load found in the module or that the module confirmed to have saved, the latest last.
     package var seen: [[UInt8]] = []
     /// Values that were sent to the module, which has not confirmed them. They may still arrive.
     package var sent: [[UInt8]] = []
@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
-    /// A copy with one more value that the module was seen to hold, as the latest.
+    /// A copy with one more value, found in the module or confirmed by it, as the latest.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -23,11 +23,12 @@ package struct Holder: Equatable, Sendable {
     }
 }
 
-/// The vault's directory `holders`, with one file for each item and module of a machine.
+/// The vault's directory `holders`: one file for each item in a module of a machine, with fingerprints (keyed hashes)
+/// of values.
 ///
-/// A value that goes directly to a module is in no record. The file remembers the value's fingerprint, so that the
-/// vault later knows the value as its own, even if the sending process was killed. The files are not synced: if a file
-/// is missing, the times of the values are compared instead. See docs/format.md, section 1.
+/// A value that is saved directly in a module is in no record of the vault. By its fingerprint, the vault later
+/// recognises the value as one that TokenKeep saved, even if the saving process was killed. The files are not synced:
+/// if a file is missing, the times of the values are compared instead. See docs/format.md, section 1.
 struct HolderNotes {
     static let folder = "holders"
     private static let sentMark: UInt8 = 1
@@ -121,7 +122,9 @@ extension ItemTransaction {
         noteHolder(Holder().seeing(fingerprint), module)
     }
 
-    /// Drops the noted values of a module that lacks the item, if no value that was sent earlier can still arrive.
+    /// Removes all noted values of a module.
+    ///
+    /// Called if the module lacks the item, and no value that was sent earlier can still arrive.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
     /// Replaces the noted values of a module, for example after a value was noted but could not be sent.
@@ -136,8 +139,10 @@ extension ItemTransaction {
 }
 
 extension Records {
-    /// Notes that a load found a value in a module. Without a vault, and while another process changes the item, nothing
-    /// is noted.
+    /// Notes that a load found a value in a module.
+    ///
+    /// Notes nothing if there is no vault, if another process has locked the item or if a change of the item is
+    /// pending.
     ///
     /// - Returns: whether the value is noted.
     package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {

@@ -3,16 +3,18 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Facts that a reader of the vault needs: whether changes may be pending, and the mark of the last logged change.
+/// The state of the vault at the beginning of a load: whether changes may be pending, and the number of the last
+/// change.
 package struct JournalSnapshot: Sendable {
-    /// The mark of the last entry in the log of changes. See ``Records/generation()``.
+    /// The random number in the last entry of the vault's log of changes. See ``Records/generation()``.
     package let generation: UInt64
     /// Whether any record may have pending writes.
     package let mayHavePending: Bool
 }
 
 extension Records {
-    /// Finds out whether changes may be pending in the vault, and reads the mark of its last change (``generation()``).
+    /// Finds out whether changes may be pending in the vault, and reads the number of its last change
+    /// (``generation()``).
     ///
     /// If nothing was pending at the last call, and a stat(2) of a directory shows that nothing became pending since,
     /// no directory is listed again.
@@ -30,7 +32,7 @@ extension Records {
         if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
-        // Close the remembered log: while it is open, watchers are not notified of its removal.
+        // Close the log that the last call left open: an open log hides its own removal from watchers.
         quiet.withLock { $0 = nil }
         guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // Read the directory's times before its entries: a write that becomes pending afterwards changes the times.
@@ -38,8 +40,8 @@ extension Records {
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // Remember nothing if there is no log, because a reader makes no files. Remember nothing either if the vault's
-        // keys were replaced meanwhile, because the times are then those of another directory.
+        // Remember nothing if there is no log, because a reader makes no files. If the vault's keys were replaced
+        // meanwhile, remember nothing either: the times are then those of another directory.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
@@ -48,7 +50,9 @@ extension Records {
     }
 }
 
-/// Remembers that nothing is pending in a vault, as long as the directory is unchanged and the log is in place.
+/// Remembers that nothing was pending in a vault.
+///
+/// Valid while the directory has the same change time, and no other log of changes has replaced the log.
 struct QuietVault {
     let place: QuietPlace
     let log: HeldChangeLog
@@ -82,9 +86,9 @@ struct QuietPlace {
     /// Whether the directory has the same identity and change time as before.
     var isUnchanged: Bool { QuietPlace.look(path) == identity }
 
-    /// Whether any further change would set another change time.
+    /// Whether every later change of the directory is sure to give it another change time.
     ///
-    /// The file system's clock advances only every few milliseconds, so a recent change time may repeat.
+    /// The file system's clock advances only every few milliseconds, so that two changes may get the same time.
     var isSettled: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -22,16 +22,16 @@ struct PendingHints {
         return try !RecordNames.hasAny(in: folder)
     }
 
-    /// The file names, as 16 bytes each, of the records that may have pending writes.
+    /// The records that may have pending writes, by their file names (16 bytes each).
     func all() throws(TokenKeepError) -> [[UInt8]] {
         guard let folder = try directory.open() else { return [] }
         return try RecordNames.all(in: folder)
     }
 
-    /// Durably adds a record's hint: an empty file which says that changes of the record's item are pending.
+    /// Durably adds the hint of a record: an empty file which says that changes of the record's item are pending.
     ///
-    /// - Parameter hadPending: whether the record already had pending writes. If not, an existing hint may not be
-    ///   durable, because the process that wrote the hint may have been killed before the sync.
+    /// - Parameter hadPending: whether the record already had pending writes. If not, the sync is repeated for an
+    ///   existing hint: the process that wrote it may have been killed before the sync.
     func add(_ name: [UInt8], hadPending: Bool) throws(TokenKeepError) {
         let file = Hexadecimal.text(name)
         let folder = try directory.openOrMake(isDurable: true)

@@ -3,7 +3,8 @@ import TokenKeepKeys
 
 /// The records that have pending writes or removals.
 package struct PendingRecords: Sendable {
-    /// The records by their file names, as 16 bytes. A record has the item's value, or says that the item was cleared.
+    /// The records with pending changes, by file name (16 bytes). Each has the item's value, or says that the item was
+    /// cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
     /// The error of the first record that could not be read or whose keys are locked; nil if there was none.
     package private(set) var problem: TokenKeepError?
@@ -55,16 +56,17 @@ extension Records {
         return try !PendingHints(vault.era).areNone()
     }
 
-    /// The mark of the last entry in the log of changes, which changes before and after each change of a record.
+    /// The random number in the last entry of the log of changes. It differs before and after each change of a record.
     ///
-    /// A search for an item reads the mark before and after. If the marks differ, an item that it did not find may
-    /// exist: the item may have moved between two modules.
+    /// A search for an item reads the number before and after. If the two differ, an item that the search did not find
+    /// may exist: the item may have moved between two modules.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try ChangeLog.generation(in: vault.directory)
     }
 
-    /// Removes superfluous hints (files that mark records as having pending changes), which a crash left.
+    /// Removes superfluous hints, left by a crash. A hint is an empty file that marks a record as having pending
+    /// changes.
     ///
     /// Each hint costs every reader the reading of a record. Removes nothing while another process has locked any item.
     package func removeStaleHints() throws(TokenKeepError) {

@@ -3,9 +3,9 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `used`, with an empty file for each module to which items were ever written on a machine.
+/// The directory `used`, with an empty file for each module of a machine to which TokenKeep ever wrote an item there.
 ///
-/// If such a module is absent, it counts as unavailable, not as empty.
+/// If such a module is absent, it counts as unavailable, not as empty: it may still have items.
 extension Records {
     static let usedFolder = "used"
 

@@ -10,7 +10,7 @@ package struct SealedNote: Equatable, Sendable {
         package let machine: [UInt8]
         /// The ids of the class keys (keys of levels) under which the module may hold the secret sealed.
         package var keyIDs: [UInt64]
-        /// The fingerprints of the sealed secrets that the module may hold, the latest last.
+        /// The fingerprints (keyed hashes) of the encrypted secrets that the module may hold, the latest last.
         var fingerprints: [[UInt8]]
     }
 
@@ -23,7 +23,7 @@ package struct SealedNote: Equatable, Sendable {
 
     static let maximumFingerprints = 16
 
-    /// Adds to the note about a sealed item that a module is about to get a secret sealed under this key.
+    /// Adds to the note that the module is about to get the item's secret, encrypted under the key with this id.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(

@@ -73,10 +73,10 @@ package struct SealedNotes {
         }
     }
 
-    /// Drops all fingerprints of a module from a note but the latest, after the module confirmed the last sealed
+    /// Removes all fingerprints of a module but the latest from the note. Called after the module confirmed the last
     /// secret.
     ///
-    /// Not synced: the earlier note, which has more fingerprints, would be right too.
+    /// Not synced: if the earlier note comes back after a loss of power, its additional fingerprints do no harm.
     func keepLatestFingerprint(
         _ name: ItemName, _ module: String, _ machine: MachineID
     ) throws(TokenKeepError) {
@@ -89,9 +89,9 @@ package struct SealedNotes {
         try write(note, isDurable: false)
     }
 
-    /// Removes modules from the note about a sealed item. A note without modules is removed durably.
+    /// Removes modules from the note about a sealed item. If no module is left, removes the note itself, durably.
     ///
-    /// If that note came back after a loss of power, the vault would keep its old keys.
+    /// A note that came back after a loss of power would make the vault keep its old keys.
     func removeHolders(
         of name: ItemName, if isRemoved: (SealedNote.Holder) -> Bool
     ) throws(TokenKeepError) {
@@ -123,7 +123,7 @@ extension SealedNotes {
 }
 
 extension ItemTransaction {
-    /// Notes in the vault that the module holds the item sealed under the current key alone.
+    /// Notes in the vault that the module holds the item encrypted under the current key, and under no earlier key.
     ///
     /// Replaces the module's entries for two machines: the given one and this one.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {

@@ -39,7 +39,8 @@ package struct VaultSealer: SecretSealer {
     /// Whether the caller has locked this item, so that its secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// Whether modules may hold items sealed by the vault: it has a password, or keys of a password that was removed.
+    /// Whether modules may hold items sealed (encrypted) by the vault: it has a password, or keys of a removed
+    /// password.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -146,7 +147,7 @@ package struct VaultSealer: SecretSealer {
     private static let noVault = TokenKeepError(
         .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
 
-    /// The error for a malformed sealed secret in a module. The vault's own files are not damaged.
+    /// The error for a malformed sealed secret in a module. It does not call the vault's own files damaged.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
         let subject = "the sealed secret of \(details.name) in \(details.module)"
         let hint = "nothing was deleted; save the item anew, or clear it"
@@ -162,6 +163,6 @@ package struct VaultSealer: SecretSealer {
 }
 
 extension ItemTransaction {
-    /// An object that seals this item's secret for modules. Must not be used after the transaction ends.
+    /// An object that encrypts this item's secret for modules. Must not be used after the transaction ends.
     package var sealer: VaultSealer { VaultSealer(self) }
 }

@@ -13,7 +13,7 @@ package enum DeviceID {
         let folder = try SessionLock.folder(of: directory)
         let file = "device@" + Hexadecimal.text(MachineID.current.bytes)
         if let id = try? present(file, folder) { return id }
-        // Lock a name that no session has, so that only one of several processes makes the id.
+        // Only one of several processes may make the id, so acquire a lock under a name that no session has.
         let place = try ItemName(service: "org.tokenkeep.session.device", account: "")
         guard let lock = try SessionLock.acquire(.change, of: place, records, call) else {
             throw TokenKeepError(.busy, "another process is making the device id", hint: "try again")

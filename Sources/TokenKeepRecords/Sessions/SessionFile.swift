@@ -27,7 +27,7 @@ package struct SessionFile: Sendable {
     package var state: [UInt8]
     /// The session's service and account; nil if their key is locked, or was locked when the file was made.
     package var name: ItemName?
-    /// The encrypted names as read from the file. A write while their key is locked writes them unchanged.
+    /// The encrypted names as read from the file. If their key is locked, the file is rewritten with these same bytes.
     private var namesBox: [UInt8] = []
 
     package init(kind: Kind, state: [UInt8], name: ItemName) {
@@ -96,7 +96,7 @@ package struct SessionFile: Sendable {
 
     /// Encodes and encrypts the session's file under the keys of `keys`.
     ///
-    /// If the key of the names is locked, the encrypted names stay as they were read; a new file then has none.
+    /// If the key of the names is locked, the encrypted names stay as they were read. A new file then has no names.
     func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         guard state.count <= SessionFile.maximumState else { throw .malformed("its state is too long") }
         let metadataKey = name == nil ? nil : try? keys.currentKey(for: .metadata)
@@ -142,8 +142,9 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with the names in a session's file. They contain no lengths, so that a new state can be
-    /// written beside the old names.
+    /// The data authenticated with the names in a session's file.
+    ///
+    /// They contain no lengths, so that a new state of another length can be written beside the old names.
     private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 128)
         writer.append("TKsess-n".utf8)

@@ -123,10 +123,11 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Copies the files of all sessions when the vault's keys are replaced, under the new keys and file names.
+    /// Copies the files of all sessions (signed-in accounts) under new keys and file names, when the vault's keys are
+    /// replaced.
     ///
-    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied: the
-    /// session's state is later made anew from its record.
+    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied. Such
+    /// a file is later made anew from the session's item in the vault.
     static func carry(from before: OpenVault, to after: OpenVault) throws(TokenKeepError) {
         guard let old = try EraFolder(name: folder, era: before.era).open() else { return }
         let new = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)
@@ -138,7 +139,7 @@ package struct SessionFiles: Sendable {
             else { continue }
             try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
         }
-        // Without the file `slots`, every program that keeps a token in memory reads its session again.
+        // Remove the file `slots`. Every program that keeps a token in memory then reads its session again.
         _ = try? SystemCall.remove("\(folder)/\(SessionSlots.file)", in: before.directory.descriptor)
     }
 }

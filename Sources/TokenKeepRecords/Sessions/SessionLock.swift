@@ -9,9 +9,10 @@ import TokenKeepKeys
 package struct SessionLock: ~Copyable {
     /// The action on a session that a lock permits.
     package enum Purpose {
-        /// To ask the server for new tokens. Held until the server has answered; no other process can break the lock.
+        /// To ask the server for new tokens. Held until the server has answered. No other process can take the lock
+        /// meanwhile.
         case refresh
-        /// To change the session's record and state file. Held only while they are written.
+        /// To change the session's item and state file in the vault. Held only during the writing.
         case change
     }
 

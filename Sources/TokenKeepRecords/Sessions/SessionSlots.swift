@@ -16,8 +16,9 @@ package final class SessionSlots: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// A session's random bytes as a number, which changes with the session's tokens and state; nil if they cannot be
-    /// read.
+    /// A number made of a session's random bytes, which changes with the session's tokens and state.
+    ///
+    /// nil if the bytes cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -25,7 +26,7 @@ package final class SessionSlots: Sendable {
         let isRead = withUnsafeMutableBytes(of: &value) { bytes in
             pread(file.number, bytes.baseAddress, 8, SessionSlots.offset(of: id)) == 8
         }
-        // A removed file belongs to the time before the vault's keys were replaced.
+        // If the open file was removed, the vault's keys were replaced meanwhile, and these bytes are out of date.
         guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
             opened.withLock { $0 = nil }
             return nil

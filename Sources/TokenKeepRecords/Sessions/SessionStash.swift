@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The server's answer to a token refresh, kept in the kernel while the vault cannot store it: the session's stash.
+/// Keeps the server's answer to a token refresh in the kernel while the vault cannot store the answer.
 ///
 /// The vault cannot store the answer while the session's record is locked or the disk is full. The kernel key
 /// `tokenkeep-stash:VAULTID:ID` holds the answer until the machine is restarted. A process writes and removes it only
@@ -15,7 +15,7 @@ package struct SessionStash: Sendable {
         self.id = id
     }
 
-    /// Keeps the server's answer, in place of an earlier one.
+    /// Keeps the server's answer to a token refresh until the vault can store it. Replaces an earlier answer.
     ///
     /// - Returns: whether other processes can read the answer.
     package func write(_ record: SecretBytes) throws(TokenKeepError) -> Bool {
@@ -23,13 +23,13 @@ package struct SessionStash: Sendable {
         return records.opener.residentKeys.stash(record, as: place)
     }
 
-    /// Reads the server's answer that is kept; nil if there is none.
+    /// The server's answer to a token refresh that still has to be stored in the vault; nil if there is none.
     package func read() throws(TokenKeepError) -> SecretBytes? {
         guard let place = try place() else { return nil }
         return try records.opener.residentKeys.stashed(at: place)
     }
 
-    /// Removes the server's answer that is kept.
+    /// Removes the server's answer to a token refresh, because the vault has stored it or it is of no use any more.
     package func drop() throws(TokenKeepError) {
         if let place = try place() { records.opener.residentKeys.dropStash(at: place) }
     }

@@ -27,7 +27,7 @@ package struct ItemTransaction: ~Copyable {
         let before = try records.openOrMake(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
         do throws(TokenKeepError) {
-            // The vault's keys may have been replaced while this process waited for the lock.
+            // The vault's keys may have been replaced while this process waited for the lock, so open the vault again.
             var vault = try records.reopen(before, call)
             if let lease = call.lease { vault = vault.adding(vault.keys.leased(lease)) }
             let fileName = vault.keys.fileName(of: name)
@@ -52,7 +52,7 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Ignore a failure: without this entry, readers only read the record more often.
+        // Ignore a failure. Without this entry, readers of the log only read the record more often.
         _ = try? log.append(.ended(fileName))
         lock.release()
     }
@@ -87,7 +87,7 @@ package struct ItemTransaction: ~Copyable {
             throw error
         }
         pending = change.pending
-        // The record is changed. A hint that cannot be removed only costs later readers the reading of the record.
+        // The record is already changed, so ignore a failure: a superfluous hint only costs later readers some time.
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
@@ -149,14 +149,14 @@ private struct UnknownFields {
     var metadata: [UnknownField] = []
 }
 
-/// The present record of an item, and the fields in it that this version does not know.
+/// The present record of an item, and those of its fields that this version does not know.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
 
-    /// Reads a record. If the record itself is damaged, it counts as unreadable; other failures are thrown.
+    /// Reads a record. A damaged record counts as unreadable. Other failures are thrown.
     ///
-    /// A record of a later TokenKeep version is thrown as a failure, so that it is never replaced.
+    /// A record that a later TokenKeep version wrote is such a failure, so that it is never replaced.
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
@@ -207,7 +207,8 @@ extension JournalChange {
 }
 
 extension ItemTransaction {
-    /// Whether a new value of this level can be sealed under keys that only the password opens: the vault is unlocked.
+    /// Whether a new value of this level can be encrypted under a key that only the password opens. True if the vault
+    /// has a password and is unlocked.
     package func sealsWithPassword(_ level: AccessLevel) -> Bool {
         vault.keys.header.hasPassword && vault.keys.isOpen(.level(level)) && vault.keys.isOpen(.metadata)
     }

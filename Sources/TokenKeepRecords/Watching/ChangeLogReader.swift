@@ -14,9 +14,11 @@ struct ChangeLogReader {
 
     /// The path of the log.
     private let path: String
-    /// The position up to which the log was read; nil while the log is missing or empty, so that entries may be missed.
+    /// The position up to which the log was read.
+    ///
+    /// nil while the log is missing or empty: then changes may be missed.
     private var position: Position?
-    /// Records whose changes have begun but not ended. They are reported at each reading.
+    /// Records with a logged beginning of a change, but no logged end. Each reading reports them as possibly changed.
     ///
     /// The changing process may have been killed after the change, before its next entry.
     private var unfinished: [[UInt8]] = []
@@ -30,12 +32,11 @@ struct ChangeLogReader {
 
     /// The file names of the records that may have changed since the last reading; nil if anything may have changed.
     ///
-    /// - Parameter watchAnew: called if a new log replaced the earlier one, before the new log is read, to watch its
-    ///   file.
+    /// - Parameter watchAnew: called if a new log replaced the earlier one, to watch the new file before it is read.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
         var records: [[UInt8]] = []
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {
-            // The removal of a log is not signalled while any process has the log open. So watch the path again.
+            // While any process has a removed log open, its removal is not signalled. So watch the path again.
             watchAnew()
             restart(keeping: unfinished.count <= ChangeLogReader.unfinishedLimit ? unfinished : [])
             return nil
@@ -48,7 +49,8 @@ struct ChangeLogReader {
         unfinished = []
         position = nil
         guard let log = try? SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY),
-            // Read the identity before the length: a log emptied in between has a shorter length or another identity.
+            // Read the identity before the length. If the log is emptied in between, its length or its identity then
+            // differs later.
             let identity = try? LogIdentity(log), let status = try? SystemCall.status(of: log)
         else { return }
         position = Position(log: log, identity: identity, offset: status.size)
@@ -92,7 +94,7 @@ struct ChangeLogReader {
             switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
             case .began(let record): if !unfinished.contains(record) { unfinished.append(record) }
             case .changed(let record): if !records.contains(record) { records.append(record) }
-            // Only one process holds the item's lock, so an earlier process that did not end its change was killed.
+            // Only one process at a time has the item locked, so every earlier change of the record has ended too.
             case .ended(let record): unfinished.removeAll { $0 == record }
             case .anything, .continues: isKnown = false
             }

@@ -10,7 +10,7 @@ import TokenKeepKeys
 /// Any watch may read the kernel's events. It passes each event on to all watches, so that no watch misses an event
 /// that another watch has read.
 final class ChangeNotifier: Sendable {
-    /// A watch of a vault, with the changes that were not delivered to it yet.
+    /// One watch of a vault, with the changes that were not yet delivered to the watching program.
     private struct Observer {
         var path: WatchedPath
         let flag: Int32
@@ -36,7 +36,9 @@ final class ChangeNotifier: Sendable {
     /// The address of the instance in use. A child of `fork()` makes another one, so that it does not take its parent's
     /// events.
     private static let current = Atomic<UInt>(0)
-    /// Enough reads for a full kernel queue of the usual length. If more events wait, the descriptor stays readable.
+    /// The maximum number of reads in one call, enough for a full event queue of the usual length.
+    ///
+    /// If more events wait, the descriptor stays readable, and the next call reads them.
     private static let readsAtOnce = 256
 
     let descriptor: Int32
@@ -179,7 +181,7 @@ final class ChangeNotifier: Sendable {
         return true
     }
 
-    /// Ends those of the kernel's watches that no observer needs any more.
+    /// Removes the kernel's watches of files that no observer of a vault needs any more.
     private func drop(_ watches: [Int32], _ state: State) {
         for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
             tokenkeep_notifier_remove(descriptor, watch)

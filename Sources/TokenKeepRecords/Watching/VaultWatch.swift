@@ -52,7 +52,8 @@ public final class VaultWatch: Sendable {
             close(flag)
             throw error
         }
-        // The log is read from here on. The watch has begun and the store was not read yet, so no change is missed.
+        // The log is read from its present end on. No change is missed: the watch has begun, and the caller has not
+        // read the store yet.
         log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
         self.flag = flag
@@ -60,7 +61,8 @@ public final class VaultWatch: Sendable {
     }
 
     deinit {
-        // In a child of `fork()` the notifier is the parent's, and a thread of the parent may have held its lock.
+        // A child of `fork()` must not call its parent's notifier: a thread of the parent may have held the notifier's
+        // lock.
         if notifier.owner == getpid() { notifier.remove(number) }
         close(descriptor)
         close(flag)
@@ -78,6 +80,6 @@ public final class VaultWatch: Sendable {
     /// Reports a change that another source noticed, for example a module.
     public func note() { notifier.note(number) }
 
-    /// Keeps the descriptor readable; or, for false, readable only while changes are undelivered.
+    /// If true, keeps the descriptor readable at all times; if false, only while changes are undelivered.
     public func keepReadable(_ isReadable: Bool) { notifier.setFlag(isReadable, of: number) }
 }

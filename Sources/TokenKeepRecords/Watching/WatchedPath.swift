@@ -13,7 +13,7 @@ struct WatchedPath {
     private(set) var watches: [Int32] = []
     /// The directories that are watched for new entries.
     ///
-    /// If a component of the path is missing, it must appear in the last of these directories. In each of the others, a
+    /// If a component of the path is missing, it will appear in the last of these directories. In each of the others, a
     /// component was missing earlier and has appeared meanwhile.
     private(set) var entries: [Entries] = []
     /// Whether a component of the path is missing.
