@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The objects of higher targets, such as sessions, that are open on a store. Holds only weak references to them.
+/// The objects that depend on an open store, such as sessions. Holds only weak references to them.
 package final class OpenObjects: Sendable {
     private struct Entry: @unchecked Sendable {
         weak var object: (any AnyObject & Sendable)?

@@ -10,7 +10,7 @@ public struct ExportOutcome: Sendable {
     public var leftOut = 0
     /// The number of locked items left out; counted only in a partial export.
     public var locked = 0
-    /// The error of the first locked module other than the vault; nil if none is locked.
+    /// The first error of a locked module other than the vault; nil if none is locked.
     ///
     /// A locked module's items are left out and not counted.
     public var lockedPlace: TokenKeepError?
@@ -76,7 +76,8 @@ extension Store {
         return outcome
     }
 
-    /// The context of the call for the next item. Its time limit begins now, because a prompt may have taken long.
+    /// A copy of the call's context with the time limit for the next item. The time begins now: a prompt may have taken
+    /// long.
     private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
 
     private func namesToExport(

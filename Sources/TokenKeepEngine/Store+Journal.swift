@@ -27,21 +27,21 @@ extension Store {
         return outcome
     }
 
-    /// Re-seals the items that modules hold under the keys of a removed password.
+    /// Re-encrypts the items that modules hold under the keys of a removed password.
     ///
-    /// An unlock usually re-seals them, but a vault without a password is never unlocked.
+    /// An unlock usually does this, but a vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)
     }
 
-    /// The pending writes and removals, on this machine and on others.
+    /// The writes and removals that modules missed and that are still to be applied, on this machine and on others.
     public func pendingReport() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
         return PendingReport(records)
     }
 
-    /// The changes pending on this machine for modules that are not in this stack.
+    /// The changes on this machine that wait for a module which is not in this stack.
     ///
     /// ``sync(until:progress:)`` does not apply these changes.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {

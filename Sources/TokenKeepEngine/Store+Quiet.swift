@@ -27,7 +27,7 @@ extension Store {
         _ = try clear(name, ifVersion: nil, begin(.clear, until: deadline).withoutPrompts)
     }
 
-    /// Copies of the keys that seal items of these levels, for use even after the vault is locked (a lease).
+    /// Copies of the keys that encrypt items of these levels, for use even after the vault is locked (a lease).
     ///
     /// nil if the vault has no password or is locked.
     package func sealingLease(of levels: Set<AccessLevel>) -> SealingLease? {

@@ -6,9 +6,10 @@ import TokenKeepRecords
 public struct UnlockOutcome: Sendable {
     /// The reason why only this store has the keys; nil if every process of the user has the keys.
     public internal(set) var reasonForMemory: String?
-    /// The failure to re-seal items in other modules under the present keys. The vault is unlocked all the same.
+    /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records and sealed secrets that no key opens. They are kept, but stay unreadable.
+    /// The number of records, and of encrypted items in other modules, that no key opens. They are kept, but stay
+    /// unreadable.
     public internal(set) var unreadable = 0
 }
 
@@ -69,7 +70,7 @@ extension Store {
         return unlocked
     }
 
-    /// Re-seals items that modules of the stack hold under older keys.
+    /// Re-encrypts items that modules of the stack hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
     /// Unlocks the vault only for the programs that this process executes.
@@ -94,7 +95,7 @@ extension Store {
         let keys = records.opener.residentKeys
         keys.dropKeysOfLostVaults()
         guard let vaultID = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
-        // Remove the keys before the header is read, so that a damaged header cannot keep them.
+        // Remove the keys before the header is read: a damaged header must not prevent their removal.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         return reason

@@ -18,7 +18,8 @@ public final class Store: Sendable {
     package let sessionSlots: SessionSlots
     /// The sessions that are open on the store and can ask a server.
     package let openSessions = OpenObjects()
-    /// Cancels the calls in flight. `cancel()` replaces it, so that later calls are not affected.
+    /// Cancels the calls in flight. `cancel()` then puts a new object in this place, so that later calls are not
+    /// affected.
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
@@ -170,7 +171,7 @@ public final class Store: Sendable {
         return cleared
     }
 
-    /// Lists the items of a service. If no module answered, the listing has no items, but the failure.
+    /// Lists the items of a service. If no module could answer, returns an empty listing with the failure.
     private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         do throws(TokenKeepError) {
             return try list(service, call)
@@ -192,13 +193,13 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// The names of the modules in which a save may end, in the order of the stack, without the memory module.
+    /// The names of the modules that may receive a saved item, in the order of the stack, without the memory module.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
     /// Whether programs other than TokenKeep may change items without a signal to this process.
     var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
-    /// Whether a module other than the vault may hold items that a watch reports.
+    /// Whether items that a watch reports may be in a module other than the vault.
     var keepsItemsElsewhere: Bool {
         dispatcher.places(for: .list).modules.contains { $0.name != "vault" && $0.name != ItemView.memory }
     }
@@ -224,7 +225,7 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// Applies pending changes to modules for a watch, because a pending change hides a change by another program.
+    /// Applies pending changes to modules, for a watch: a pending change would hide a later change by another program.
     ///
     /// Never prompts.
     ///
@@ -233,16 +234,18 @@ public final class Store: Sendable {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch. Never prompts, and never applies pending changes.
+    /// Loads an item for a watch. Never prompts, and does not apply pending changes.
     ///
-    /// Otherwise a module that refuses a pending change would signal a change, and the watch would load again and
-    /// again.
+    /// An attempt to apply a pending change signals a change. If the module refused the pending change, the watch would
+    /// load again and again.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
-    /// Reads the details of an item for a watch. If only a prompt could open the secret, or the key of its level is
-    /// locked, the details come from the vault's record.
+    /// Reads the details of an item for a watch.
+    ///
+    /// If the secret cannot be opened without a prompt, or because the key of its level is locked, the details come
+    /// from the vault's record.
     func detailsQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
             return try loadQuietly(name, until: deadline).details
@@ -272,7 +275,9 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    /// The deadline of a call that begins now. A call that waits for its turn can pass this deadline as `until`.
+    /// The deadline of a call that begins now.
+    ///
+    /// A caller that waits before its call can pass this deadline as `until`, so that the waiting counts.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
     /// Whether this process opened the store. False in a child made by `fork()`.

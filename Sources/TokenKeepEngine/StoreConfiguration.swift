@@ -22,7 +22,9 @@ public struct StoreConfiguration: Sendable {
     public var isInteractive: Bool
     /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program cannot answer prompts.
     public var prompt: PromptHandler?
-    /// Provides the vault's password without a prompt, even if prompts are not allowed; nil to ask ``prompt``.
+    /// Provides the vault's password without asking the user. Used even if the store may not show prompts.
+    ///
+    /// If nil, the password is asked for by ``prompt``.
     package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
@@ -32,9 +34,9 @@ public struct StoreConfiguration: Sendable {
     package var busAddress: String?
     /// Functions that make replacement modules, by module name, for tests. Each gets the key of item versions.
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
-    /// Provides the time of a pending change. Replaced in tests.
+    /// Provides the present time, which a pending change records. Replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
-    /// Provides the state of the machine's clocks at the time of a pending change. Replaced in tests.
+    /// Provides the state of the machine's clocks, which a pending change records. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
     /// The costs of deriving keys from new passwords. Lower in tests.
     package var passwordCosts = PasswordCosts.standard

@@ -4,7 +4,7 @@ extension Dispatcher {
     /// Saves an item in the stack's modules. Not called for memory-only items.
     typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
 
-    /// Saves an item in the first module that takes it, and removes older copies from the modules below that module.
+    /// Saves an item in the first module of the stack that takes it, and removes older copies from later modules.
     func save(
         _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -49,7 +49,8 @@ extension Dispatcher {
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
-    /// Refuses a protection requirement that memory does not meet, and a save that lowers the item's requirements.
+    /// Throws if memory does not meet a protection requirement of the item, or if the save would lower the
+    /// requirements.
     private func checkRequirementsInMemory(
         _ details: ItemDetails, over present: ItemDetails?
     ) throws(TokenKeepError) {
@@ -65,7 +66,8 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first module that takes the item checks the precondition: the save changes the version.
+            // Only the first module that takes the item checks the precondition. Its save changes the item's version,
+            // so that the check in a later module would fail.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
@@ -93,10 +95,10 @@ extension Dispatcher {
         }
     }
 
-    /// Completes a save request after a look for the item in other modules: takes its level, and checks the
-    /// precondition.
+    /// Completes a save request with the level of the existing item, and checks the precondition. Loads the item to do
+    /// so.
     ///
-    /// If another module cannot be asked whether it holds the item, a save with a precondition fails.
+    /// If another module cannot be asked whether it has the item, a save with a precondition fails.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -107,7 +109,8 @@ extension Dispatcher {
                 do throws(TokenKeepError) {
                     request.inherited = try place.module.load(request.name, call).details
                 } catch {
-                    // The save must keep the item's level, which cannot be read while the item is locked.
+                    // A save without a level keeps the item's level. A locked item does not tell its level, so the save
+                    // fails.
                     guard error.status != .locked else { throw error }
                 }
             }
@@ -132,7 +135,7 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        // A stack without a line for `clear` removes nothing.
+        // If the stack has no line for `clear`, nothing is removed.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {

@@ -14,7 +14,8 @@ struct Dispatcher: Sendable {
     let memory: MemoryModule
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether a save may go on to the next module, with a pending write recorded for the failed module.
+    /// Whether the vault can record a pending write for a module that failed, so that a save may go on to the next
+    /// module.
     var canRecordPending = false
 
     /// Loads the first item found. If there is none, throws the worst failure met.
@@ -41,7 +42,7 @@ struct Dispatcher: Sendable {
     /// Clears the item in every module that the stack clears, and in memory.
     ///
     /// - Parameters:
-    ///   - version: if given, the clear happens only if a load finds the item with this version.
+    ///   - version: if given, the item is cleared only if a load finds it with this version.
     ///   - passesOutages: whether an outage of a module that supports pending writes is handled as the stack's lines
     ///     say; if false, the clear throws the error of the outage.
     func clear(
@@ -60,7 +61,8 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The module that has the item compares the version again, in one step with its removal of the item.
+                // The module that has the item compares the version again, in the same step in which it removes the
+                // item.
                 let version = place.module.name == holder ? version : nil
                 // Once a module has lost the item, the other modules must lose it too: ignore a cancellation.
                 let call = wasThere ? call.withoutCancellation : call
@@ -74,7 +76,7 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
-        // A clear must not succeed if the only module failed without checking the version.
+        // If the only module of the stack failed before it checked the version, the clear must fail too.
         if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere

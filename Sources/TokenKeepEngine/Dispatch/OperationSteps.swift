@@ -7,15 +7,17 @@ struct OperationSteps: Sendable {
         /// The module and its line; nil if the line is skipped because its module is missing.
         let place: Dispatcher.Place?
         let actions: StackActions
-        /// The index of the line's stack or substack in ``OperationSteps/scopes``, and the line's position in it.
+        /// The index of the line's stack or substack in ``OperationSteps/scopes``, and the line's position in that
+        /// stack.
         let scope: Int
         let position: Int
     }
 
     /// A stack or substack, as a range of steps.
     struct Scope: Sendable {
-        /// For each entry, the index of its first step. The last element is the first step after this stack or
-        /// substack.
+        /// For each entry of the stack, the index of its first step.
+        ///
+        /// One more element follows: the index of the first step after this stack or substack.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
@@ -71,7 +73,9 @@ struct OperationSteps: Sendable {
         }
     }
 
-    /// Checks that a save ends in the first module that saves: a save leaves a pending write for one module alone.
+    /// Checks that a save ends at the first module that takes the item.
+    ///
+    /// A save that fails can become pending for one module only, so it must not save in several modules.
     ///
     /// - Throws: ``Status/invalid`` if the save would go on after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {

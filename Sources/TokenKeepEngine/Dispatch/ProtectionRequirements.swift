@@ -31,7 +31,7 @@ struct ProtectionRequirements {
     /// Whether the stack has a `save` line for the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// The protection that an item of this level has at least: the weakest among the modules that may save the item.
+    /// The minimum protection of an item of this level: the weakest among the modules that may save the item.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }
@@ -43,8 +43,8 @@ struct ProtectionRequirements {
 
     /// The protection that a module gives an item.
     ///
-    /// If the item requires more and the vault has a password, the vault seals the item for the module. The protection
-    /// is then that of a sealed item.
+    /// If the module alone protects the item too weakly and the vault has a password, the vault seals (encrypts) the
+    /// item for the module. The protection is then that of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
         if module.supportsSealing, Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true,
             let sealed = try? sealer.protection(of: level, flags)

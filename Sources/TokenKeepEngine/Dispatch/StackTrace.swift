@@ -11,13 +11,14 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action of the module's line for the status; nil if no line of the stack was the reason to ask the module.
+    /// The action that the stack's line prescribes for this status; nil if the module was asked for another reason than
+    /// a line.
     package let action: StackAction?
     /// Whether the operation ends here, although the action of the line would ask the next module.
     package var isHeldBack = false
     /// The module that is asked next; nil if no further module is asked.
     package var next: String?
-    /// The reason why the module was asked, if no line of the stack decides it.
+    /// The reason why the module was asked, if it was not asked because of a line of the stack.
     package var reason = ""
 
     /// One line of text: operation, item, module, status, action, and whether the next module is asked.
@@ -25,7 +26,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// An event for a module that was asked for another reason than a line of the stack.
+    /// Makes an event for a module that was asked for another reason than a line of the stack.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {

@@ -80,8 +80,9 @@ extension Dispatcher {
         let status: Status
         let action: StackAction
         var isHeldBack = false
-        /// Whether no further module of the whole stack is asked. If false, an action that ends the walk ends only its
-        /// substack.
+        /// Whether no further module of the whole stack is asked.
+        ///
+        /// If false, an action that ends the operation in a substack ends only this substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

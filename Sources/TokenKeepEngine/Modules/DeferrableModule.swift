@@ -2,7 +2,8 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A module that may miss changes. The vault's records keep the missed changes as pending.
+/// Wraps a module that may miss changes because it is sometimes unavailable, such as the Secret Service. The vault
+/// keeps the missed changes, and applies them later.
 ///
 /// Before the first write, the module is marked in the vault as used on this machine. An absent module without the mark
 /// is treated as empty. An absent module with the mark is treated as unavailable, because it may have items. A module
@@ -35,13 +36,13 @@ struct DeferrableModule: RememberingModule {
 
     func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
 
-    /// Remembers the value of a loaded item, in this process and in a file for later processes.
+    /// Remembers the value of a loaded item: in this process, and in a file for later processes.
     private func noteSeen(_ item: TokenItem, _ name: ItemName) {
         let before = seen[name]
         remember(name, item.secret, item.details)
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
-        // While the item is locked nothing is noted: a later load notes the value.
+        // If another process has the item locked, the value is not noted in the file. A later load notes it.
         let isNoted = wasNoted || records.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
@@ -69,9 +70,9 @@ struct DeferrableModule: RememberingModule {
         return lackedVault ? versioned(item) : item
     }
 
-    /// The item with a version under the vault's key, if the vault was made during the load.
+    /// The item, with its version computed under the vault's key: the vault may have been made during the load.
     ///
-    /// A later save that checks the version computes it with the vault's key.
+    /// A later save that checks the version uses the vault's key, too.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -81,7 +82,7 @@ struct DeferrableModule: RememberingModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
-        // Announce the change after a failure too: the module may still save the value.
+        // Notify watchers even if the save fails: the module may still save the value later.
         defer { records.announceChange(of: request.name) }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
@@ -101,9 +102,9 @@ struct DeferrableModule: RememberingModule {
         return version
     }
 
-    /// Locks the item during a save whose secret the vault may seal.
+    /// Locks the item during a save whose secret the vault may seal (encrypt).
     ///
-    /// Without the lock, another process could replace the vault's keys before the module has the secret.
+    /// Without the lock, another process could replace the vault's keys before the module has the encrypted secret.
     private func holding<Result>(
         _ request: SaveRequest, _ call: CallContext, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -116,7 +117,8 @@ struct DeferrableModule: RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // A secret that is not sealed needs neither a lock nor a writable vault, so save without the lock.
+            // The item cannot be locked, for example in a read-only vault. Save without the lock: only an
+            // item that the vault encrypts needs the lock.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -192,7 +194,7 @@ struct DeferrableModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// Returns `answer` for an absent module that was never used on this machine, because it has no items.
+    /// Runs `body`. If the module is absent and was never used on this machine, it has no items: returns `answer`.
     ///
     /// If `answer` is nil, throws ``Status/notFound`` with `isAbsence` set, because the module was not asked.
     private func unlessUnused<Answer>(
@@ -219,7 +221,8 @@ struct DeferrableModule: RememberingModule {
         try? records.markUsed(name, call)
     }
 
-    /// Limits the call to its remaining time minus 500 ms, or to half of the remaining time if that is longer.
+    /// Reserves 500 ms of the call's remaining time for later modules, or half of the time if less than one second
+    /// remains.
     private func share(of call: CallContext) -> CallContext {
         let left = call.deadline.remainingMilliseconds
         return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. The module takes out each argument that it knows.
+/// The arguments of a stack line. A module removes the arguments that it knows from this list.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -10,7 +10,7 @@ struct ModuleArguments {
         rest = line.arguments
     }
 
-    /// Takes out `timeout=DURATION`, in milliseconds; nil if there is no such argument.
+    /// Removes and returns the argument `timeout=DURATION`, in milliseconds; nil if there is no such argument.
     ///
     /// - Throws: ``Status/invalid`` if the value is 0 or is not a duration such as `500ms`, `5s` or `1m`.
     mutating func takeTimeout() throws(TokenKeepError) -> UInt32? {
@@ -29,13 +29,13 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
-    /// Takes out the remaining arguments, which the module itself interprets.
+    /// Removes and returns the remaining arguments, which the module itself interprets.
     mutating func takeRest() -> [String] {
         defer { rest = [] }
         return rest
     }
 
-    /// Throws ``Status/invalid`` if an argument is left that the module did not take out, because it is unknown.
+    /// Throws ``Status/invalid`` if arguments are left, because the module does not know them.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

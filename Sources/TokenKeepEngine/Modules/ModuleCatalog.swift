@@ -68,7 +68,7 @@ package enum ModuleCatalog {
 }
 
 extension Store {
-    /// The module that this store's stack names, if the stack has only one line.
+    /// The module that this store's stack names, without the objects that wrap it. Used if the stack has only one line.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
         let base = (module as? DeferrableModule)?.base ?? module

@@ -9,7 +9,7 @@ struct ModuleFactory {
     /// Functions that make replacement modules, by module name, for tests.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
 
-    /// Makes a built-in module, and takes out the arguments that it knows.
+    /// Makes a built-in module, and removes the arguments that it knows from the line's arguments.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
@@ -94,7 +94,7 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// Wraps a module that supports pending writes, so that the vault keeps the changes that the module misses.
+    /// Wraps a module that may be unavailable, so that the vault keeps the changes that the module misses.
     private func deferring(_ module: any Module) -> any Module {
         module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A module that remembers its items as this process last loaded or saved them.
+/// A module that remembers each item as this process last loaded or saved it.
 protocol RememberingModule: Module {
     /// The item as this process last loaded or saved it in the module; nil if it was absent or never seen.
     func lastSeen(_ name: ItemName) -> SeenValue?
@@ -8,9 +8,9 @@ protocol RememberingModule: Module {
 
 /// An item as this process last saw it in a module, without its secret.
 struct SeenValue: Sendable {
-    /// The keyed fingerprint of the item's value.
+    /// The keyed fingerprint (hash) of the item's value.
     ///
-    /// A value that was seen before a save is older than the saved value, whatever the clocks say.
+    /// If the module still has this value after a later save, it is the older value, whatever the clocks say.
     let fingerprint: [UInt8]
     /// Whether the fingerprint is noted in the vault's directory `holders`, for other processes.
     var isNoted = false

@@ -36,13 +36,13 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // Copy once more before the vault is locked. The first copy takes long; other processes then wait only for the
-        // copy of the last changes.
+        // Copy again before the vault is locked. The first copy takes long; while the vault is locked, only the last
+        // changes remain to be copied.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         try commit(change, &copy, check)
         let changed = try change.finish()
-        // Remove leftovers of earlier changes now: without a password, no later unlock removes them.
+        // Remove what earlier, interrupted changes left. If the vault has no password, no later unlock does this.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }
@@ -55,7 +55,7 @@ struct KeyRotation {
         }
     }
 
-    /// Copies the changes made during the rotation and puts the new keys in force, under the lock of the whole vault.
+    /// Under the lock of the whole vault, copies the changes made during the rotation and puts the new keys in force.
     private func commit(
         _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ check: (OpenVault) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -71,13 +71,14 @@ struct KeyRotation {
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
-        // Announce the change even if the commit throws: the new keys may be in force then.
+        // Notify watchers even if the next line throws: the new keys may be in force then.
         defer { log.announce(.anything) }
         try change.commit()
     }
 
-    /// The keys under which other modules hold sealed items. An item of which the vault has no note may be under any
-    /// key.
+    /// The keys under which items in other modules are encrypted.
+    ///
+    /// If the vault has no note of such an item, the item may be encrypted under any key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let noted = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
         let hasUnnoted = try resealing.hasUnnotedItems(of: vault.vault, call)

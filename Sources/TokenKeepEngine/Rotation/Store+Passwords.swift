@@ -53,8 +53,8 @@ extension Store {
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
-        // Keep the old keys for readers until the new keys are in force. Do not mark the header as trusted: it was not
-        // verified.
+        // Keep the old keys for readers until the new keys are in force. The header was not verified, so do not mark it
+        // as trusted.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
         return try finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
@@ -131,7 +131,7 @@ extension Store {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// Throws if the header has slots (ways to open the keys) of unknown types, and the user has not agreed to lose
+    /// Throws if the header has slots (ways to open the keys) of unknown types, unless the user has agreed to lose
     /// them.
     ///
     /// This version cannot put the new keys into such a slot.
@@ -144,15 +144,15 @@ extension Store {
             module: "vault", hint: "end them: --drop-unknown-slots; or use the version of TokenKeep that made them")
     }
 
-    /// Unlocks the vault with its new keys, and re-seals items that modules hold under older keys.
+    /// Unlocks the vault with its new keys, and re-encrypts items that modules hold under older keys.
     ///
-    /// - Parameter done: the completed change, named in the error thrown if an item could not be re-sealed. If nil, the
-    ///   keys did not change, and such an error becomes the outcome's problem, as after an unlock.
+    /// - Parameter done: the completed change, named in the error thrown if an item could not be re-encrypted. If nil,
+    ///   the keys did not change, and such an error becomes the outcome's problem, as after an unlock.
     private func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // The change may have unlocked the vault, so that watchers see items that were hidden.
+        // The vault may be unlocked now, so that watchers see items that were hidden.
         defer { records.announceChange() }
         if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)

@@ -2,13 +2,13 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Re-seals the items that other modules hold under retiring (replaced) keys, and then drops those keys.
+/// Re-encrypts the items that other modules hold under retiring (replaced) keys, and then removes those keys.
 struct Resealing {
-    /// An item that a module may hold sealed under a retiring key (replaced, and kept until no item needs it).
+    /// An item that a module may hold encrypted under a retiring key (replaced, and kept until no item needs it).
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine that the vault's note names; nil if the vault has no note of the item.
+        /// The hash of the machine that the vault's note about the item names; nil if there is no note.
         let machine: [UInt8]?
         /// Whether the vault's note names this machine and another one, and this entry is for the other one.
         ///
@@ -72,14 +72,15 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items to re-seal: under retiring keys according to the vault's notes, or sealed and without a note.
+    /// The items to re-encrypt: those under retiring (replaced) keys by the vault's notes, and sealed items without a
+    /// note.
     private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
         try notedItems(of: vault) + unnotedItems(of: vault, call)
     }
 
-    /// Whether modules list items that this vault sealed but has no notes of.
+    /// Whether modules list items that this vault encrypted but has no notes about.
     ///
-    /// A vault restored from an older backup lacks the notes of items that were sealed later.
+    /// A vault restored from an older backup lacks the notes about items that were encrypted later.
     func hasUnnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         try !unnotedItems(of: vault, call).isEmpty
     }
@@ -121,7 +122,7 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
-            // The module may have another item of the same name, which does not prove that the sealed item is gone.
+            // The module may have another item of this name. That does not prove that the encrypted item is gone.
             guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
@@ -136,14 +137,15 @@ struct Resealing {
         return true
     }
 
-    /// Re-seals an item: writes the item into its record first, then into its module.
+    /// Re-encrypts an item: first writes it into the vault's record, then from there into its module.
     ///
     /// If the write to the module is interrupted, the record keeps it as a pending write.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // If a removal of all items of the service is pending, apply it first: its items must not be written again.
+        // If a removal of all items of the service is pending, apply it first. Otherwise an item to be removed would be
+        // written again.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
@@ -157,7 +159,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Writes the item that the module holds into the vault's record of the item, as a pending write to the module.
+    /// Copies the module's item into the vault's record of the item, as a pending write to this module.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -174,7 +176,7 @@ struct Resealing {
         let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
-            // The record has a value that must stay, so save directly in the module.
+            // The item has a record already, which must stay as it is. So save directly in the module.
             _ = try module.save(try SaveRequest(value), call)
             return .done
         }

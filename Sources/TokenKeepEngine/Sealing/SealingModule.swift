@@ -54,7 +54,8 @@ struct SealingModule: Module {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // The precondition was checked above. In the base module, the sealed item has another version.
+        // The precondition was checked above. The wrapped module would compare it with the version of the encrypted
+        // item.
         plain.precondition = .none
         guard Protection.isAsked(by: details.accessLevel, details.flags) else {
             return try savePlain(plain, sealer, call)

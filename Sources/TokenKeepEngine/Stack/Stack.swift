@@ -24,7 +24,7 @@ package struct Stack: Sendable {
 
     /// The path of the stack's file; for a stack given as text, the name of the text in messages.
     package let source: String
-    /// The lines and substacks, in their order.
+    /// The stack's lines and substacks, in their order.
     package let entries: [Entry]
 
     /// All lines in their order, including the lines of substacks.

@@ -2,11 +2,11 @@ package import TokenKeepCore
 
 /// The effect of a module's answer on an operation: whether the answer is used, and whether the next module is asked.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
-    /// Ignores the answer, and asks the next module.
+    /// Ignores the module's answer, and asks the next module.
     case ignore
-    /// Uses the answer, and asks the next module.
+    /// Uses the module's answer, and asks the next module.
     case ok
-    /// Uses the answer, and ends the operation or substack.
+    /// Uses the module's answer, and ends the operation or substack.
     case done
     /// Keeps the failure as a possible result of the operation, and asks the next module.
     case bad
@@ -14,7 +14,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case die
     /// Drops all answers and failures of the stack or substack so far, and asks the next module.
     case reset
-    /// Skips this many lines. A success is used as an answer; a failure is ignored.
+    /// Skips this many lines of the stack. A success is used as an answer; a failure is ignored.
     case jump(Int)
 
     /// The action for a word of a stack; nil if the word names no action.
@@ -47,9 +47,9 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a failure with this action can become the operation's result.
+    /// Whether a failure that leads to this action can become the operation's result.
     ///
-    /// `ok` and `done` never turn a failure into a success: for a failure, they mean `bad` and `die`.
+    /// `ok` and `done` cannot turn a failure into a success. For a failure, they mean the same as `bad` and `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -57,7 +57,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a success with this action can become the operation's result.
+    /// Whether a success that leads to this action can become the operation's result.
     var countsSuccess: Bool {
         switch self {
         case .ok, .done, .jump: true
@@ -97,13 +97,13 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// A copy with `action` for a success, unless the line itself names an action for a success.
+    /// A copy whose action for a success is `action`, unless the line of the stack names another action for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether a failure concerns the caller's request rather than the module, so that no other module need be asked.
+    /// Whether a failure is the fault of the caller's request rather than of the module. No other module is asked then.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true
@@ -111,7 +111,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `[status=action … default=action]`, in the syntax of a stack.
+    /// The line's actions in the syntax of a stack: `[status=action … default=action]`.
     package var description: String {
         "[" + named.map { "\($0.status.word)=\($0.action) " }.joined() + "default=\(others)]"
     }

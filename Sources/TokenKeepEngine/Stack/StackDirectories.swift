@@ -2,15 +2,17 @@ import TokenKeepCore
 
 /// The directories of stack files: `NAME.conf` in the user's directory, then in the system's directory.
 package enum StackDirectories: Sendable {
-    /// `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
+    /// The usual directories: `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
     case standard
     /// Other directories, for tests.
     case fixed(user: String?, system: String?)
 
-    /// No directory.
+    /// No directory, so that no stack file is found.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
-    /// Reads the file of a stack; nil if there is none. For `default` without a file, returns the built-in text.
+    /// Reads the stack file of this name; nil if there is none.
+    ///
+    /// For `default` without a file, returns the built-in text.
     func file(of name: String) throws(TokenKeepError) -> ConfigurationFile? {
         if let user, let file = try ConfigurationFile(named: name, in: user) { return file }
         if let system, let file = try ConfigurationFile(named: name, in: system) { return file }

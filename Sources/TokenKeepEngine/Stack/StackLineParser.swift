@@ -6,7 +6,7 @@ struct StackLineParser {
     private var words: ArraySlice<StackWord>
     private var place: StackPlace
 
-    /// - Parameter words: the words of the line, at least one.
+    /// - Parameter words: the words of the stack's line, at least one.
     init(_ words: [StackWord], source: String) {
         self.source = source
         self.words = words[...]

@@ -19,14 +19,16 @@ public enum StackParser {
     /// The maximum length of a text, in bytes. Longer texts are refused unread.
     public static let maximumLength = 64 * 1024
 
-    /// A parsed line of a stack.
+    /// A parsed line of a stack's text: it names a module, or another stack.
     enum Statement: Equatable {
         case module(StackLine)
-        /// A line that names another stack. If `isSubstack`, lines that end, jump or reset affect only that stack.
+        /// A line that names another stack.
+        ///
+        /// If `isSubstack`, a line of that stack that ends, jumps or resets affects only that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 
-    /// Reads the lines of a text that includes no other stack.
+    /// Reads the lines of a stack's text that includes no other stack.
     ///
     /// - Parameter source: the name of the text in messages, for example `stack_text`.
     /// - Throws: ``Status/invalid`` with the source, the line and the expected syntax.

@@ -84,7 +84,7 @@ extension StackLine.Operation {
 }
 
 extension StackLine {
-    /// This line, limited to one operation; nil if the line does not apply to it.
+    /// A copy of this line for one operation only; nil if the line does not apply to the operation.
     func narrowed(to operation: Operation) -> StackLine? {
         guard let narrowed = self.operation.narrowed(to: operation) else { return nil }
         return StackLine(

@@ -4,7 +4,7 @@ extension ItemView {
     /// One item as a watch reads it now, and its change since the last reading.
     private struct Look {
         let name: ItemName
-        /// The item as it is now, for the watch's view (the items as it last read them); nil if the item does not
+        /// The present item, as an entry of the watch's view (the items as it last read them); nil if the item does not
         /// exist.
         let entry: Entry?
         /// The change since the item was last read; nil if the item is unchanged.
@@ -20,7 +20,7 @@ extension ItemView {
     mutating func update(
         _ records: [[UInt8]], from store: Store, service: String?, until deadline: Deadline
     ) -> [ItemChange]? {
-        // To read an item, a list costs less than a load: with many records, list the whole store.
+        // A list costs less for each item than a load: if many records changed, list the whole store.
         guard records.count <= 16 + entries.count / 16, let changed = items(of: records, store, service) else {
             return nil
         }
@@ -47,13 +47,15 @@ extension ItemView {
         return items
     }
 
-    /// Loads one item and compares it with the view (the items as last read); nil if it is unknown whether it changed.
+    /// Loads one item, and compares it with the watch's view (the items as it last read them).
+    ///
+    /// nil if it is unknown whether the item changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // An item that is missing from an incomplete list may have existed before, so its change is unknown.
+        // If the last list was incomplete, an item that it lacks may be an old one, so its change is unknown.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
-            // Read the clock before the load: a save by another program in the same second must be noticed later.
+            // Read the clock before the load. A save by another program in the same second is then still noticed later.
             let now = UnixTime.now
             let item = try store.detailsQuietly(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
@@ -76,7 +78,7 @@ struct RecordItems {
         case named(ItemName)
         /// The record belongs to an item that is not watched.
         case unwatched
-        /// There is no such record, and no item that the watch last read would have a record with this file name.
+        /// There is no such record, and it belongs to no item that the watch last read.
         case absent
         case unreadable
     }
@@ -92,14 +94,14 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // A pending removal of all items of a service may concern any item.
+                // This record is about a removal of all items of a service, which may concern any item.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored
                 return .named(stored)
             }
-            // The record of a cleared item is removed, so its name is found only among the items that the watch last
-            // read.
+            // The record of a cleared item no longer exists. So look for its file name among the items that the watch
+            // last read.
             if !isComplete, let fileName = try store.records.fileNames() {
                 for name in entries.keys { names[fileName(name)] = name }
                 isComplete = true

@@ -7,12 +7,13 @@ struct ItemView {
         let modifiedAt: UnixTime?
         /// The item's version; 0 if the version could not be read.
         var version: UInt64
-        /// Whether a save from now on would give the item a later time. Times are whole seconds, so a recent time may
-        /// repeat.
+        /// Whether every later save is sure to give the item another time.
+        ///
+        /// Times are whole seconds, so that two saves in the same second get the same time.
         let isSettled: Bool
     }
 
-    /// The time after a failed attempt to apply a pending change, in milliseconds, in which no other attempt is made.
+    /// The pause after a failed attempt to apply a pending change, in milliseconds.
     ///
     /// Each attempt signals a change, which would otherwise lead to the next attempt at once.
     private static let drainAgain: UInt32 = 30_000
@@ -48,7 +49,7 @@ struct ItemView {
 
     /// Reads a store for the first time.
     ///
-    /// - Throws: a failure that another attempt cannot avoid.
+    /// - Throws: only a failure that every later attempt would meet too. Any other failure is the result's `problem`.
     static func first(
         of store: Store, service: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Beginning {
@@ -80,7 +81,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // An outage of a module is no change of its items. When the module returns, its items may have changed.
+                // The outage of a module changes none of its items. They may have changed when the module returns.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
@@ -117,7 +118,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // An item that was missing from an incomplete list may have existed before, so it need not be new.
+            // If the last list was incomplete, an item that it lacked may have existed before. So it need not be new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -130,7 +131,7 @@ struct ItemView {
         return reading
     }
 
-    /// Loads each item that the new list lacks, because a list can miss an item that moves between modules meanwhile.
+    /// Loads each item that the new list lacks. A list can miss an item that moves between modules meanwhile.
     ///
     /// - Returns: false if any of these items could not be read.
     private func look(
@@ -157,8 +158,8 @@ struct ItemView {
         return isAllLookedAt
     }
 
-    /// Makes the entry of a listed item for this view of the store (the items as the watch reads them), with its
-    /// version.
+    /// Makes the entry of a listed item, with the item's version, for the watch's view (the items as it last read
+    /// them).
     ///
     /// A list contains no versions of items in modules other than the vault. Such an item is loaded if its value may
     /// have changed.
@@ -188,7 +189,8 @@ struct ItemView {
     static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // Without versions, equal times prove an unchanged item only if a later save would have had a later time.
+        // If the versions are unknown, equal times prove an unchanged item only if a later save would have had another
+        // time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

@@ -101,7 +101,7 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // After a failed reading, the first successful one must report missed changes, as if a change had been
+        // The first reading that succeeds after a failed one must report the missed changes, as if a change had been
         // signalled.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
@@ -114,7 +114,8 @@ public final class StoreWatch: Sendable {
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // Report a failed reading only once, and repeat it until it succeeds. Report signalled changes in any case.
+        // Report a failed reading only once, and repeat the reading until it succeeds. Report a signalled change in any
+        // case.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
