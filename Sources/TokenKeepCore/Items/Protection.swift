@@ -81,7 +81,7 @@ public struct Protection: Sendable {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Throws ``Status/policy`` if an item requires more protection than this.
+    /// Throws ``Status/policy`` if an item requires more protection than this protection gives.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(

@@ -1,6 +1,6 @@
 /// Copies of an unlocked vault's keys, held in guarded memory for a limited time. Never stored.
 ///
-/// With them, the answer to a request can be sealed even if the vault was locked after the request was sent.
+/// With them, a server's answer can be encrypted even if the vault was locked after the request to the server was sent.
 package struct SealingLease: Sendable {
     /// The time after which a lease no longer gives its keys, in milliseconds.
     package static let longestLife: UInt32 = 60_000
