@@ -130,7 +130,7 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// Copies of the keys that seal items of these levels, for use even after the vault is locked (a lease).
+    /// Copies of the keys that encrypt items of these levels, for use even after the vault is locked (a lease).
     ///
     /// nil if the vault has no password, or if one of the keys is not open.
     package func lease(of levels: Set<AccessLevel>) -> SealingLease? {

@@ -46,7 +46,7 @@ package final class VaultOpener: Sendable {
     /// The metadata of a vault's files, which shows whether the vault at the path was changed or replaced.
     private struct Identity: Equatable {
         let directory: FileStatus.Identity
-        /// The metadata of the header. Every change of the vault's keys changes it.
+        /// The metadata (stat(2)) of the header file, which every change of the vault's keys changes.
         let header: FileStatus.Identity
         let records: FileStatus.Identity
     }

@@ -92,7 +92,7 @@ package final class ClassKeyStore: Sendable {
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
         memory.withLock { memory in
-            // Read the keys that this process inherited now. A later read would put back keys that are removed below.
+            // First read the keys that this process inherited. A later read would put back keys that are removed below.
             inherit(&memory)
             for payload in payloads {
                 memory.keys[payload.place] =
@@ -248,7 +248,7 @@ package final class ClassKeyStore: Sendable {
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
 
-    /// Purges the keys of each vault that is no longer at the path where it was unlocked, from the kernel.
+    /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
     ///
     /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
     package func dropKeysOfLostVaults() {

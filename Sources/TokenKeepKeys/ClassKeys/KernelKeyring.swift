@@ -45,7 +45,7 @@ package enum KernelKeyring {
 
     /// Reads a key of at most `count` bytes; nil if there is no such key.
     ///
-    /// A key that the agent holds is read from the agent's keyring.
+    /// If TokenKeep's agent (a process that holds the user's keys) has the key, it is read from the agent's keyring.
     package static func read(_ description: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         var length = 0
         var error: Int32 = 0
@@ -65,7 +65,7 @@ package enum KernelKeyring {
         return error == 0 || error == EMSGSIZE ? length : nil
     }
 
-    /// Whether the agent holds this key: without the agent nobody can read it.
+    /// Whether TokenKeep's agent (a process that holds the user's keys) has this key, so that the key ends with the agent.
     static func isHeldByAgent(_ description: String) -> Bool {
         var length = 0
         var isHeld: Int32 = 0

@@ -82,7 +82,7 @@ package struct EraSwitch: ~Copyable {
 
     /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new header becomes trusted before the rename, so that a reader accepts whichever header it finds.
+    /// The new header becomes trusted before the rename. So a reader accepts both the old and the new header.
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword

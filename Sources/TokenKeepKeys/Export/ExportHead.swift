@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// The head (first bytes) of an export file: the derivation of its key, and a commitment to recognise a wrong
-/// passphrase.
+/// The head (first bytes) of an export file: the derivation of its key, and check bytes (a commitment) to recognise a
+/// wrong passphrase.
 struct ExportHead {
     static let length = 88
     private static let signature = "TKEXPORT"

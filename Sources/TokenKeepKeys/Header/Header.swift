@@ -11,7 +11,9 @@ package struct Header: Equatable, Sendable {
     package let era: UInt64
     package let epoch: UInt64
     let createdAt: UnixTime
-    /// The encrypted name key, which gives records their file names. The keyfile opens this key and ``journalKey``.
+    /// The encrypted name key, from which the file names of records are computed.
+    ///
+    /// The keyfile opens this key and ``journalKey``.
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]

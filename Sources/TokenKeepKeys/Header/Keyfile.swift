@@ -58,8 +58,8 @@ package struct Keyfile {
         }
     }
 
-    /// The key that encrypts the vault's keys in the keyfile's header slot, and the commitment (check bytes) stored
-    /// there.
+    /// The key that encrypts the vault's keys in the header's slot for the keyfile, and the check bytes (commitment) in
+    /// that slot.
     func derived() throws(TokenKeepError) -> DerivedKey {
         let commitment = try Subkey.derive(from: key, number: 2, context: "TKkeyfil")
         return DerivedKey(

@@ -3,7 +3,7 @@ package import TokenKeepCore
 /// A key of the vault, encrypted under the key that a password, a recovery code or the keyfile gives.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
-    /// Whether the key was replaced, and is kept only to open secrets that other modules hold sealed under it.
+    /// Whether the key was replaced, and is kept only to decrypt secrets in other modules.
     package let isRetiring: Bool
     package let id: UInt64
     let box: [UInt8]
@@ -103,6 +103,6 @@ package struct OpenKey: Sendable {
             bytes: try SecretBytes(randomCount: KeyRing.keyLength))
     }
 
-    /// A copy of the key that is marked as retiring: it only opens secrets that were sealed earlier.
+    /// A copy of the key that is marked as retiring: it only decrypts secrets that were encrypted earlier.
     package var retiring: OpenKey { OpenKey(purpose: purpose, isRetiring: true, id: id, bytes: bytes) }
 }

@@ -3,8 +3,9 @@ package import TokenKeepCore
 /// A vault with the keys that a password, a recovery code or the keyfile opened.
 package struct UnlockedVault: Sendable {
     package let vault: OpenVault
-    /// All keys of the opened header slot, including the header key and the keys for items that always need the
-    /// password.
+    /// All keys of the opened header slot.
+    ///
+    /// They include the header key and the keys for items that need the password at each use.
     package let keys: [OpenKey]
 
     /// - Parameter keys: the keys that a password opened; empty if the vault has no password.
@@ -136,7 +137,7 @@ package struct PasswordSlots {
         return try replace(unlocked, slots: kept + [slot], call)
     }
 
-    /// Removes the retiring (replaced) keys from the header, once no module holds an item sealed under them.
+    /// Removes the retiring (replaced) keys from the header, once no module holds an item encrypted under them.
     ///
     /// - Parameter check: called under the lock of the whole vault, before anything is written; may throw.
     package func dropRetiringKeys(
