@@ -7,8 +7,8 @@ import TokenKeepKeys
 /// Another person may have replaced the header by a forged or an older one. The records are encrypted under the keys of
 /// the true header. So a header is refused in each of these cases:
 ///
-/// - The state of a record is authentic, but names a key of a level that the header lacks, or the header's key does not open
-///   the record's metadata.
+/// - The state of a record is authentic, but names a key of a level that the header lacks, or the header's key does not
+///   open the record's metadata.
 /// - At least three records are of another vault or era, or have a state that does not open, and they outnumber all
 ///   other records.
 enum HeaderTestimony {
@@ -16,7 +16,7 @@ enum HeaderTestimony {
     /// A header is refused only if at least this many records are under other keys. Fewer are taken for damaged
     /// records.
     private static let leastStrangers = 3
-    /// The maximum number of record names from which the sample is drawn, because a vault may have very many.
+    /// The maximum number of records from which the records to check are drawn at random. A vault may have very many.
     private static let mostNames = 2048
 
     /// Checks the vault's header by a random sample of its records.

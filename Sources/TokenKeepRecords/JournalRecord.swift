@@ -67,8 +67,8 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The record's pending changes, for use before a further change: each pending write lists the present value as
-    /// sent.
+    /// The record's pending changes, for use before a further change. Each pending write then also lists the present
+    /// value.
     ///
     /// A process may have sent this value to the module, and been killed before it could note that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {

@@ -13,7 +13,7 @@ package struct PendingWrite: Sendable, Equatable {
 
     /// The module's name.
     package var module: String
-    /// The hash of the machine on which the module is, 16 bytes.
+    /// The hash of the id of the machine on which the module is, 16 bytes.
     package var machine: [UInt8]
     /// Whether the module must save or remove the item.
     package var kind: Kind

@@ -1,7 +1,9 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A record file, split into its unencrypted prefix and its encrypted parts. Each part is decrypted only on request.
+/// A record file, split into its unencrypted first part (prefix) and its encrypted parts.
+///
+/// Each part is decrypted only on request.
 final class RecordFile: Sendable {
     let prefix: RecordPrefix
     private let bytes: [UInt8]

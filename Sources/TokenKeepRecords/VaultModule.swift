@@ -11,7 +11,7 @@ public final class VaultModule: Module {
     public let holdsRecords = true
     private let records: Records
 
-    /// Makes the module for the items in `records`.
+    /// Makes the module `vault`, whose items are kept in `records`.
     package init(_ records: Records) { self.records = records }
 
     /// Loads the item with its secret from its record.

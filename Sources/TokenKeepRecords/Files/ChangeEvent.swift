@@ -8,9 +8,9 @@ package enum ChangeEvent: Sendable {
     case began([UInt8])
     /// The item was changed: its record, or its value in another module.
     case changed([UInt8])
-    /// The process that appended ``began(_:)`` will not change the record any more.
+    /// The process that appended ``began(_:)`` has ended its change of the record.
     case ended([UInt8])
-    /// Anything in the vault or in a module may have changed.
+    /// Any item in the vault or in a module may have changed.
     case anything
     /// The first entry of a new log. It identifies the long log that the new one replaced.
     case continues(LogIdentity)
@@ -36,7 +36,7 @@ package enum ChangeEvent: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Parses an entry. An entry of an unknown kind counts as ``anything``.
+    /// Parses an entry. An entry of an unknown kind counts as ``anything``: any item may have changed.
     init(entry: ArraySlice<UInt8>) {
         let name = Array(entry.prefix(ChangeEvent.nameLength))
         switch entry.dropFirst(ChangeEvent.nameLength).first {

@@ -5,7 +5,7 @@ import TokenKeepKeys
 
 /// A directory inside the vault's present `era-N` directory, with at most one file for each record.
 struct EraFolder {
-    /// The name of the directory, for example `pending`.
+    /// The name of this directory, for example `pending`.
     let name: String
     let era: EraDirectory
 

@@ -7,11 +7,11 @@ import TokenKeepKeys
 enum RecordKind: UInt8 {
     /// An item in the vault.
     case value = 1
-    /// A secret that the vault sealed for another module.
+    /// A secret that the vault sealed (encrypted) for another module.
     case sealed = 2
     /// An item in an export file.
     case export = 3
-    /// A file that no key opened when the vault's keys were replaced, encrypted as a whole under the new keys.
+    /// An unreadable file, encrypted as a whole when the vault's keys were replaced.
     case carriedOver = 4
 }
 
@@ -20,8 +20,9 @@ package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// The maximum length in bytes of the encrypted part, with the item's name, of a file that was encrypted as a
-    /// whole.
+    /// For an unreadable file that was encrypted as a whole: the maximum length of the encrypted part, in bytes.
+    ///
+    /// The encrypted part also contains the item's name.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
     static let maximumFile = length + 2 * maximumSmallBox + maximumSecretBox
     private static let signature = "TKRECORD"
@@ -195,7 +196,7 @@ extension RecordPrefix {
 }
 
 extension RecordPrefix {
-    /// Reads the unencrypted prefix of a record file; nil if the file is missing or has no valid prefix.
+    /// Reads the unencrypted first part (prefix) of a record file; nil if the file is missing or has no valid prefix.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

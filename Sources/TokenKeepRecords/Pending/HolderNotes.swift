@@ -86,8 +86,9 @@ struct HolderNotes {
         }
     }
 
-    /// Reads the noted fingerprints of an item's values in a module. Ignores an incomplete one, left by a killed
-    /// process.
+    /// Reads the noted fingerprints of an item's values in a module.
+    ///
+    /// Ignores a fingerprint that a killed process did not write to its end.
     func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
         var holder = Holder()
         guard let folder = try directory.open(),
@@ -127,7 +128,7 @@ extension ItemTransaction {
     /// Called if the module lacks the item, and no value that was sent earlier can still arrive.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
-    /// Replaces the noted values of a module, for example after a value was noted but could not be sent.
+    /// Replaces the noted values of a module, for example because a value was noted but could not be sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
         try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
     }

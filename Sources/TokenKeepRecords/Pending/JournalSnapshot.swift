@@ -3,8 +3,8 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the vault at the beginning of a load: whether changes may be pending, and the number of the last
-/// change.
+/// The state of the vault at the beginning of a load: whether changes may be pending, and which change was the last
+/// one.
 package struct JournalSnapshot: Sendable {
     /// The random number in the last entry of the vault's log of changes. See ``Records/generation()``.
     package let generation: UInt64
@@ -40,8 +40,9 @@ extension Records {
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // Remember nothing if there is no log, because a reader makes no files. If the vault's keys were replaced
-        // meanwhile, remember nothing either: the times are then those of another directory.
+        // Remember this only if there is a log of changes: without a log, later changes stay unseen, and a reader makes
+        // no log. If the vault's keys were replaced meanwhile, the times are those of another directory: remember
+        // nothing either.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }

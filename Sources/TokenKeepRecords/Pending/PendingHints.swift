@@ -14,7 +14,7 @@ struct PendingHints {
 
     init(_ era: EraDirectory) { directory = EraFolder(name: PendingHints.folder, era: era) }
 
-    /// Whether no record has a hint, a file which says that its changes are pending.
+    /// Whether no record has pending changes. Looks only for hints: empty files that mark such records.
     ///
     /// Takes the same time for any number of hints, because every load asks this.
     func areNone() throws(TokenKeepError) -> Bool {

@@ -28,14 +28,14 @@ extension Records {
         return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
-    /// Removes the mark that a module is used, on this machine or on every machine, durably.
+    /// Removes the mark (an empty file) that a module is used, on this machine or on every machine, durably.
     ///
     /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
         guard let vault = try open(), let folder = try EraFolder(name: Records.usedFolder, era: vault.era).open() else {
             return false
         }
-        // A module's name contains no `@`, so the prefix matches only this module.
+        // A module's name contains no `@`, so these files belong to this module alone.
         let markers =
             onEveryMachine
             ? try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") } : [marker(module, vault)]

@@ -8,7 +8,7 @@ package struct SealedNote: Equatable, Sendable {
         package let module: String
         /// The hash of the machine's id.
         package let machine: [UInt8]
-        /// The ids of the class keys (keys of levels) under which the module may hold the secret sealed.
+        /// The ids of the vault's keys under which the module may hold the secret encrypted.
         package var keyIDs: [UInt64]
         /// The fingerprints (keyed hashes) of the encrypted secrets that the module may hold, the latest last.
         var fingerprints: [[UInt8]]
@@ -23,7 +23,7 @@ package struct SealedNote: Equatable, Sendable {
 
     static let maximumFingerprints = 16
 
-    /// Adds to the note that the module is about to get the item's secret, encrypted under the key with this id.
+    /// Adds an entry to the note: the module is about to get the item's secret, encrypted under the key with this id.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(

@@ -149,7 +149,9 @@ extension ItemTransaction {
 }
 
 extension Records {
-    /// An item's level and flags, from the vault's note that it sealed the item for a module; nil if there is no note.
+    /// The level and flags of an item, from the vault's note about an item that it sealed (encrypted) for a module.
+    ///
+    /// nil if there is no note.
     ///
     /// - Throws: if the note cannot be read.
     package func sealedDetails(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {

@@ -65,7 +65,7 @@ enum SealedSecret {
 }
 
 extension KeyRing {
-    /// Decrypts a secret with the key that its record's prefix names.
+    /// Decrypts a secret with the key that the unencrypted first part (prefix) of its record names.
     ///
     /// - Parameters:
     ///   - presence: the keys opened by the password that the user has just entered, for an item that needs the

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Seals secrets for other modules under the vault's class keys, and opens sealed secrets.
+/// Encrypts (seals) secrets for other modules under the vault's keys, and decrypts sealed secrets.
 package struct VaultSealer: SecretSealer {
     private let records: Records
     /// The item that the caller has locked; nil if the caller has locked none.
@@ -12,7 +12,7 @@ package struct VaultSealer: SecretSealer {
         let name: ItemName
     }
 
-    /// Makes a sealer that only opens sealed secrets, and seals none.
+    /// Makes an object that opens sealed (encrypted) secrets, but cannot seal any.
     package init(_ records: Records) {
         self.records = records
         held = nil
@@ -23,7 +23,7 @@ package struct VaultSealer: SecretSealer {
         held = HeldItem(vault: item.vault, name: item.name)
     }
 
-    /// The id of the vault that would seal an item; nil if there is no vault.
+    /// The id of the vault whose keys encrypt items of this call; nil if there is no vault.
     package func vaultID() throws(TokenKeepError) -> String? {
         try vault().map { Hexadecimal.text($0.keys.vaultID) }
     }
@@ -76,7 +76,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Seals a secret, and notes in the vault that the module is about to get it.
+    /// Encrypts a secret for a module, and notes in the vault that the module is about to get it.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {

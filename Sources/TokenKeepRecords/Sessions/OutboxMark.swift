@@ -10,14 +10,14 @@ package struct OutboxMark: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// Whether tokens may be waiting to be revoked. False if the vault cannot be read. Makes no file.
+    /// Whether tokens may be waiting to be revoked at the server. False if the vault cannot be read. Makes no file.
     package var isSet: Bool {
         guard let vault = (try? records.open()) ?? nil else { return false }
         let path = "\(SessionFiles.folder)/\(OutboxMark.file)"
         return (try? VaultFiles.exists(path, in: vault.directory.descriptor)) == true
     }
 
-    /// Makes the file. Called before and after a token is added to those that wait to be revoked.
+    /// Makes the file `outbox`. Called before and after a token is added to those that wait to be revoked.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
         guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
@@ -26,7 +26,7 @@ package struct OutboxMark: Sendable {
         }
     }
 
-    /// Removes the file. Called if no token was found that waits to be revoked.
+    /// Removes the file `outbox`. Called if no token was found that waits to be revoked.
     package func remove() {
         guard let folder = try? folder() else { return }
         _ = try? SystemCall.remove(OutboxMark.file, in: folder)

@@ -119,7 +119,7 @@ package struct SessionFile: Sendable {
         return prefix + stateBox + namesBox
     }
 
-    /// The first part of the prefix of a session's file, without the lengths of the encrypted parts.
+    /// The first fields of a session's file, before the lengths of the encrypted parts.
     private static func head(_ kind: Kind, _ fileName: [UInt8], _ keyID: UInt64, _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: headLength)
         writer.append(signature.utf8)
@@ -132,7 +132,8 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with the state in a session's file: the whole prefix and the encrypted names.
+    /// The data authenticated with the state in a session's file: the file's unencrypted first part and the encrypted
+    /// names.
     private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 256)
         writer.append("TKsess-s".utf8)

@@ -213,6 +213,6 @@ extension ItemTransaction {
         vault.keys.header.hasPassword && vault.keys.isOpen(.level(level)) && vault.keys.isOpen(.metadata)
     }
 
-    /// The hash of this machine, as stored in pending writes.
+    /// The hash of this machine's id, as stored in pending writes.
     package var machineHash: [UInt8] { keys.machine(records.machine.bytes) }
 }

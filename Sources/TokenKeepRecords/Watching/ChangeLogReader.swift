@@ -30,7 +30,7 @@ struct ChangeLogReader {
         restart()
     }
 
-    /// The file names of the records that may have changed since the last reading; nil if anything may have changed.
+    /// The file names of the records that may have changed since the last reading; nil if any item may have changed.
     ///
     /// - Parameter watchAnew: called if a new log replaced the earlier one, to watch the new file before it is read.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
@@ -56,7 +56,8 @@ struct ChangeLogReader {
         position = Position(log: log, identity: identity, offset: status.size)
     }
 
-    /// Reads the log to its end, and goes on in a new log that replaced it; false if anything may have changed.
+    /// Reads the log of changes to its end, and goes on in a new log that replaced it; false if any item may have
+    /// changed.
     private mutating func goOn(_ records: inout [[UInt8]], _ watchAnew: () -> Void) -> Bool {
         guard let before = position?.identity, let status = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil
         else { return false }

@@ -33,8 +33,9 @@ final class ChangeNotifier: Sendable {
         var nextNumber = 0
     }
 
-    /// The address of the instance in use. A child of `fork()` makes another one, so that it does not take its parent's
-    /// events.
+    /// The address of this process's notifier of changes.
+    ///
+    /// A child of `fork()` makes its own notifier, so that it does not take its parent's events.
     private static let current = Atomic<UInt>(0)
     /// The maximum number of reads in one call, enough for a full event queue of the usual length.
     ///

@@ -14,7 +14,7 @@ public struct ChangeNotice: Sendable {
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
-    /// The file names of the records that may have changed, as bytes; nil if anything may have changed.
+    /// The file names (as bytes) of the records that may have changed; nil if any item may have changed.
     package var records: [[UInt8]]? = []
 }
 
