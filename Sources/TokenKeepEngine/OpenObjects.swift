@@ -15,6 +15,6 @@ package final class OpenObjects: Sendable {
         }
     }
 
-    /// The objects that are still open, in the order in which they were opened.
+    /// The objects that are still open on the store, in the order in which they were opened.
     package var all: [any AnyObject & Sendable] { entries.withLock { $0.compactMap(\.object) } }
 }

@@ -163,7 +163,8 @@ extension Store {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // Throw the refusal only after the last frame, so that a damaged file is reported as CORRUPT first.
+                // Throw the refusal of an item only after the whole file was read, so that a damaged file is reported
+                // as CORRUPT first.
                 refusal = error
             }
         }

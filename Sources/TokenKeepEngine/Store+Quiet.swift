@@ -13,7 +13,7 @@ extension Store {
 
     /// Saves an item like ``save(_:until:)``, but never prompts.
     ///
-    /// - Parameter lease: copies of the vault's keys, which seal the item even if the vault has been locked; nil for
+    /// - Parameter lease: copies of the vault's keys, which encrypt the item even if the vault has been locked; nil for
     ///   none.
     @discardableResult
     package func saveWithoutPrompts(

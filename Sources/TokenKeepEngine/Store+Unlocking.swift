@@ -25,7 +25,7 @@ extension Store {
     /// Unlocks the vault with its password, for every process of the user.
     ///
     /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Until the deadline, items
-    /// that modules hold under older keys are re-sealed. The key of ``AccessLevel/whenUnlocked`` expires after 180
+    /// that modules hold under older keys are re-encrypted. The key of ``AccessLevel/whenUnlocked`` expires after 180
     /// seconds. The other keys stay until the vault is locked or the machine is switched off.
     ///
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
@@ -48,8 +48,10 @@ extension Store {
         return outcome
     }
 
-    /// The open vault, if its password was removed and modules may still hold items sealed under that password's keys;
-    /// else nil.
+    /// The open vault, if it has no password and modules may still hold items encrypted under keys of a removed
+    /// password.
+    ///
+    /// nil otherwise.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
         guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
             return nil

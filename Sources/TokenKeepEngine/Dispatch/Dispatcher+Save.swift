@@ -18,7 +18,7 @@ extension Dispatcher {
         return try inPlaces(request, call)
     }
 
-    /// Saves an item that has the name of a memory-only item. A load returns the memory-only item now.
+    /// Saves an item while a memory-only item has the same name. A load returns the memory-only item.
     ///
     /// The save checks the memory-only item's version. A save without a level, or with the level memory-only, replaces
     /// the memory-only item's value. A save with another level goes to the stack's modules and removes the memory-only

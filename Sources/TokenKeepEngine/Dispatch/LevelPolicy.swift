@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The levels that this version supports, checked before any module is asked.
 enum LevelPolicy {
-    /// Refuses a level that this build does not support.
+    /// Throws if this build does not support a level.
     ///
     /// - Throws: ``Status/unsupported`` for a level that needs a key of this device: such keys do not exist yet.
     static func check(_ level: AccessLevel?) throws(TokenKeepError) {

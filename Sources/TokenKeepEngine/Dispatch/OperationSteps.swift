@@ -13,7 +13,7 @@ struct OperationSteps: Sendable {
         let position: Int
     }
 
-    /// A stack or substack, as a range of steps.
+    /// A stack or substack, as a range of an operation's steps.
     struct Scope: Sendable {
         /// For each entry of the stack, the index of its first step.
         ///

@@ -3,7 +3,7 @@ import TokenKeepCore
 /// Compares the protection that a stack's modules give with the protection that an item requires.
 struct ProtectionRequirements {
     let dispatcher: Dispatcher
-    /// Seals items for modules that support sealing; nil if there is no vault that can seal.
+    /// Encrypts (seals) items for modules that support this; nil if there is no vault that can do so.
     let sealer: (any SecretSealer)?
 
     /// Whether a module protects an item as much as the item requires. See ``Protection/isEnough(for:_:beside:)``.

@@ -14,7 +14,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     /// The action that the stack's line prescribes for this status; nil if the module was asked for another reason than
     /// a line.
     package let action: StackAction?
-    /// Whether the operation ends here, although the action of the line would ask the next module.
+    /// Whether the operation ends here, although the line's action would ask the next module: a save must not go on.
     package var isHeldBack = false
     /// The module that is asked next; nil if no further module is asked.
     package var next: String?

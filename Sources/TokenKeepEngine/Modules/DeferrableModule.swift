@@ -42,7 +42,7 @@ struct DeferrableModule: RememberingModule {
         remember(name, item.secret, item.details)
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
-        // If another process has the item locked, the value is not noted in the file. A later load notes it.
+        // If another process has the item locked, the value is not noted for later processes. A later load notes it.
         let isNoted = wasNoted || records.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
@@ -70,9 +70,10 @@ struct DeferrableModule: RememberingModule {
         return lackedVault ? versioned(item) : item
     }
 
-    /// The item, with its version computed under the vault's key: the vault may have been made during the load.
+    /// The item, with its version computed under the vault's key.
     ///
-    /// A later save that checks the version uses the vault's key, too.
+    /// The module may have used another key, if there was no vault before the load. A later save computes the version
+    /// with the vault's key to check it.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -134,7 +135,8 @@ struct DeferrableModule: RememberingModule {
 
     /// Marks the module as used on this machine, before a write.
     ///
-    /// Loads from the module first: if an absent module were marked as used, its absence would be a permanent outage.
+    /// First loads from the module: an absent module must not be marked, because it would then count as unavailable for
+    /// good.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? records.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
@@ -146,7 +148,7 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        // The mark cannot be written to a read-only vault. Save the item all the same.
+        // A read-only vault cannot be marked. Save the item all the same.
         try? records.markUsed(self.name, call)
     }
 

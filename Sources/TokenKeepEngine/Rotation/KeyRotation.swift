@@ -17,7 +17,7 @@ struct KeyRotation {
     let call: CallContext
     let progress: JournalProgress?
 
-    /// Runs the whole rotation.
+    /// Runs the whole rotation (the replacement of all keys).
     ///
     /// - Parameters:
     ///   - before: the vault under its old keys. The keys of all items to be re-encrypted are open.

@@ -46,7 +46,7 @@ extension Store {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // `open()` refuses a header without a password that somebody put in the place of the vault's.
+            // If somebody replaced the vault's header by one without a password, `open()` throws.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }

@@ -10,17 +10,18 @@ struct Resealing {
         let module: String
         /// The hash of the machine that the vault's note about the item names; nil if there is no note.
         let machine: [UInt8]?
-        /// Whether the vault's note names this machine and another one, and this entry is for the other one.
+        /// Whether this entry is for another machine, although the vault's note also names this machine.
         ///
-        /// If this machine finds the item in its module, that proves nothing about the module of the other machine.
+        /// If this machine finds the item in its own module, that proves nothing about the other machine's module.
         var isOnlyElsewhere = false
     }
 
-    /// The outcome of re-sealing one item.
+    /// The outcome of re-encrypting one item.
     private enum Outcome {
-        /// The module has the item sealed under the present keys, or unsealed if the item needs no sealing any more.
+        /// The module has the item encrypted under the present keys, or unencrypted if the vault need not encrypt it
+        /// any more.
         case done
-        /// A change of the item is pending for the module in the item's record, so the module's item will be replaced.
+        /// The item's record has a pending change for the module, which will replace the module's item.
         case recorded
         /// The module does not have the item.
         case absent
@@ -34,10 +35,10 @@ struct Resealing {
     let records: Records
     let reconciler: Reconciler
 
-    /// Re-seals every item sealed under a retiring (replaced) key, and drops the keys that no item needs any more.
+    /// Re-encrypts every item under a retiring (replaced) key, and removes the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of sealed secrets that no key opens, which stay unchanged.
-    /// - Throws: the first failure to re-seal an item, after the other items were re-sealed. Another attempt may
+    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens, which stay unchanged.
+    /// - Throws: the first failure to re-encrypt an item, after the other items were re-encrypted. Another attempt may
     ///   succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
@@ -112,7 +113,7 @@ struct Resealing {
         return items
     }
 
-    /// Re-seals one item under the vault's present key.
+    /// Re-encrypts one item under the vault's present key.
     ///
     /// - Returns: false if no key opens the item, which then stays unchanged.
     private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {

@@ -30,7 +30,8 @@ public struct StackLine: Sendable, Equatable {
 
         /// A failure of the module can become the operation's result. The next module is asked.
         public static let required = Control(kind: .word(.required))
-        /// A failure becomes the operation's result and ends the operation. A `clear` goes on to visit every module.
+        /// A failure becomes the operation's result and ends the operation. Only a `clear` goes on to the other
+        /// modules.
         public static let requisite = Control(kind: .word(.requisite))
         /// Means the same as ``required``. By custom used for a module if another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))

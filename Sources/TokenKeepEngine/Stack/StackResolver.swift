@@ -76,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// This operation, limited to the operation of an including line; nil if the two do not overlap.
+    /// The operation that both this value and `operation` stand for, where `any` stands for all; nil if there is none.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil
