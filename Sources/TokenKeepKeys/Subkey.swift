@@ -3,7 +3,8 @@ package import TokenKeepCore
 
 /// Derives keys from other keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The uses of the name key, by number. One key is derived from it for each use.
+    /// The uses of the name key (for file names and states of records), by number. For each use, one key is derived
+    /// from it.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
@@ -11,7 +12,8 @@ package enum Subkey {
         case sessions = 4
     }
 
-    /// The uses of the journal key, by number. One key is derived from it for each use.
+    /// The uses of the journal key (for IDs, versions and fingerprints of items), by number. For each use, one key is
+    /// derived from it.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2

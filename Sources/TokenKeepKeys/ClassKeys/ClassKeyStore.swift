@@ -18,7 +18,7 @@ package final class ClassKeyStore: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// The reason why the kernel refused the keys that it was last asked to keep; nil if it accepted them.
+        /// The reason why the kernel refused the last keys that it was asked to keep; nil if it accepted them.
         var reason: String?
         /// The reason why the last ``ClassKeyStore/probe()`` of the kernel's keyring failed; nil if it succeeded.
         var probed: String?

@@ -10,7 +10,7 @@ package struct EraKeys {
     /// under them.
     package let keys: [OpenKey]
 
-    /// The means that opens the new keys: the keyfile or a password.
+    /// The way to open the new keys: with the keyfile or with a password.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)

@@ -1,4 +1,6 @@
-/// The derivation of the key that encrypts the vault's keys in one slot of the header (docs/format.md, "Slots").
+/// The derivation of the key under which one slot of the header contains the vault's keys (docs/format.md, "Slots").
+///
+/// A slot is one way to open the vault's keys.
 package enum KeyDerivation: Equatable, Sendable {
     /// The key is derived from a random key.
     case subkey
