@@ -15,7 +15,7 @@ package enum JournalEntry: Sendable {
 package enum RecordState: UInt8, Sendable {
     /// The item is kept in the vault itself.
     case home = 1
-    /// The record has the item's newest value, which a module has not got yet.
+    /// The record has the item's newest value, which at least one module still has to get.
     case pending = 2
     /// The item was cleared, but a module may still hold it.
     case tombstone = 3

@@ -33,7 +33,7 @@ final class RecordFile: Sendable {
         self.item = item
     }
 
-    /// Decrypts the state. This also proves that state, metadata and secret belong together.
+    /// Decrypts the record's state. This also proves that the record's state, metadata and secret belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength

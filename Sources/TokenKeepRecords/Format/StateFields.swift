@@ -19,7 +19,9 @@ struct StateFields: Equatable {
     var pending: [PendingWrite] = []
     /// In the record of a cleared item or service (a tombstone): its name, because modules may still have to remove it.
     var name: ItemName?
-    /// Fields of a session (a signed-in account, tags 16 and 17) and fields of unknown meaning, kept unchanged.
+    /// The fields of a session (a signed-in account; their numbers are 16 and 17) and fields of unknown meaning.
+    ///
+    /// They are kept unchanged.
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {

@@ -3,9 +3,10 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `used`, with an empty file for each module of a machine to which TokenKeep ever wrote an item there.
+/// The directory `used`, with an empty file for each module that was used, and each machine on which it was used.
 ///
-/// If such a module is absent, it counts as unavailable, not as empty: it may still have items.
+/// A module is used once TokenKeep writes an item to it. If a used module is absent, it counts as unavailable, not as
+/// empty: it may still have items.
 extension Records {
     static let usedFolder = "used"
 

@@ -6,7 +6,8 @@ import TokenKeepKeys
 package enum KeeperLock {
     private static let file = "keeper"
 
-    /// - Throws: ``Status/busy`` if another process has the right. The message names that process.
+    /// - Throws: ``Status/busy`` if another process has the right to renew the sessions. The message names that
+    ///   process.
     package static func take(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
         let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))
