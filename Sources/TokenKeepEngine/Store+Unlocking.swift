@@ -15,9 +15,9 @@ public struct UnlockOutcome: Sendable {
 
 /// The keys that locking the vault removes.
 public enum Locking: Sendable {
-    /// All keys, as at the end of the user's session.
+    /// Locking removes all keys, as at the end of the user's session.
     case all
-    /// Only the keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
+    /// Locking removes only the keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
     case screen
 }
 

@@ -13,7 +13,7 @@ struct OperationSteps: Sendable {
         let position: Int
     }
 
-    /// A stack or substack, as a range of an operation's steps.
+    /// A stack or substack, as a range of steps. A step is a line that an operation may take.
     struct Scope: Sendable {
         /// For each entry of the stack, the index of its first step.
         ///
@@ -75,7 +75,7 @@ struct OperationSteps: Sendable {
 
     /// Checks that a save ends at the first module that takes the item.
     ///
-    /// A save that fails can become pending for one module only, so it must not save in several modules.
+    /// A save can leave a pending write for one module only, so it must not save in several modules.
     ///
     /// - Throws: ``Status/invalid`` if the save would go on after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {

@@ -70,7 +70,7 @@ struct StackOperations: Sendable {
             .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
-    /// Checks the arguments of a module that has several lines: each line repeats those of the first line, or has none.
+    /// Checks the lines of a module: each line repeats the arguments of the module's first line, or has none.
     private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
         guard line.arguments.isEmpty || line.arguments == first.arguments else {
             throw TokenKeepError(

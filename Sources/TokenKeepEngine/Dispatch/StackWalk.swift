@@ -22,12 +22,12 @@ struct StackWalk<Answer> {
 
 /// The order of failures by severity: if several modules fail, the operation throws the worst failure.
 enum FailurePrecedence {
-    /// The statuses, the worst first. A locked or absent module must never look like "no token".
+    /// The statuses of failures, the worst first. A locked or absent module must never look like "no token".
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status; the lowest is the worst. A status that is not in the order ranks lowest.
+    /// The rank of a status; the lowest rank is the worst. A status that is not in the order counts as the worst.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 

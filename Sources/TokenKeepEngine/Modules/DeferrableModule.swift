@@ -148,7 +148,7 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        // A read-only vault cannot be marked. Save the item all the same.
+        // In a read-only vault, the module cannot be marked as used. Save the item all the same.
         try? records.markUsed(self.name, call)
     }
 

@@ -6,7 +6,7 @@ package struct Stack: Sendable {
     package enum Entry: Sendable {
         /// A line that names a module.
         case line(StackLine)
-        /// A substack. If a line of the substack ends, jumps or resets, only the substack is affected.
+        /// A substack. If a line of it ends the operation, jumps or resets, that affects only the substack.
         case substack(Substack)
     }
 

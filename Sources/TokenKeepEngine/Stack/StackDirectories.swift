@@ -4,7 +4,7 @@ import TokenKeepCore
 package enum StackDirectories: Sendable {
     /// The usual directories: `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
     case standard
-    /// Other directories, for tests.
+    /// Other directories of stack files than the usual ones, for tests.
     case fixed(user: String?, system: String?)
 
     /// No directory, so that no stack file is found.

@@ -24,7 +24,7 @@ public enum StackParser {
         case module(StackLine)
         /// A line that names another stack.
         ///
-        /// If `isSubstack`, a line of that stack that ends, jumps or resets affects only that stack.
+        /// If `isSubstack`, a line of that stack that ends the operation, jumps or resets affects only that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Replaces each line that includes another stack by the entries of that stack.
 struct StackResolver {
-    /// The maximum depth of stacks that include each other.
+    /// The maximum depth to which stacks may include each other.
     static let maximumDepth = 16
     /// The maximum number of lines, with the lines of included stacks.
     ///

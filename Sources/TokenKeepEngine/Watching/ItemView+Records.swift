@@ -52,7 +52,7 @@ extension ItemView {
     /// nil if it is unknown whether the item changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // If the last list was incomplete, an item that it lacks may be an old one, so its change is unknown.
+        // If the last list was incomplete, it may have lacked this item. So it is unknown whether the item has changed.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
             // Read the clock before the load. A save by another program in the same second is then still noticed later.
@@ -78,7 +78,7 @@ struct RecordItems {
         case named(ItemName)
         /// The record belongs to an item that is not watched.
         case unwatched
-        /// There is no such record, and it belongs to no item that the watch last read.
+        /// The record does not exist, and the items that the watch last read have other record files.
         case absent
         case unreadable
     }
@@ -94,7 +94,7 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // This record is about a removal of all items of a service, which may concern any item.
+                // This record is about the removal of all items of a service, so it may concern any item.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored

@@ -31,15 +31,15 @@ struct ItemView {
 
     /// The reason why a watch reads the store again.
     enum Occasion {
-        /// The time between two regular readings has passed.
+        /// The reason is that the time between two regular readings has passed.
         case clock
-        /// A module signalled a possible change, or that it can be reached again.
+        /// The reason is a module's signal: an item may have changed, or the module can be reached again.
         case module
-        /// A process that uses TokenKeep signalled a change, or the vault was moved.
+        /// The reason is a signal by a process that uses TokenKeep, or that the vault was moved.
         case signal
     }
 
-    /// The result of the first reading.
+    /// The result of a watch's first reading of the store.
     struct Beginning {
         let view: ItemView
         let isRead: Bool
@@ -81,7 +81,8 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // The outage of a module changes none of its items. They may have changed when the module returns.
+                // The outage of a module changes none of its items. But its items may have changed when the module
+                // returns.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
