@@ -8,5 +8,6 @@
 #include <tokenkeep/store.h>
 #include <tokenkeep/watch.h>
 #include <tokenkeep/session.h>
+#include <tokenkeep/oauth.h>
 
 #endif

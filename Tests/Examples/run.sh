@@ -142,6 +142,21 @@ api.example.com (bob)
 a2
 a1
 END
+
+# Signing in at the tests' own server, without a browser.
+mkdir -p "$work/served" "$XDG_CONFIG_HOME/tokenkeep/providers.d"
+: >"$work/ports"
+python3 "$examples/../Tests/Servers/lying_server.py" "$work/served" >>"$work/ports" &
+server=$!
+tail -n +1 -f "$work/ports" --pid="$server" | head -n 1 >/dev/null
+address="http://127.0.0.1:$(sed -E 's/.*\bhttp=([0-9]+).*/\1/' "$work/ports")"
+printf 'client_id = app\ntoken_endpoint = %s/token\ndevice_authorization_endpoint = %s/device\n' "$address" "$address" \
+    >"$XDG_CONFIG_HOME/tokenkeep/providers.d/example.conf"
+prints "sign-in" env -u DISPLAY -u WAYLAND_DISPLAY -u BROWSER "$work/pkg-config/sign-in" api.example.com ann example <<'END'
+Open https://login.example.com/device and type the code WDJB-MJHT
+Authorization: Bearer access-2
+END
+kill "$server"
 missing=
 for program in gnome-keyring-daemon secret-tool gdbus dbus-run-session; do
     command -v "$program" >/dev/null || missing="$missing $program"
