@@ -155,6 +155,33 @@ import TokenKeep
         #expect(server.requests.count == 100)
     }
 
+    @Test func cancellationsDuringTheRefreshHarmNoOtherRequest() async throws {
+        let server = try server(accepting: "access-2")
+        let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+        let (answers, answer) = AsyncStream.makeStream(of: Void.self)
+        var options = TokenSession.Options()
+        options.transport = { [authority = world.authority] request in
+            ask.yield()
+            for await _ in answers { break }
+            return try await authority.answer(request)
+        }
+        _ = try await world.signedIn(lifetime: 0)
+        let session = try await TokenSession(
+            store: world.store(), service: world.service, account: "ann", options: options)
+        let client = try world.client(session, server, connections: 128)
+        let tasks = (0..<100).map { number in
+            Task { try await client.data(for: server.request("/\(number)")).1.statusCode }
+        }
+        for await _ in asked { break }
+        // The token is being renewed by one of them.
+        for task in tasks[..<50] { task.cancel() }
+        answer.yield()
+        for task in tasks[..<50] { await #expect(throws: CancellationError.self) { try await task.value } }
+        for task in tasks[50...] { #expect(try await task.value == 200) }
+        #expect(await world.authority.refreshed == ["refresh-1"])
+        #expect(server.requests.count == 50)
+    }
+
     @Test func theCancellationOfOneHarmsNoOther() async throws {
         let gate = Gate()
         let server = try LoopbackServer.behind(gate)
