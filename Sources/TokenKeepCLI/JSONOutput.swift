@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepRecords
 import TokenKeepSession
 
 /// The values that `--json` writes. Every member is always present; an unknown value is null.
@@ -41,7 +42,7 @@ enum JSONOutput {
     /// The state of the store, as `status` writes it.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case version, modules, sessions
+            case version, modules, sessions, login
             case owed = "pending"
             case pendingProblem = "pending_problem"
             case isMemoryLocked = "memory_locked"
@@ -53,13 +54,28 @@ enum JSONOutput {
         private let owed: [Owed]
         private let pendingProblem: Nullable<Problem>
         private let sessions: Nullable<WaitingSessions>
+        private let login: Nullable<Login>
 
-        init(_ status: StoreStatus, _ waiting: Sessions.Waiting?) {
+        init(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LoginNote?) {
+            self.login = Nullable(login.map(Login.init))
             sessions = Nullable(waiting.map(WaitingSessions.init))
             modules = status.modules.map(ModuleState.init)
             owed = status.pending.entries.map(Owed.init)
             pendingProblem = Nullable(status.pending.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
+        }
+    }
+
+    /// The outcome of the last login that reached the vault.
+    struct Login: Encodable {
+        private let time, service, outcome: String
+        private let hint: Nullable<String>
+
+        init(_ note: LoginNote) {
+            time = note.time.iso8601
+            service = note.service
+            outcome = note.outcome.rawValue
+            hint = Nullable(note.hint)
         }
     }
 

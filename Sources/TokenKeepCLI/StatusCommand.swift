@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepRecords
 import TokenKeepSession
 
 /// `tokenkeep status`.
@@ -29,11 +30,13 @@ struct StatusCommand: ParsableCommand {
         // A vault that cannot be read is reported as a module.
         let waiting = try? Sessions(store).waiting()
         let text =
-            try json ? JSONOutput.text(JSONOutput.State(status, waiting)) : StatusCommand.text(status, waiting)
+            try json
+            ? JSONOutput.text(JSONOutput.State(status, waiting, LoginNote.read(store.records)))
+            : StatusCommand.text(status, waiting, LoginNote.read(store.records))
         try Terminal.write(text)
     }
 
-    private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?) -> String {
+    private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LoginNote?) -> String {
         let modules = status.modules.flatMap { report in
             ["module \(report.module): \(report.problem == nil ? "reachable" : "unusable")"]
                 + ([report.place] + problemLines(report.problem) + report.notes).map { "  " + Terminal.printable($0) }
@@ -42,7 +45,9 @@ struct StatusCommand: ParsableCommand {
             status.isMemoryLocked
             ? ["secrets in memory: locked, never swapped out"]
             : ["secrets in memory: not locked, may be swapped out", "  hint: raise the limit that ulimit -l shows"]
-        let lines = modules + PendingText.lines(status.pending) + pendingProblem(status) + sessions(waiting) + memory
+        let lines =
+            modules + PendingText.lines(status.pending) + pendingProblem(status) + sessions(waiting)
+            + (login?.problemLines ?? []) + memory
         return lines.map { $0 + "\n" }.joined()
     }
 

@@ -60,13 +60,16 @@ extension Store {
         return UnlockedVault(vault: vault, keys: vault.keys.opened)
     }
 
-    private func unlockVault(_ password: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> UnlockedVault {
+    /// - Parameter limit: the seconds after which the keys expire unless the login is confirmed; nil for no limit.
+    func unlockVault(
+        _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
+    ) throws(TokenKeepError) -> UnlockedVault {
         records.opener.residentKeys.dropKeysOfLostVaults()
         guard let vault = try records.open() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vault, call)
-        try passwords.keep(unlocked)
+        try passwords.keep(unlocked, expiringAfter: limit)
         // Watchers now see items that were hidden while the vault was locked.
         records.announceChange()
         return unlocked

@@ -154,6 +154,7 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         // The vault may be unlocked now, so that watchers see items that were hidden.
         defer { records.announceChange() }
+        LoginNote.remove(records)
         if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
         outcome.unreadable = unreadable

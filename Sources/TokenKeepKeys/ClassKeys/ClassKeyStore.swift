@@ -79,13 +79,20 @@ package final class ClassKeyStore: Sendable {
     /// or everything in this process's memory. Two kinds of keys are left out: those for items that need the password
     /// at each use, and the key that verifies the header, which is kept only as part of `trust`.
     ///
-    /// - Parameter trust: the verified headers; nil to leave the kept ones unchanged.
-    package func keep(_ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8]) throws(TokenKeepError) {
+    /// - Parameters:
+    ///   - trust: the verified headers; nil to leave the kept ones unchanged.
+    ///   - limit: the seconds after which every key expires, unless a later call keeps the keys without a limit; nil
+    ///     for no limit.
+    package func keep(
+        _ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8], expiringAfter limit: UInt32? = nil
+    ) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
-            Payload(
+            let usual = $0.purpose == .level(.whenUnlocked) ? ClassKeyStore.whenUnlockedSeconds : nil
+            return Payload(
                 place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
-                seconds: $0.purpose == .level(.whenUnlocked) ? ClassKeyStore.whenUnlockedSeconds : nil)
+                seconds: limit.map { min($0, usual ?? $0) } ?? usual)
         }
+        if !keys.isEmpty { payloads += try mark(limit, of: vaultID) }
         if let trust {
             payloads.append(
                 Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
@@ -103,6 +110,22 @@ package final class ClassKeyStore: Sendable {
             if reason == nil { memory.probed = nil }
             if reason == nil ? memory.keys.isEmpty : !keys.isEmpty { memory.reason = reason }
         }
+    }
+
+    /// Whether the keys expire unless ``keep(_:_:of:expiringAfter:)`` keeps them without a limit.
+    package func areTemporary(_ vaultID: [UInt8]) -> Bool {
+        ((try? bytes(at: ClassKeyStore.markPlace(vaultID), atMost: 1)) ?? nil) != nil
+    }
+
+    /// The mark of keys that expire after `limit` seconds. For nil, removes an earlier mark.
+    private func mark(_ limit: UInt32?, of vaultID: [UInt8]) throws(TokenKeepError) -> [Payload] {
+        let place = ClassKeyStore.markPlace(vaultID)
+        guard let limit else {
+            dropStash(at: place)
+            memory.withLock { $0.keys[place] = nil }
+            return []
+        }
+        return [Payload(place: place, bytes: try SecretBytes(count: 1) { _ in }, seconds: limit)]
     }
 
     private struct Payload {
@@ -217,6 +240,17 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
+    /// Purges the kernel's keys of every vault of the user, without their files. The trusted headers stay.
+    package func purgeAllVaults() throws(TokenKeepError) {
+        guard usesKernel else { return }
+        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") {
+            let parts = place.split(separator: ":")
+            guard parts.count > 2, parts[2] != "trust", let vaultID = Hexadecimal.bytes(String(parts[1]), count: 16)
+            else { continue }
+            _ = try purge(nil, of: vaultID)
+        }
+    }
+
     /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
     package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
 
@@ -268,6 +302,8 @@ package final class ClassKeyStore: Sendable {
     }
 
     private static func trustPlace(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "trust" }
+
+    private static func markPlace(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "login" }
 
     private static func vaultID(ofTrust place: String) -> [UInt8]? {
         let parts = place.split(separator: ":")

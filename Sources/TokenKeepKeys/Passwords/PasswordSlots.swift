@@ -88,14 +88,16 @@ package struct PasswordSlots {
 
     /// Keeps the open keys and the verified header for every process of the user.
     ///
+    /// - Parameter limit: the seconds after which the keys expire; nil for the usual times.
     /// - Returns: the reason why only this process has the keys; nil if every process has them.
     @discardableResult
-    package func keep(_ unlocked: UnlockedVault) throws(TokenKeepError) -> String? {
+    package func keep(_ unlocked: UnlockedVault, expiringAfter limit: UInt32? = nil) throws(TokenKeepError) -> String? {
         let vault = unlocked.vault
         let entry = HeaderTrust.Entry(
             vault.keys.header, file: vault.headerFile, headerKey: try unlocked.headerKey())
         try opener.residentKeys.keep(
-            unlocked.keys, HeaderTrust(entries: [entry], path: try opener.path()), of: vault.keys.vaultID)
+            unlocked.keys, HeaderTrust(entries: [entry], path: try opener.path()), of: vault.keys.vaultID,
+            expiringAfter: limit)
         return opener.residentKeys.reasonForMemory
     }
 

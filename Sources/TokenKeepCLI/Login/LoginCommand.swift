@@ -1,0 +1,102 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+
+/// `tokenkeep login …`.
+struct LoginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "login",
+        abstract: "Show whether signing in unlocks the vault.",
+        discussion: """
+            The PAM module pam_tokenkeep.so gives the login's password to the vault: see docs/login.md.
+
+              tokenkeep login status
+            """,
+        subcommands: [
+            LoginStatusCommand.self, LoginUnlockCommand.self, LoginConfirmCommand.self, LoginPasswordCommand.self,
+            LoginPurgeCommand.self,
+        ])
+
+    func run() throws { throw UsageError.missingCommand(of: "login") }
+}
+
+/// The option of the commands that `pam_tokenkeep.so` runs. They print nothing: the exit code is the answer.
+struct LoginOptions: ParsableArguments {
+    @Option(help: "The name of the PAM service.")
+    var service: String
+
+    /// Runs a call of the login, and ends with its result as the exit code.
+    func run(_ body: (VaultLogin) throws(TokenKeepError) -> LoginResult) throws {
+        let result: LoginResult
+        do throws(TokenKeepError) {
+            // The user's own stacks decide nothing here: a mistake in one would keep the vault locked.
+            let store = try Store(StoreConfiguration(stackText: "any required vault"))
+            result = try body(VaultLogin(store, service: service, hasSession: LoginOptions.hasSession))
+        } catch {
+            result = .notNow
+        }
+        throw ExitCode(result.rawValue)
+    }
+
+    /// Whether a session of the user is open: logind has made the directory of its sockets.
+    private static var hasSession: Bool {
+        var status = stat()
+        return lstat("/run/user/\(geteuid())", &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+            && status.st_uid == geteuid()
+    }
+}
+
+/// `tokenkeep login unlock`: the password stands on standard input.
+struct LoginUnlockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock", abstract: "Unlock the vault with the login's password.", shouldDisplay: false)
+
+    @OptionGroup
+    var loginOptions: LoginOptions
+
+    func run() throws {
+        try loginOptions.run { login throws(TokenKeepError) in
+            login.unlock(with: try SecretInput.readToEnd(of: STDIN_FILENO))
+        }
+    }
+}
+
+/// `tokenkeep login confirm`.
+struct LoginConfirmCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "confirm", abstract: "Keep the vault unlocked, because a session begins.", shouldDisplay: false)
+
+    @OptionGroup
+    var loginOptions: LoginOptions
+
+    func run() throws {
+        try loginOptions.run { $0.confirm() }
+    }
+}
+
+/// `tokenkeep login password`: the old password, NUL, the new password and NUL stand on standard input.
+struct LoginPasswordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "password", abstract: "Change the vault's password with the login's.", shouldDisplay: false)
+
+    @OptionGroup
+    var loginOptions: LoginOptions
+
+    func run() throws {
+        try loginOptions.run { login throws(TokenKeepError) in
+            let input = try SecretInput.readToEnd(of: STDIN_FILENO)
+            let (old, new) = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
+                let parts = bytes.split(separator: 0, omittingEmptySubsequences: false)
+                guard parts.count == 3, parts[2].isEmpty else {
+                    throw TokenKeepError(.invalid, "standard input does not hold two passwords")
+                }
+                return (
+                    try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: parts[0])),
+                    try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: parts[1]))
+                )
+            }
+            return login.follow(from: old, to: new)
+        }
+    }
+}

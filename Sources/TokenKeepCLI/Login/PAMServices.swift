@@ -1,0 +1,91 @@
+import TokenKeepCore
+
+/// Finds the PAM services of logins, lockers and password changes, and the lines of `pam_tokenkeep.so` in them.
+struct PAMServices {
+    /// A service whose file is there.
+    struct Found {
+        let service: String
+        /// The types of lines (`auth`, `session`, `password`) that the service should have and has not.
+        let missing: [String]
+        let hasAuthentication: Bool
+
+        var isComplete: Bool { missing.isEmpty }
+    }
+
+    /// The directories of service files, the first that has a file first.
+    let directories: [String]
+
+    private static let module = "pam_tokenkeep.so"
+    /// Services that open a session after a password.
+    private static let logins = [
+        "login", "sshd", "gdm-password", "lightdm", "sddm", "greetd", "lxdm", "xdm", "ly", "xrdp-sesman", "su-l",
+    ]
+    /// Services that ask for the password of a session that is open.
+    private static let lockers = [
+        "kde", "xscreensaver", "xsecurelock", "swaylock", "hyprlock", "i3lock", "cinnamon-screensaver",
+        "mate-screensaver", "xfce4-screensaver",
+    ]
+    private static let changers = ["passwd"]
+    /// The limit of Linux-PAM's own reader.
+    private static let maximumDepth = 16
+
+    /// The services that are there, logins first.
+    func found() -> [Found] {
+        func check(_ services: [String], _ needed: [String]) -> [Found] {
+            services.compactMap { service in
+                guard text(of: service) != nil else { return nil }
+                let present = types(in: service, depth: 0)
+                return Found(
+                    service: service, missing: needed.filter { !present.contains($0) },
+                    hasAuthentication: present.contains("auth"))
+            }
+        }
+        return check(PAMServices.logins, ["auth", "session"]) + check(PAMServices.lockers, ["auth"])
+            + check(PAMServices.changers, ["password"])
+    }
+
+    /// The types of the module's lines in a service's file and in the files that it includes.
+    private func types(in service: String, depth: Int) -> Set<String> {
+        guard depth < PAMServices.maximumDepth, !service.contains("/"), let text = text(of: service) else { return [] }
+        var types: Set<String> = []
+        for line in text.replacing("\\\n", with: " ").split(separator: "\n") {
+            let words = PAMServices.words(line.prefix { $0 != "#" })
+            if words.count >= 2, words[0] == "@include" {
+                types.formUnion(self.types(in: words[1], depth: depth + 1))
+            } else if words.count >= 3 {
+                let type = words[0].drop { $0 == "-" }.lowercased()
+                if words[1] == "include" || words[1] == "substack" {
+                    if self.types(in: words[2], depth: depth + 1).contains(type) { types.insert(type) }
+                } else if words[2].split(separator: "/").last.map(String.init) == PAMServices.module {
+                    types.insert(type)
+                }
+            }
+        }
+        return types
+    }
+
+    /// The words of a line; `[a b]` is one word.
+    private static func words(_ line: Substring) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var isBracketed = false
+        for character in line {
+            if character.isWhitespace, !isBracketed {
+                if !word.isEmpty { words.append(word) }
+                word = ""
+                continue
+            }
+            if character == "[" { isBracketed = true }
+            if character == "]" { isBracketed = false }
+            word.append(character)
+        }
+        return word.isEmpty ? words : words + [word]
+    }
+
+    private func text(of service: String) -> String? {
+        for directory in directories {
+            if let file = (try? ConfigurationFile(path: "\(directory)/\(service)")) ?? nil { return file.text }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,187 @@
+import Glibc
+package import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The result of a login's call. The numbers are exit codes of `tokenkeep login`, which `pam_tokenkeep.so` reads.
+package enum LoginResult: Int32, Sendable {
+    /// Done, or nothing was to do.
+    case done = 0
+    /// There is no vault, or it has no password.
+    case noVault = 1
+    /// The home, the vault's lock or the kernel's keyring cannot be used at present.
+    case notNow = 4
+    /// The password does not open the vault.
+    case wrongPassword = 5
+    /// The vault is damaged, or belongs to another user.
+    case damaged = 7
+}
+
+/// Unlocks a vault with the password of the user's login, and changes its password with the login's (docs/login.md).
+///
+/// Makes no vault. Notes each outcome in the vault's file `login`.
+package struct VaultLogin {
+    /// The seconds for which the keys stay if no session confirms the login.
+    package static let unconfirmedSeconds: UInt32 = 60
+
+    private let store: Store
+    /// The name of the PAM service.
+    private let service: String
+    /// Whether a session of the user is open.
+    private let hasSession: Bool
+
+    package init(_ store: Store, service: String, hasSession: Bool) {
+        self.store = store
+        self.service = service
+        self.hasSession = hasSession
+    }
+
+    /// Unlocks the vault. If no session is open, the keys expire after ``unconfirmedSeconds`` unless ``confirm()``
+    /// keeps them.
+    ///
+    /// If every key is there already, the password is not checked: that would derive a key.
+    package func unlock(with password: SecretBytes) -> LoginResult {
+        onVault { vault, call throws(TokenKeepError) in
+            let areTemporary = keys.areTemporary(vault.keys.vaultID)
+            let isOpen = vault.keys.isOpen(.level(.afterFirstUnlock))
+            let limit = hasSession || (isOpen && !areTemporary) ? nil : VaultLogin.unconfirmedSeconds
+            if vault.keys.isWhollyOpen {
+                if areTemporary { try keepAgain(vault, expiringAfter: limit) }
+                return .done
+            }
+            do throws(TokenKeepError) {
+                try PasswordDerivation.check(password)
+                _ = try store.unlockVault(password, call, expiringAfter: limit)
+            } catch {
+                guard VaultLogin.isWrong(error) else { throw error }
+                note(.wrongPassword)
+                return .wrongPassword
+            }
+            try? store.records.opener.removeRubbish(of: vault)
+            if let reason = keys.reasonForMemory { throw TokenKeepError(.unavailable, reason) }
+            note(.unlocked)
+            return .done
+        }
+    }
+
+    /// Lets the keys stay that a login has unlocked, because a session of the user begins.
+    package func confirm() -> LoginResult {
+        onVault { vault, _ throws(TokenKeepError) in
+            // Keeping a key gives it to whatever publishes the keys of the level when-unlocked.
+            if keys.areTemporary(vault.keys.vaultID) { try keepAgain(vault, expiringAfter: nil) }
+            if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
+            return .done
+        }
+    }
+
+    /// Replaces the vault's password, if it is the login's old one, by the new one.
+    ///
+    /// A vault that the login's password never opened is left alone.
+    ///
+    /// - Parameter old: empty if the administrator replaced the login's password without knowing it.
+    package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
+        let wasLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
+        let result = onVault { vault, call throws(TokenKeepError) in
+            let limit =
+                hasSession || vault.keys.isOpen(.level(.afterFirstUnlock)) ? nil : VaultLogin.unconfirmedSeconds
+            do throws(TokenKeepError) {
+                try store.records.testify(vault)
+                try change(vault, from: old, to: new, call, expiringAfter: limit)
+                return .done
+            } catch {
+                guard VaultLogin.isWrong(error) else { throw error }
+                return .wrongPassword
+            }
+        }
+        guard result != .done, result != .noVault else {
+            if result == .done { write(.unlocked) }
+            return result
+        }
+        guard wasLogins else { return result == .wrongPassword ? .done : result }
+        write(.notFollowed)
+        return result
+    }
+
+    // MARK: Parts
+
+    private var keys: ClassKeyStore { store.records.opener.residentKeys }
+
+    private func change(
+        _ vault: OpenVault, from old: SecretBytes, to new: SecretBytes, _ call: CallContext,
+        expiringAfter limit: UInt32?
+    ) throws(TokenKeepError) {
+        let passwords = PasswordSlots(store.records.opener)
+        try PasswordDerivation.check(old)
+        try PasswordDerivation.check(new)
+        let unlocked: UnlockedVault
+        do throws(TokenKeepError) {
+            unlocked = try passwords.open(.password, with: old, vault, call)
+        } catch {
+            // If the vault's password was changed before the login's, it follows already.
+            guard VaultLogin.isWrong(error) else { throw error }
+            _ = try passwords.open(.password, with: new, vault, call)
+            return
+        }
+        let changed = try passwords.change(unlocked, to: new, call)
+        if limit != nil { try passwords.keep(changed, expiringAfter: limit) }
+    }
+
+    /// Keeps the open keys for another time.
+    private func keepAgain(_ vault: OpenVault, expiringAfter limit: UInt32?) throws(TokenKeepError) {
+        try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
+    }
+
+    /// Calls `body` with the vault, and turns errors into results.
+    private func onVault(
+        _ body: (OpenVault, CallContext) throws(TokenKeepError) -> LoginResult
+    ) -> LoginResult {
+        guard let home = HomeDirectory.path(), access(home, X_OK) == 0 else { return .notNow }
+        do throws(TokenKeepError) {
+            let call = try store.begin(.any, until: Deadline(milliseconds: VaultLogin.patience)).withoutPrompts
+            guard let vault = try present() else { return .noVault }
+            return try body(vault, call)
+        } catch {
+            note(.unreachable)
+            return VaultLogin.isDamage(error) ? .damaged : .notNow
+        }
+    }
+
+    /// The vault; nil if there is none or it has no password.
+    private func present() throws(TokenKeepError) -> OpenVault? {
+        do throws(TokenKeepError) {
+            guard let vault = try store.records.open(), vault.keys.header.hasPassword else { return nil }
+            return vault
+        } catch {
+            // A vault that is refused for its owner or mode is no wrong password.
+            guard error.status == .denied else { throw error }
+            throw TokenKeepError(.corrupt, error.message)
+        }
+    }
+
+    /// Shorter than the five seconds that the PAM module waits.
+    private static let patience: UInt32 = 4_000
+
+    private static func isWrong(_ error: TokenKeepError) -> Bool {
+        error.status == .denied || error.status == .invalid
+    }
+
+    private static func isDamage(_ error: TokenKeepError) -> Bool {
+        [.corrupt, .unsupported, .internal].contains(error.status)
+    }
+
+    /// Notes an outcome, unless an earlier one says more: a password that was not followed stays noted until a login
+    /// unlocks the vault, and the outcome of an authentication until its session is a minute old.
+    private func note(_ outcome: LoginNote.Outcome) {
+        if outcome != .unlocked, let last = LoginNote.read(store.records) {
+            if last.outcome == .notFollowed { return }
+            let age = UnixTime.now.rawValue - last.time.rawValue
+            let isRecent = (0...Int64(VaultLogin.unconfirmedSeconds)).contains(age)
+            if outcome == .noPassword, isRecent, last.outcome != .unlocked { return }
+        }
+        write(outcome)
+    }
+
+    private func write(_ outcome: LoginNote.Outcome) {
+        LoginNote(service: service, outcome: outcome).write(store.records)
+    }
+}

@@ -1,0 +1,84 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The outcome of the last login that reached the vault: its file `login` (docs/format.md, section 1).
+///
+/// Decides nothing but hints. A file that cannot be read counts as missing.
+package struct LoginNote: Sendable, Equatable {
+    package enum Outcome: String, Sendable {
+        /// The login's password opened the vault, or a change of it changed the vault's.
+        case unlocked
+        /// The login's password does not open the vault.
+        case wrongPassword = "wrong-password"
+        /// A session began without a password: a fingerprint, a key, an automatic login.
+        case noPassword = "no-password"
+        /// The vault's files or the kernel's keyring could not be used.
+        case unreachable
+        /// The login's password was changed, and the vault's was not.
+        case notFollowed = "not-followed"
+    }
+
+    package let time: UnixTime
+    /// The name of the PAM service.
+    package let service: String
+    package let outcome: Outcome
+
+    package init(time: UnixTime = .now, service: String, outcome: Outcome) {
+        self.time = time
+        self.service = LoginNote.isName(service) ? service : "-"
+        self.outcome = outcome
+    }
+
+    private static let file = "login"
+    private static let maximumLength = 128
+
+    /// Whether a service's name can stand in the file: 1 to 64 letters, digits and `._+@-` of ASCII.
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                let character = Character(UnicodeScalar(byte))
+                return character.isASCII && (character.isLetter || character.isNumber || "._+@-".contains(character))
+            }
+    }
+
+    /// Parses the file: `TIME SERVICE WORD` and a newline.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count <= LoginNote.maximumLength, bytes.last == UInt8(ascii: "\n"),
+            let text = String(validating: bytes.dropLast(), as: UTF8.self)
+        else { return nil }
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3, let time = Int64(words[0]), time >= 0, LoginNote.isName(String(words[1])),
+            let outcome = Outcome(rawValue: String(words[2]))
+        else { return nil }
+        self.init(time: UnixTime(time), service: String(words[1]), outcome: outcome)
+    }
+
+    /// Reads the note; nil if there is none.
+    package static func read(_ records: Records) -> LoginNote? {
+        guard let directory = directory(records),
+            let bytes = (try? VaultFiles.read(file, in: directory.descriptor, atMost: maximumLength)) ?? nil
+        else { return nil }
+        return LoginNote(bytes)
+    }
+
+    /// Writes the note. Does nothing if that fails, or if the present file is too long or not regular.
+    package func write(_ records: Records) {
+        guard let directory = LoginNote.directory(records) else { return }
+        do throws(TokenKeepError) {
+            _ = try VaultFiles.read(LoginNote.file, in: directory.descriptor, atMost: LoginNote.maximumLength)
+            try Array("\(time.rawValue) \(service) \(outcome.rawValue)\n".utf8).lent { bytes throws(TokenKeepError) in
+                try VaultFiles.replace(LoginNote.file, in: directory.descriptor, with: bytes, isDurable: false)
+            }
+        } catch {}
+    }
+
+    /// Removes the note after a change of the password by hand: it may no longer be the login's.
+    package static func remove(_ records: Records) {
+        guard let directory = directory(records) else { return }
+        try? VaultFiles.remove(file, in: directory.descriptor)
+    }
+
+    private static func directory(_ records: Records) -> VaultDirectory? {
+        (try? records.opener.path()).flatMap { (try? VaultDirectory.open($0)) ?? nil }
+    }
+}
