@@ -10,6 +10,7 @@
 # make soak MINUTES=1440   eight terminals that share a session so long, while all around them is disturbed
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
+# make test-login         signs a test's user in through PAM, su and sshd, as root
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
@@ -25,13 +26,13 @@ SECONDS ?= 600
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
         test-histories test-providers test-consumers test-servers test-forks compare-builds docs test-release soak \
-        fuzz
+        fuzz test-login test-login-short
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples \
-      test-consumers test-servers docs test-faults
+      test-consumers test-servers docs test-faults test-login-short
 	@echo "All tests passed."
 
 deps:
@@ -145,6 +146,13 @@ test-faults: deps stage
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
 	Tests/Faults/histories.py $(STAGE) 20 $(SEED)
+
+# The PAM module: su, sshd and pam-auth-update too. `make test` leaves these three out.
+test-login: deps stage
+	Tests/Login/run.py $(STAGE) --all
+
+test-login-short: deps stage
+	Tests/Login/run.py $(STAGE)
 
 # Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
 test-histories: deps stage
