@@ -8,9 +8,11 @@
 # make test-release        the Swift tests, built for release
 # make fuzz SECONDS=600    fuzzes each reader of a session's bytes so long
 # make soak MINUTES=1440   eight terminals that share a session so long, while all around them is disturbed
+# make test-agent-model HISTORIES=10000   plays random histories of a desktop against the agent
+# make fuzz-agent SECONDS=600             sends the agent mutations of requests
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
-# make test-login         signs a test's user in through PAM, su and sshd, as root
+# make test-login          signs a test's user in through PAM, su and sshd, as root
 # make library   what make install installs: make library && sudo make install PREFIX=/usr/local
 
 # Relative: the directory's own name may hold a space.
@@ -25,14 +27,14 @@ SECONDS ?= 600
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-histories test-providers test-consumers test-servers test-forks compare-builds docs test-release soak \
-        fuzz test-login test-login-short
+        test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
+        compare-builds docs test-release soak fuzz test-login test-login-short
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples \
-      test-consumers test-servers docs test-faults test-login-short
+      test-consumers test-servers docs test-faults test-login-short test-agent
 	@echo "All tests passed."
 
 deps:
@@ -135,6 +137,21 @@ fuzz: deps
 # Not a part of `make test`.
 soak: deps stage
 	Tests/Servers/soak.py $(STAGE) $(MINUTES)
+
+# The agent against false login1, screensavers and clients, as a user of its own (run.sh).
+AGENT := $(STAGE)/libexec/tokenkeep/tokenkeep-agent
+
+test-agent: deps stage
+	Tests/Agent/run.sh $(AGENT)
+	Tests/Agent/run.sh $(AGENT) model 300 $(SEED)
+	Tests/Agent/run.sh $(AGENT) fuzz 20 $(SEED)
+
+# Not parts of `make test`.
+test-agent-model: deps stage
+	Tests/Agent/run.sh $(AGENT) model $(HISTORIES) $(SEED)
+
+fuzz-agent: deps stage
+	Tests/Agent/run.sh $(AGENT) fuzz $(SECONDS) $(SEED)
 
 docs: deps
 	@scripts/docs.sh

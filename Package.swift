@@ -19,6 +19,8 @@ let modulesFromProgram =
     Context.environment["TOKENKEEP_MODULES_FROM_PROGRAM"] ?? "../lib/tokenkeep/modules"
 let providersFromModules =
     Context.environment["TOKENKEEP_PROVIDERS_FROM_MODULES"] ?? "../../../share/tokenkeep/providers.d"
+let agentFromProgram =
+    Context.environment["TOKENKEEP_AGENT_FROM_PROGRAM"] ?? "../libexec/tokenkeep/tokenkeep-agent"
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -44,6 +46,7 @@ let package = Package(
                 .define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\""),
                 .define("TOKENKEEP_MODULES_FROM_PROGRAM", to: "\"\(modulesFromProgram)\""),
                 .define("TOKENKEEP_PROVIDERS_FROM_MODULES", to: "\"\(providersFromModules)\""),
+                .define("TOKENKEEP_AGENT_FROM_PROGRAM", to: "\"\(agentFromProgram)\""),
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),

@@ -41,7 +41,17 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_P
     PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 # Examples: nothing below share is read when a store is opened.
 # systemd looks for users' units there, whatever the library directory is.
-install(FILES data/systemd/tokenkeep-keep.service DESTINATION lib/systemd/user)
+install(FILES data/systemd/tokenkeep-keep.service data/systemd/tokenkeep-agent.socket
+    data/systemd/tokenkeep-unlocked.target DESTINATION lib/systemd/user)
+# The unit names the agent's path, which is known when the prefix is.
+install(TARGETS tokenkeep-agent DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep)
+install(CODE "
+    cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE prefix)
+    set(agent \"\${prefix}/${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep/tokenkeep-agent\")
+    configure_file(${PROJECT_SOURCE_DIR}/data/systemd/tokenkeep-agent.service.in
+        ${PROJECT_BINARY_DIR}/tokenkeep-agent.service @ONLY)
+    file(INSTALL ${PROJECT_BINARY_DIR}/tokenkeep-agent.service
+        DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/user\")")
 # Read when a session is renewed at a provider that has no file of the user's or the system's.
 install(DIRECTORY data/providers.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

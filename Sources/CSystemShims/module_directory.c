@@ -26,6 +26,11 @@
 #define TOKENKEEP_PROVIDERS_FROM_MODULES "../../../share/tokenkeep/providers.d"
 #endif
 
+/* The agent, as seen from the program's directory. */
+#ifndef TOKENKEEP_AGENT_FROM_PROGRAM
+#define TOKENKEEP_AGENT_FROM_PROGRAM "../libexec/tokenkeep/tokenkeep-agent"
+#endif
+
 /* The shared object that contains this code, or the program if the program does; empty if unknown. Asked at
  * the start: later the working directory may be another one, and in a child of fork() a missing thread may
  * hold the loader's lock. */
@@ -56,7 +61,7 @@ __attribute__((constructor)) static void find_own_file(void) {
         own_file[0] = '\0';
 }
 
-/* Replaces the name of the file in path by the relative path, if that is a directory. */
+/* Replaces the name of the file in path by the relative path, if that exists. */
 static int resolve(char path[PATH_MAX], const char *relative) {
     char *slash = strrchr(path, '/');
     if (slash == NULL || (size_t)(slash - path) + strlen(relative) + 2 > PATH_MAX)
@@ -92,4 +97,9 @@ void tokenkeep_provider_directory(char *path) {
     char directory[PATH_MAX];
     if (realpath(path, directory) != NULL)
         strcpy(path, directory);
+}
+
+int tokenkeep_agent_program(char *path) {
+    strcpy(path, own_file);
+    return resolve(path, TOKENKEEP_AGENT_FROM_PROGRAM);
 }

@@ -127,6 +127,10 @@ void tokenkeep_module_directory(char *path);
  * directory of modules. */
 void tokenkeep_provider_directory(char *path);
 
+/* Writes the path of the installed agent into path, of PATH_MAX bytes, as seen from the program. 0 if there
+ * is none. */
+int tokenkeep_agent_program(char *path);
+
 /* A started program, and the host's non-blocking ends of its standard input and output. */
 typedef struct tokenkeep_program {
     pid_t process;
@@ -172,6 +176,12 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
 /* Purges every key of the user's keyring whose description begins with prefix, and the agent's keys to which
  * they point. 0, or the first errno. was_read is 0 if the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
+
+/* Sends a request to the user's agent (docs/screen-lock.md) and receives its reply of at most capacity bytes.
+ * 0, or an errno: ENOENT if no agent of this user listens, ETIMEDOUT if there is no reply within timeout_ms,
+ * EPROTO if there is none at all or it is longer. */
+int tokenkeep_agent_ask(const void *request, size_t length, uint32_t timeout_ms, uint8_t *reply,
+                        size_t capacity, size_t *reply_length);
 
 /* Copies the payload into a new memory file that can no longer be changed, and that its owner alone may open.
  * The descriptor is inherited by programs that this process executes. 0 or an errno. */

@@ -1,0 +1,69 @@
+/* The class keys that the agent holds, in memory that is locked and not dumped, and as keys of the kernel. */
+#ifndef TOKENKEEP_AGENT_HELD_KEYS_H
+#define TOKENKEEP_AGENT_HELD_KEYS_H
+
+#include "agent_limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VAULT_ID_LENGTH 16
+#define KEY_ID_LENGTH   8
+#define KEY_LENGTH      32
+
+/* The name of a class key and the key, in the order of the request that brings them. */
+struct class_key {
+    uint8_t vault_id[VAULT_ID_LENGTH];
+    uint8_t purpose;
+    uint8_t key_id[KEY_ID_LENGTH];
+    uint8_t key[KEY_LENGTH];
+};
+
+struct held_key {
+    struct class_key key;
+    int is_used;
+    int is_published;
+    /* The key in the thread's keyring, and the key in the user's keyring that holds its number. */
+    int32_t serial, pointer;
+    /* Boot clock, microseconds. Published: the kernel ends the key. Waiting: the copy is wiped. */
+    uint64_t ends_at;
+    uint64_t held_at;
+};
+
+/* Lies in one mapping of its own, with the buffer for requests. */
+struct held_keys {
+    struct held_key entries[AGENT_KEYS];
+    uint8_t request[128];
+};
+
+/* The mapping; NULL and errno if it cannot be locked. */
+struct held_keys *held_keys_make(void);
+
+/* Whether class keys of this purpose are the agent's: those of levels that the screen's lock ends. */
+int held_keys_takes(uint8_t purpose);
+
+/* Keeps a copy of a key, in place of one of the same name. Waits for held_keys_publish until the time
+ * ends_at. */
+struct held_key *held_keys_add(struct held_keys *keys, const struct class_key *key, uint64_t now,
+                               uint64_t ends_at);
+
+/* Gives a key to the user's processes until the time ends_at. 0 or an errno. */
+int held_keys_publish(struct held_key *entry, uint64_t now, uint64_t ends_at);
+
+/* Lets a published key end at the time ends_at, or publishes it anew if a step of the clock ended it. Drops a
+ * key that anybody revoked, or whose time passed while the agent did not run. */
+void held_keys_renew(struct held_key *entry, uint64_t now, uint64_t ends_at);
+
+/* Revokes a key and wipes the copy. */
+void held_keys_drop(struct held_key *entry);
+
+/* Drops all keys, and revokes the class keys that other programs put into the user's keyring. */
+void held_keys_drop_all(struct held_keys *keys);
+
+/* Drops a vault's keys. */
+void held_keys_drop_vault(struct held_keys *keys, const uint8_t vault_id[VAULT_ID_LENGTH]);
+
+/* The number of keys that are published, or that wait. */
+size_t held_keys_count(const struct held_keys *keys, int is_published);
+
+#endif
