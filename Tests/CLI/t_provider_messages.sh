@@ -25,3 +25,21 @@ run session logout api ann --local --explain
 
 title "the end of the input on a terminal"
 on_terminal 'expect:: ' 'send:\x04' -- "$TOKENKEEP" save example.com none
+
+title "metadata that is none"
+mkdir pages && cd pages && mkdir -p .well-known && echo "<html>" | tee .well-known/oauth-authorization-server >.well-known/openid-configuration
+python3 - >../port <<'PYTHON' &
+import http.server
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Quiet)
+print(server.server_port, flush=True)
+server.serve_forever()
+PYTHON
+server=$!
+cd ..
+until [ -s port ]; do :; done
+run provider discover "http://127.0.0.1:$(cat port)" 2>&1 | sed 's/127\.0\.0\.1:[0-9]*/SERVER/g'
+kill "$server" && wait "$server" 2>/dev/null
+true
