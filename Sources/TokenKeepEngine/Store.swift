@@ -176,7 +176,7 @@ public final class Store: Sendable {
         do throws(TokenKeepError) {
             return try list(service, call)
         } catch {
-            guard Reconciler.mayBePending(error) else { throw error }
+            guard Decisions.isOutage(error.status) else { throw error }
             return ItemListing(problem: error)
         }
     }

@@ -11,20 +11,10 @@ package enum JournalEntry: Sendable {
     case unreadable(TokenKeepError)
 }
 
-/// The state of an item's record.
-package enum RecordState: UInt8, Sendable {
-    /// The item is kept in the vault itself.
-    case home = 1
-    /// The record has the item's newest value, which at least one module still has to get.
-    case pending = 2
-    /// The item was cleared, but a module may still hold it.
-    case tombstone = 3
-}
-
-/// An item's record, with the changes that are pending for modules.
+/// An item's record: its value, if it has one, and the changes that are pending for modules.
 package struct JournalRecord: Sendable {
-    /// The record's state.
-    package var state: RecordState
+    /// Whether the record has a value of the item, readable or locked. False if the item was cleared.
+    package let holdsValue: Bool
     /// The writes and removals that modules missed.
     package var pending: [PendingWrite]
     /// The item's details; nil if the item was cleared, or if the keys of the details are locked.
@@ -39,19 +29,16 @@ package struct JournalRecord: Sendable {
     ///
     /// - Parameter item: opens the item with its secret; returns nil if the item was cleared.
     package init(
-        state: RecordState, pending: [PendingWrite] = [], details: ItemDetails? = nil, name: ItemName? = nil,
+        holdsValue: Bool, pending: [PendingWrite] = [], details: ItemDetails? = nil, name: ItemName? = nil,
         locked: TokenKeepError? = nil, item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
     ) {
-        self.state = state
+        self.holdsValue = holdsValue
         self.pending = pending
         self.details = details
         self.name = name ?? details?.name
         self.locked = locked
         self.openItem = item
     }
-
-    /// Whether the record has a value of the item, readable or locked. False if the item was cleared.
-    package var holdsValue: Bool { state != .tombstone }
 
     /// The item's details; nil if the item was cleared.
     ///
@@ -84,10 +71,17 @@ package struct JournalRecord: Sendable {
 package enum JournalChange: Sendable {
     /// Leaves the record unchanged.
     case keep
-    /// Writes a new value of the item into the record, with the changes that are then pending for modules.
-    case value(RecordState, details: ItemDetails, secret: SecretBytes, pending: [PendingWrite])
-    /// Marks the record as that of a cleared item, with the removals that are pending for modules.
-    case tombstone(pending: [PendingWrite])
+    /// Gives the record this value and these pending writes and removals. Without either, there is no record.
+    case parts(value: TokenItem?, pending: [PendingWrite])
+
     /// Removes the record.
-    case remove
+    package static let remove = JournalChange.parts(value: nil, pending: [])
+
+    /// Records that the item was cleared, with the removals that are pending; without any, removes the record.
+    package static func cleared(pending: [PendingWrite]) -> JournalChange { .parts(value: nil, pending: pending) }
+
+    /// Whether the record has a value after this change.
+    package var hasValue: Bool {
+        if case .parts(_?, _) = self { true } else { false }
+    }
 }

@@ -130,7 +130,7 @@ final class RecordFile: Sendable {
             locked = error.error(in: shown)
         }
         return JournalRecord(
-            state: state.state, pending: state.pending, details: details, name: state.name, locked: locked
+            holdsValue: !isTombstone, pending: state.pending, details: details, name: state.name, locked: locked
         ) { () throws(TokenKeepError) in
             guard !isTombstone else { return nil }
             do throws(FormatFault) {

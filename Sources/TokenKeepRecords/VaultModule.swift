@@ -28,15 +28,15 @@ public final class VaultModule: Module {
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         do throws(TokenKeepError) {
             var item = try records.begin(request.name, call)
-            if case .unreadable(let error) = item.entry, request.precondition != .none { throw error }
+            if let problem = item.entry.problem, request.precondition != .none { throw problem }
             let present = item.entry.record
             let before = try present?.openDetails()
             try request.check(present: before)
             var details = request.details(replacing: before, module: name)
             details.version = item.keys.versions.version(of: details, secret: request.secret)
             let pending = (present?.pendingBeforeChange(item.keys) ?? []).map(\.renewed)
-            let state: RecordState = pending.isEmpty ? .home : .pending
-            try item.apply(.value(state, details: details, secret: request.secret, pending: pending))
+            let value = TokenItem(details: details, secret: request.secret)
+            try item.apply(.parts(value: value, pending: pending))
             return details.version
         } catch {
             throw error.of(request.name)
@@ -69,7 +69,7 @@ public final class VaultModule: Module {
             return false
         }
         if let version {
-            if case .unreadable(let error) = item.entry { throw error }
+            if let problem = item.entry.problem { throw problem }
             try SaveRequest.check(version: version, of: name, present: item.entry.record?.openDetails())
         }
         return try item.clear()
@@ -122,10 +122,9 @@ extension ItemTransaction {
             // Make the removal durable even if the record is missing: an earlier removal may have been interrupted.
             case .none: (.remove, false)
             case .unreadable: (.remove, true)
-            case .record(let record) where record.state == .tombstone: (.tombstone(pending: record.pending), false)
-            case .record(let record) where record.pending.isEmpty: (.remove, true)
+            case .record(let record) where !record.holdsValue: (.cleared(pending: record.pending), false)
             case .record(let record):
-                (.tombstone(pending: record.pendingBeforeChange(keys).map(\.ofRemoval.renewed)), true)
+                (.cleared(pending: record.pendingBeforeChange(keys).map(\.ofRemoval.renewed)), true)
             }
         try apply(change)
         return wasThere
@@ -137,5 +136,11 @@ extension JournalEntry {
     package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record
+    }
+
+    /// The reason why the record cannot be read; nil if it can, or if there is none.
+    package var problem: TokenKeepError? {
+        guard case .unreadable(let error) = self else { return nil }
+        return error
     }
 }

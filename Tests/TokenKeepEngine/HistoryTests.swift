@@ -260,7 +260,7 @@ import TokenKeepRecords
         let reversed = "any sufficient vault\nany required secret-service"
         #expect(try save(open(stack: reversed), "new").module == "vault")
         #expect(try lookUp() == "")
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(try load(open(stack: reversed)) == "new")
     }
 

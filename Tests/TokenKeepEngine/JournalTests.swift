@@ -90,7 +90,7 @@ import TokenKeepRecords
             part.inFlight = []
             return part
         }
-        try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: pending))
+        try transaction.apply(.parts(value: item, pending: pending))
     }
 
     /// The service is listed before the item comes there, and the vault after it left.

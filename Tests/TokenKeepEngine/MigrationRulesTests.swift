@@ -141,7 +141,7 @@ extension Optional {
         #expect(try seen() == "token")
         #expect(secret(in: first) == "token")
         #expect(secret(in: two) == nil)
-        #expect(try records.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+        #expect(try records.record(of: name, call)?.isHome == (source == "vault" ? true : nil))
         two.faults.withLock { $0.garbles = false }
         #expect(try move(source, "two").moved == 1)
         #expect(secret(in: one) == nil && secret(in: two) == "token")
@@ -160,7 +160,7 @@ extension Optional {
             #expect(!two.calls.contains("clear"))
             #expect(secret(in: first) == "token")
             #expect(secret(in: two) == "token")
-            #expect(try records.record(of: name, call)?.state == (source == "vault" ? .home : nil))
+            #expect(try records.record(of: name, call)?.isHome == (source == "vault" ? true : nil))
             #expect(try records.record(of: name, call)?.pending.isEmpty ?? true)
         }
         two.faults.withLock { $0.relabels = false }
@@ -186,7 +186,7 @@ extension Optional {
         #expect(try seen() == "token")
         #expect(secret(in: one) == nil)
         #expect(secret(in: two) == (target == "two" ? "token" : nil))
-        #expect(try records.record(of: name, call)?.state == (target == "vault" ? .home : nil))
+        #expect(try records.record(of: name, call)?.isHome == (target == "vault" ? true : nil))
     }
 
     /// What another program saves in the source after it was read is newer than what is moved.

@@ -53,7 +53,7 @@ import TokenKeepRecords
     /// Leaves a record as a move that was cut short does.
     private func begin(_ item: TokenItem, pending: [PendingWrite]) throws {
         var transaction = try journal.begin(item.details.name, call)
-        try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: pending))
+        try transaction.apply(.parts(value: item, pending: pending))
     }
 
     @Test func itemsMoveToTheVaultWhole() throws {
@@ -69,7 +69,7 @@ import TokenKeepRecords
         #expect(outcome.failures.isEmpty)
         #expect(seen == ["0/2", "1/2", "2/2"])
         #expect(try lookUp("ann") == "" && lookUp("bob") == "")
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
         let after = try load(open("any required vault"))
         #expect(after.secret.utf8String == "token of ann")
@@ -121,7 +121,7 @@ import TokenKeepRecords
         #expect(try load(open(isConnected: false)).secret.utf8String == "token")
         #expect(try open().migrate(from: source, to: target).moved == 1)
         #expect(try lookUp() == (target == "vault" ? "" : "token"))
-        #expect(try record()?.state == (target == "vault" ? .home : nil))
+        #expect(try record()?.isHome == (target == "vault" ? true : nil))
         #expect(try load(open()).details.module == target)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
     }
@@ -134,7 +134,7 @@ import TokenKeepRecords
             module: "secret-service", machine: journal.hash(of: .current), kind: .remove, since: .now)
         try begin(item, pending: [part])
         #expect(try open().migrate(from: "secret-service", to: "vault").moved == 1)
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(try load(open()).secret.utf8String == "token")
     }
 
@@ -188,7 +188,7 @@ import TokenKeepRecords
         try keyring.restart(unlocked: false)
         let locked = try open().migrate(from: "vault", to: "secret-service")
         #expect(locked.worst?.status == .locked)
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         try keyring.restart()
         #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
         #expect(try lookUp() == "token")
@@ -200,7 +200,7 @@ import TokenKeepRecords
         #expect(throws: TokenKeepError(.unavailable, "")) {
             try open(isConnected: false).migrate(from: "vault", to: "secret-service")
         }
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
         #expect(vault.names(in: "vault/current/used").isEmpty)
     }
@@ -286,7 +286,7 @@ import TokenKeepRecords
             #expect(outcome.worst?.status == .conflict)
         }
         #expect(try lookUp() == "theirs")
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(try load(open("any required vault")).secret.utf8String == "token")
     }
 

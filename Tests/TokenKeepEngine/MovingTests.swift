@@ -218,7 +218,7 @@ import TokenKeepRecords
         #expect(outcome.kept == 1)
         #expect(outcome.givenUp == 1)
         #expect(outcome.problem == nil)
-        #expect(try record()?.state == .home)
+        #expect(try record()?.isHome == true)
         #expect(try record("bob") == nil)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
         #expect(try load(offline) == "a")
@@ -261,11 +261,11 @@ import TokenKeepRecords
         do {
             var transaction = try journal.begin(name, call)
             let pending = owing.pending + others
-            try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: pending))
+            try transaction.apply(.parts(value: item, pending: pending))
         }
         #expect(try open().forget(module: "secret-service").kept == 1)
         #expect(try record()?.pending == others)
-        #expect(try record()?.state == .pending)
+        #expect(try record()?.isPending == true)
         #expect(vault.names(in: "vault/current/pending").count == 1)
         try Records(at: vault.path + "/vault", machine: otherMachine).markUsed("secret-service", call)
         let everywhere = try open().forget(module: "secret-service", onEveryMachine: true)

@@ -7,3 +7,10 @@ extension Records {
         self.init(VaultOpener(path: path, residentKeys: ClassKeyStore()), machine: machine)
     }
 }
+
+extension JournalRecord {
+    /// Whether it has a value, and nothing is pending anywhere.
+    var isHome: Bool { holdsValue && pending.isEmpty }
+    /// Whether it has a value, and changes are pending.
+    var isPending: Bool { holdsValue && !pending.isEmpty }
+}

@@ -90,19 +90,19 @@ extension StoreTests {
         let item = try store.load(service: "example.com", account: "a")
         do {
             var transaction = try records.begin(name, call)
-            try transaction.apply(.value(.pending, details: item.details, secret: item.secret, pending: [part]))
+            try transaction.apply(.parts(value: item, pending: [part]))
         }
         #expect(try store.load(service: "example.com", account: "a").secret.utf8String == "1")
         _ = try save(store, "a", "2")
         let kept = try #require(try records.record(of: name, call))
-        #expect(kept.state == .pending)
+        #expect(kept.isPending)
         #expect(kept.pending.map(\.kind) == [.write] && kept.pending.map(\.base) == [part.base])
         // What was there may be on its way; what others did before now is older.
         #expect(kept.pending.first?.inFlight.count == 2 && kept.pending.first?.inFlight.first == part.inFlight.first)
         #expect(kept.pending.allSatisfy { $0.since > part.since })
         try store.clear(service: "example.com", account: "a")
         let tombstone = try #require(try records.record(of: name, call))
-        #expect(tombstone.state == .tombstone)
+        #expect(!tombstone.holdsValue)
         #expect(tombstone.pending.map(\.kind) == [.remove])
         #expect(tombstone.pending.map(\.base) == [part.base])
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "a") }

@@ -113,7 +113,7 @@ enum ChangeOfKeys: CaseIterable {
             try world.save(account, account, level: index % 2 == 0 ? .whenUnlocked : .afterFirstUnlock)
         }
         var item = try world.records.begin(ItemName(service: "s", account: "cleared"), world.call)
-        try item.apply(.tombstone(pending: [removal(item)]))
+        try item.apply(.cleared(pending: [removal(item)]))
     }
 
     private func removal(_ item: borrowing ItemTransaction) -> PendingWrite {

@@ -18,7 +18,7 @@ import TokenKeepCore
 
     private func change(_ account: String, _ pending: [PendingWrite], in records: Records) throws {
         var item = try records.begin(try ItemName(service: "s", account: account), call)
-        try item.apply(pending.isEmpty ? .remove : .tombstone(pending: pending))
+        try item.apply(.cleared(pending: pending))
     }
 
     private var removal: PendingWrite {

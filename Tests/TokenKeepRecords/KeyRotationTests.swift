@@ -232,7 +232,7 @@ import TokenKeepCore
         )
         do {
             var item = try locked.records.begin(name, locked.call)
-            try item.apply(.tombstone(pending: [removal]))
+            try item.apply(.cleared(pending: [removal]))
             item.noteSending(fingerprint, to: "m")
             let details = ItemDetails(name: name, label: "", accessLevel: .afterFirstUnlock, module: "m")
             _ = try item.sealer.seal(SecretBytes("sealed"), of: details, for: "m", locked.call)

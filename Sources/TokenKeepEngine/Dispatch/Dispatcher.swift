@@ -70,7 +70,7 @@ struct Dispatcher: Sendable {
                 return Answered(value: ())
             } catch {
                 ignored = error
-                if place.module.supportsPendingWrites, Reconciler.mayBePending(error) { outage = outage ?? error }
+                if place.module.supportsPendingWrites, Decisions.isOutage(error.status) { outage = outage ?? error }
                 throw error
             }
         }

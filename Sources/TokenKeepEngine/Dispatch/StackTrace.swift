@@ -55,6 +55,23 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
 /// Receives the events of a store's calls, on the thread of the call. Must not call the store.
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
+extension Optional<StackTraceHandler> {
+    /// Asks a module outside the order of the stack's lines, and traces the answer.
+    func asking<Answer>(
+        _ module: any Module, to operation: StackLine.Operation, _ name: ItemName, because reason: String,
+        _ body: () throws(TokenKeepError) -> Answer
+    ) throws(TokenKeepError) -> Answer {
+        do throws(TokenKeepError) {
+            let answer = try body()
+            self?(.aside(operation, name, module, .ok, reason))
+            return answer
+        } catch {
+            self?(.aside(operation, name, module, error.status, reason))
+            throw error.inModule(module.name)
+        }
+    }
+}
+
 /// Writes trace events to standard error, for `TOKENKEEP_DEBUG=1`.
 enum DebugTrace {
     /// The handler that writes to standard error; nil if the environment asks for no trace.

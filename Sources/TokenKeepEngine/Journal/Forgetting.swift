@@ -63,14 +63,9 @@ struct Forgetting {
         guard let record = item.entry.record, record.pending.contains(where: { isForgotten($0, machine) }) else {
             return
         }
-        try item.apply(try without(record, machine))
-        if record.state == .tombstone { outcome.givenUp += 1 } else { outcome.kept += 1 }
-    }
-
-    private func without(_ record: JournalRecord, _ machine: [UInt8]) throws(TokenKeepError) -> JournalChange {
         let rest = record.pending.filter { !isForgotten($0, machine) }
-        guard let item = try record.item() else { return rest.isEmpty ? .remove : .tombstone(pending: rest) }
-        return .value(rest.isEmpty ? .home : .pending, details: item.details, secret: item.secret, pending: rest)
+        try item.apply(record.leaving(rest))
+        if record.holdsValue { outcome.kept += 1 } else { outcome.givenUp += 1 }
     }
 
     /// Removes the module from the notes that tell which modules hold sealed items.

@@ -117,62 +117,46 @@ struct Migration {
         if plan.isGoverned, parts == plan.pending { return plan.item.secret }
         var details = plan.item.details
         details.version = item.keys.versions.version(of: details, secret: plan.item.secret)
-        try item.apply(.value(.pending, details: details, secret: plan.item.secret, pending: parts))
+        try item.apply(.parts(value: TokenItem(details: details, secret: plan.item.secret), pending: parts))
         return plan.item.secret
     }
 
-    private enum End {
-        case moved
-        case notApplied
-        /// Another program changed the item in one of the modules.
-        case superseded
-    }
-
     private func drain(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
-        let arrival = MigrationArrival(hasArrived: target.holdsRecords)
-        switch try drain(name, secret, arrival, call) {
-        case .moved: return
-        case .notApplied:
-            if arrival.alteration != nil { _ = try? reconciler.drain(name, call) }
-            throw arrival.problem ?? unreachable(name)
-        case .superseded:
-            throw TokenKeepError(
-                .conflict, "\(name) was changed by another program meanwhile", hint: "its change stays; run this again")
-        }
+        guard let alteration = try drainLocked(name, secret, call) else { return }
+        _ = try? reconciler.drain(name, call)
+        throw alteration
     }
 
-    /// Drains the locked item: the target gets the item, the item is read back, and then the source loses the item.
-    private func drain(
-        _ name: ItemName, _ secret: SecretBytes, _ arrival: MigrationArrival, _ call: CallContext
-    ) throws(TokenKeepError) -> End {
-        let modules = pending.deferrable.map {
-            MigrationModule(
-                base: $0, isTarget: $0.name == target.name, arrival: arrival, trace: reconciler.dispatcher.trace)
-        }
-        let moving = PendingWrites(records: records, deferrable: modules, clock: pending.clock, clocks: pending.clocks)
+    /// Drains the item: the target gets the item, the item is read back, and then the source loses the item.
+    ///
+    /// - Returns: the failure of a target that altered the item, which the source then keeps; nil if the item is moved.
+    private func drainLocked(
+        _ name: ItemName, _ secret: SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenKeepError? {
         var item = try records.begin(name, call)
         // If the record has no pending change any more, another process completed the move meanwhile.
-        guard let record = item.entry.record, moving.govern(record) else { return .moved }
+        guard let record = item.entry.record, pending.govern(record) else { return nil }
         // The other modules' copies may be removed only if the record still holds the value that was copied.
-        guard try record.item()?.secret == secret else { return .superseded }
-        let drain = PendingDrain(
-            pending: moving, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked, isMove: true)
+        guard let value = try record.item(), value.secret == secret else { throw superseded(name) }
+        var drain = PendingDrain(
+            pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
+            move: PendingDrain.Move(target: target.name, hasArrived: target.holdsRecords), trace: dispatcher.trace)
         let outcome = try drain.run(item)
-        if let alteration = arrival.alteration, let value = try record.item() {
-            let parts = pendingBack(record, item, after: alteration)
-            try item.apply(
-                .value(
-                    parts.isEmpty ? .home : .pending, details: value.details, secret: value.secret, pending: parts))
-            return .notApplied
+        if let alteration = drain.move?.alteration {
+            try item.apply(.parts(value: value, pending: pendingBack(record, item, after: alteration)))
+            return outcome.obstacle ?? unreachable(name)
         }
         try item.apply(outcome.change)
-        guard !outcome.left.contains(where: moving.isOurs) else { return .notApplied }
-        return arrival.hasArrived && (!target.holdsRecords || hasValue(outcome.change)) ? .moved : .superseded
+        guard !outcome.left.contains(where: pending.isOurs) else { throw outcome.obstacle ?? unreachable(name) }
+        guard drain.move?.hasArrived == true, !target.holdsRecords || outcome.change.hasValue else {
+            throw superseded(name)
+        }
+        return nil
     }
 
-    private func hasValue(_ change: JournalChange) -> Bool {
-        if case .value = change { return true }
-        return false
+    private func superseded(_ name: ItemName) -> TokenKeepError {
+        TokenKeepError(
+            .conflict, "\(name) was changed by another program meanwhile", hint: "its change stays; run this again")
     }
 
     private func unreachable(_ name: ItemName) -> TokenKeepError {

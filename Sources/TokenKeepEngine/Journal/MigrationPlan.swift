@@ -111,7 +111,7 @@ extension Migration {
         _ name: ItemName, in module: any Module, _ reason: String, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
         try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
-            try reconciler.ask(module, to: .load, name, because: reason) { () throws(TokenKeepError) in
+            try dispatcher.trace.asking(module, to: .load, name, because: reason) { () throws(TokenKeepError) in
                 try module.load(name, call)
             }
         }
@@ -147,7 +147,7 @@ extension Migration {
     /// If the target altered the secret, it must lose the item, so that no load finds the altered secret. If the target
     /// altered only metadata, it keeps the item, which may belong to another program.
     func pendingBack(
-        _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: MigrationArrival.Alteration
+        _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: PendingDrain.Move.Alteration
     ) -> [PendingWrite] {
         let keys = item.keys
         var garbled: [UInt8]?

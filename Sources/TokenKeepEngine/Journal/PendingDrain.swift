@@ -10,13 +10,35 @@ struct PendingDrain {
     let call: CallContext
     /// Whether a prompt about the item is open. While it is open, no pending change is applied.
     var isHeld = false
-    /// Whether the item is being moved. If another program then changes the item, the move ends.
-    var isMove = false
+    /// The move of the item, if it is being moved. If another program then changes the item, the move ends.
+    var move: Move?
     /// Whether another program's newer value counts as seen afterwards. Not while a removal stays pending that the value
     /// outlives: the next drain would take the value for one that the removal covers.
     var notesArrivals = true
     /// Receives an event for each module's answer.
     var trace: StackTraceHandler?
+
+    /// The move of an item. The other modules lose the item only after the target returned it as it was saved.
+    struct Move {
+        /// The way in which the target altered the item.
+        enum Alteration {
+            /// The target returned another secret, which no load must find.
+            case secret(SecretBytes)
+            /// The target returned the same secret with other metadata.
+            case metadata
+        }
+
+        let target: String
+        /// Whether a load from the target returned the item.
+        fileprivate(set) var hasArrived: Bool
+        /// nil if the item is unaltered, or was not read back.
+        fileprivate(set) var alteration: Alteration?
+
+        init(target: String, hasArrived: Bool) {
+            self.target = target
+            self.hasArrived = hasArrived
+        }
+    }
 
     /// The outcome of a drain.
     struct Outcome {
@@ -31,144 +53,135 @@ struct PendingDrain {
         var newer: TokenItem?
         /// The first failure of a module to apply its pending change; nil if no module failed.
         var obstacle: TokenKeepError?
+    }
 
-        fileprivate mutating func leave(_ part: PendingWrite, _ error: TokenKeepError?) {
-            left.append(part)
-            obstacle = obstacle ?? error
-            if error?.asksBeforeDeleting == true { asking.insert(part.module) }
+    /// One pending change after the drain.
+    private struct Ended {
+        var part: PendingWrite
+        var end: Decisions.End
+        /// The version of the value that the module saved; nil for a removal.
+        var version: UInt64?
+        /// Another program's value, which stays.
+        var theirs: TokenItem?
+        /// The reason why the change stays pending; nil if the module was not asked.
+        var problem: TokenKeepError?
+    }
+
+    /// Applies the record's pending changes, and computes the change of the record.
+    mutating func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
+        var outcome = Outcome()
+        var ended: [Ended] = []
+        for part in record.pending {
+            guard let module = pending.module(of: part) else {
+                ended.append(Ended(part: part, end: .elsewhere))
+                continue
+            }
+            let one = apply(part, to: module, item)
+            ended.append(one)
+            report(one, module, item.name)
+            if one.end == .removed { item.forgetHolder(part.module) }
+            if one.end == .written { outcome.version = one.version }
+            if one.end == .overtaken, move == nil { outcome.newer = outcome.newer ?? one.theirs }
+            outcome.obstacle = outcome.obstacle ?? one.problem
+            if one.problem?.asksBeforeDeleting == true { outcome.asking.insert(part.module) }
         }
+        let (keepsValue, stays) = Decisions.drained(
+            ended.map(\.end), hasWrite: record.pending.contains { $0.kind == .write }, isMove: move != nil)
+        outcome.left = zip(ended, stays).filter(\.1).map(\.0.part)
+        outcome.change = try record.leaving(outcome.left, keepsValue: keepsValue)
+        guard notesArrivals, move == nil, !outcome.left.contains(where: pending.isOurs) else { return outcome }
+        // Note other programs' values only if nothing stays pending: else the next drain must judge them again.
+        for one in ended {
+            guard let theirs = one.theirs else { continue }
+            item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: one.part.module)
+        }
+        return outcome
     }
 
-    private enum Result {
-        /// The module applied the change. A write has the version of the saved item, a removal has nil.
-        case applied(PendingWrite, version: UInt64?)
-        /// The change stays pending. The error is nil if the module was not asked.
-        case notApplied(PendingWrite, TokenKeepError? = nil)
-        /// The change is not applied, because another program wrote a newer value into the module.
-        case superseded(by: TokenItem)
-    }
-
-    /// Whether a load finds another program's item in this module instead of the vault's item.
+    /// Whether a load finds another program's item in this module instead of the record's value.
     ///
     /// Asked for a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
-        if record.state == .tombstone { return true }
+        guard record.holdsValue else { return true }
         let isSent = record.pending.contains { $0.kind == .write && pending.isOurs($0) }
         return !isSent && pending.beforeVault.contains(module.name)
     }
 
-    /// Applies the record's pending changes, and computes the new state of the record.
-    func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
-        var outcome = Outcome()
-        var isOver = false
-        var kept: [(part: PendingWrite, position: Int)] = []
-        var foreign: [(module: String, item: TokenItem)] = []
-        for part in record.pending {
-            guard let module = pending.module(of: part) else {
-                outcome.left.append(part)
-                continue
-            }
-            let result = apply(part, to: module, item)
-            report(result, of: part, module, item.name)
-            switch result {
-            case .applied(let part, let version) where part.kind == .write:
-                kept.append((part, outcome.left.count))
-                outcome.version = version
-            case .applied: item.forgetHolder(part.module)
-            case .notApplied(let part, let error): outcome.leave(part, error)
-            case .superseded where isMove: isOver = true
-            case .superseded(let theirs):
-                foreign.append((part.module, theirs))
-                guard part.kind == .write || isVisible(in: module) else { continue }
-                kept.append((part, outcome.left.count))
-                outcome.newer = outcome.newer ?? theirs
-            }
-        }
-        let mustStay = finish(&outcome, kept, isOver: isOver)
-        if !mustStay, notesArrivals {
-            // Note other programs' values only if nothing stays pending: else the next drain must judge them again.
-            for (module, theirs) in foreign { item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: module) }
-        }
-        outcome.change = try change(outcome.left, isOver: isOver || outcome.newer != nil)
-        return outcome
-    }
-
-    /// Keeps the record while any module may still have an older item.
-    ///
-    /// A kept record also keeps the applied changes of other modules, because it answers every load in place of the
-    /// modules.
-    ///
-    /// - Returns: whether the record stays.
-    private func finish(
-        _ outcome: inout Outcome, _ kept: [(part: PendingWrite, position: Int)], isOver: Bool
-    ) -> Bool {
-        let mustStay = outcome.left.contains(where: pending.isOurs) && !isOver
-        if isOver { outcome.left.removeAll(where: pending.isOurs) }
-        if mustStay { for (part, position) in kept.reversed() { outcome.left.insert(part, at: position) } }
-        return mustStay
-    }
-
-    private func report(_ result: Result, of part: PendingWrite, _ module: any Module, _ name: ItemName) {
-        let (operation, what) = part.kind == .write ? (StackLine.Operation.save, "write") : (.clear, "removal")
-        let (status, reason) =
-            switch result {
-            case .applied: (Status.ok, "its pending \(what) is applied")
-            case .notApplied(_, let error?): (error.status, "its \(what) is still pending")
-            case .notApplied(_, nil): (.unavailable, "it is not asked now, and its \(what) is still pending")
-            case .superseded: (.conflict, "another program changed it since: that change stays")
+    private func report(_ ended: Ended, _ module: any Module, _ name: ItemName) {
+        guard move == nil else { return }
+        let (operation, what) = ended.part.kind == .write ? (StackLine.Operation.save, "write") : (.clear, "removal")
+        let (status, reason): (Status, String) =
+            switch (ended.end, ended.problem) {
+            case (.left, let error?): (error.status, "its \(what) is still pending")
+            case (.left, nil): (.unavailable, "it is not asked now, and its \(what) is still pending")
+            case (.superseded, _), (.overtaken, _): (.conflict, "another program changed it since: that change stays")
+            default: (.ok, "its pending \(what) is applied")
             }
         trace?(.aside(operation, name, module, status, reason))
     }
 
-    private func change(_ left: [PendingWrite], isOver: Bool) throws(TokenKeepError) -> JournalChange {
-        guard left != record.pending else { return .keep }
-        guard record.state != .tombstone else { return left.isEmpty ? .remove : .tombstone(pending: left) }
-        let hadWrite = record.pending.contains { $0.kind == .write }
-        if left.isEmpty, hadWrite || isOver { return .remove }
-        guard let item = try record.item() else { return .remove }
-        return .value(left.isEmpty ? .home : .pending, details: item.details, secret: item.secret, pending: left)
+    private mutating func apply(
+        _ part: PendingWrite, to module: any Module, _ item: borrowing ItemTransaction
+    ) -> Ended {
+        var ended = Ended(part: part, end: .left)
+        let isTurn = move.map { $0.hasArrived || $0.target == module.name } ?? true
+        guard isTurn, !isHeld, module.mayAnswer, !call.deadline.hasPassed else { return ended }
+        do throws(TokenKeepError) {
+            let held = try held(by: module, item.name)
+            let ours = part.kind == .write ? try record.item() : nil
+            let found = found(held, &ended.part, ours, item)
+            switch Decisions.drained(part.kind, state, found, isLocked: record.locked != nil) {
+            case .leave: ended.problem = record.locked
+            case .accept: (ended.end, ended.version) = (.written, held.item?.details.version)
+            case .save:
+                guard let ours else { return ended }
+                ended.version = try send(ours, to: module, &ended.part, item)
+                ended.end = .written
+            case .remove(let includingForeign):
+                try remove(from: module, item.name, includingForeign: includingForeign)
+                ended.end = .removed
+            case .yield(let removingOwn):
+                if removingOwn { try removeOwn(from: module, item.name) }
+                ended.end = part.kind == .write || isVisible(in: module) ? .overtaken : .superseded
+                ended.theirs = held.item
+            }
+        } catch {
+            ended.problem = error
+        }
+        return ended
     }
 
-    private func apply(_ part: PendingWrite, to module: any Module, _ item: borrowing ItemTransaction) -> Result {
-        guard !isHeld, module.mayAnswer, !call.deadline.hasPassed else { return .notApplied(part) }
-        var part = part
-        do throws(TokenKeepError) {
-            let theirs = try held(by: module, item.name)
-            let ours = part.kind == .write ? try record.item() : nil
-            switch theirs {
-            case .nothing: part.base = nil
-            case .item(let theirs):
-                guard isKnown(theirs, to: part, ours, item) else {
-                    // The values cannot be compared: the locked record does not tell the item's requirements.
-                    if let locked = record.locked { return .notApplied(part, locked) }
-                    // The module may hold another program's item and an older item of this record. Remove the older.
-                    if theirs.details.isForeign { try removeOwn(from: module, item.name) }
-                    return .superseded(by: theirs)
-                }
-                let base = item.keys.fingerprint(of: theirs.secret)
-                let isThere = part.base == base && ours.map { isUnchanged(theirs, $0, part, item.keys) } ?? false
-                if isThere { return .applied(part, version: theirs.details.version) }
-                part.base = base
-            case .sealed: break
+    /// Removes the item from a module. Called even if the module has none, because a removal also drops the notes about
+    /// the item.
+    private func remove(
+        from module: any Module, _ name: ItemName, includingForeign: Bool
+    ) throws(TokenKeepError) {
+        try moveTrace.asking(module, to: .clear, name, because: "it goes from here") { () throws(TokenKeepError) in
+            if includingForeign {
+                _ = try module.clear(name, ifVersion: nil, call)
+            } else {
+                try module.clearOwn(name, call)
             }
-            if let ours { return try send(ours, to: module, &part, item) }
-            // Called even if the module has no item, because a removal also drops the notes about the item.
-            try remove(from: module, item.name)
-            return .applied(part, version: nil)
-        } catch {
-            return .notApplied(part, error)
         }
     }
 
-    /// Removes the item from a module.
-    ///
-    /// After a clear, foreign items of the same name are removed too. If the item now lives in another module, foreign
-    /// items stay.
-    private func remove(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
-        if record.state == .tombstone {
-            _ = try module.clear(name, ifVersion: nil, call)
-        } else {
-            try module.clearOwn(name, call)
+    private var state: ItemState { record.holdsValue ? .pending : .removing }
+
+    /// Compares the module's item with the change. Notes the item's fingerprint in the change, if the item is ours.
+    private func found(
+        _ held: Held, _ part: inout PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
+    ) -> Decisions.Found {
+        switch held {
+        case .sealed: return .sealed
+        case .nothing:
+            part.base = nil
+            return .nothing
+        case .item(let theirs):
+            guard isKnown(theirs, to: part, ours, item) else { return theirs.details.isForeign ? .foreign : .theirs }
+            let base = item.keys.fingerprint(of: theirs.secret)
+            if part.base == base, let ours, isUnchanged(theirs, ours, part, item.keys) { return .same }
+            part.base = base
+            return .ours
         }
     }
 
@@ -181,17 +194,47 @@ struct PendingDrain {
         }
     }
 
+    /// Traces each call of a module in a move. Any other drain traces its outcome.
+    private var moveTrace: StackTraceHandler? { move == nil ? nil : trace }
+
     /// Saves the record's value in a module. If this process is killed during the call, the module may still save it.
-    private func send(
+    private mutating func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
-    ) throws(TokenKeepError) -> Result {
+    ) throws(TokenKeepError) -> UInt64 {
         let fingerprint = item.keys.fingerprint(of: ours.secret)
         part = part.sending(fingerprint)
         item.noteSending(fingerprint, to: module.name)
-        let version = try module.save(try SaveRequest(ours), call)
+        let request = try SaveRequest(ours)
+        let version = try moveTrace.asking(module, to: .save, item.name, because: "the item goes there") {
+            () throws(TokenKeepError) in try module.save(request, call)
+        }
+        if move?.target == module.name { try readBack(ours, from: module) }
         item.noteArrival(fingerprint, in: module.name)
         part.base = fingerprint
-        return .applied(part, version: version)
+        return version
+    }
+
+    /// Checks that the target of a move returns the item as it was saved.
+    private mutating func readBack(_ ours: TokenItem, from module: any Module) throws(TokenKeepError) {
+        let name = ours.details.name
+        let read = try moveTrace.asking(module, to: .load, name, because: "it is read back") {
+            () throws(TokenKeepError) in
+            try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+        }
+        guard let read, read.secret == ours.secret else {
+            move?.alteration = read.map { .secret($0.secret) }
+            throw TokenKeepError(
+                .corrupt, "\(name) does not read back as it was saved", module: module.name,
+                hint: "it stays where it was; the module may be broken")
+        }
+        guard read.details.hasSameMetadata(as: ours.details) else {
+            move?.alteration = .metadata
+            throw TokenKeepError(
+                .corrupt, "the label, level or attributes of \(name) do not read back as they were saved",
+                module: module.name,
+                hint: "it stays where it was, and its secret is in \(module.name) too; the module may be broken")
+        }
+        move?.hasArrived = true
     }
 
     /// Whether the module already has the record's value, and no other value that was sent can arrive later.
@@ -200,7 +243,7 @@ struct PendingDrain {
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {
-        !isMove && !theirs.details.isForeign && theirs.secret == ours.secret
+        move == nil && !theirs.details.isForeign && theirs.secret == ours.secret
             && theirs.details.hasSameMetadata(as: ours.details)
             && !Protection.isAsked(by: ours.details.accessLevel, ours.details.flags)
             && part.inFlight.allSatisfy { $0 == keys.fingerprint(of: ours.secret) }
@@ -212,11 +255,20 @@ struct PendingDrain {
         case item(TokenItem)
         /// The module's item is sealed under a key of the vault that is locked or lost.
         case sealed
+
+        var item: TokenItem? {
+            guard case .item(let item) = self else { return nil }
+            return item
+        }
     }
 
     private func held(by module: any Module, _ name: ItemName) throws(TokenKeepError) -> Held {
         do throws(TokenKeepError) {
-            return .item(try module.load(name, call))
+            let reason = "what it holds before it is changed"
+            return .item(
+                try moveTrace.asking(module, to: .load, name, because: reason) { () throws(TokenKeepError) in
+                    try module.load(name, call)
+                })
         } catch {
             if error.status == .notFound {
                 guard error.isAbsence else { return .nothing }
@@ -249,5 +301,13 @@ struct PendingDrain {
             }
         }
         return outdated
+    }
+}
+
+extension ItemDetails {
+    /// Whether the items have the same label, attributes, level, flags and expiry.
+    func hasSameMetadata(as other: ItemDetails) -> Bool {
+        label == other.label && attributes == other.attributes && accessLevel == other.accessLevel
+            && flags == other.flags && expiresAt == other.expiresAt
     }
 }

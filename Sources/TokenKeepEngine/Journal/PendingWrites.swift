@@ -23,6 +23,16 @@ struct PendingWrites {
     /// Whether a record answers in place of the modules (governs), because a change is pending for one of them here.
     func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
+    /// The state of an item for this stack.
+    func state(of entry: JournalEntry) -> ItemState {
+        switch entry {
+        case .none: .none
+        case .unreadable: .unreadable
+        case .record(let record):
+            govern(record) ? (record.holdsValue ? .pending : .removing) : record.holdsValue ? .home : .none
+        }
+    }
+
     /// Whether a module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
@@ -101,5 +111,13 @@ struct PendingWrites {
                 ?? (known?.base ?? (module as? any RememberingModule)?.lastSeen(item.name)?.fingerprint),
             inFlight: known?.inFlight ?? [])
         return item.holder(module.name).sent.reduce(part) { $0.sending($1) }
+    }
+}
+
+extension JournalRecord {
+    /// The change that leaves the record with these pending changes, and with its value or without.
+    func leaving(_ pending: [PendingWrite], keepsValue: Bool = true) throws(TokenKeepError) -> JournalChange {
+        if pending == self.pending { return .keep }
+        return .parts(value: keepsValue ? try item() : nil, pending: pending)
     }
 }

@@ -41,17 +41,13 @@ struct Reconciler: Sendable {
         while true {
             let before = try records.snapshot(for: name)
             var emptied: Set<String> = []
-            if before.mayHavePending, let record = try governing(name, call) {
-                let item = try item(of: record, name, call)
-                note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
-                if drains, pending.mayBeDrained(record) {
-                    let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
-                    let drained = try? draining(name, call.until(soon).withoutPrompts)
-                    if let newer = drained?.newer { return newer }
+            if before.mayHavePending {
+                let record = try records.record(of: name, call)
+                let state = pending.state(of: record.map(JournalEntry.record) ?? .none)
+                let isDrainable = drains && record.map(pending.mayBeDrained) == true
+                if let record, case .answer(let drains) = Decisions.loaded(state, isDrainable: isDrainable) {
+                    return try answer(record, name, drains: drains, call)
                 }
-                if let item { return item }
-                throw TokenKeepError(.notFound, "no item \(name)")
-            } else if before.mayHavePending {
                 emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
             }
             do throws(TokenKeepError) {
@@ -66,6 +62,21 @@ struct Reconciler: Sendable {
         guard let item = try loadAlone(name, call.withoutPrompts) else {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
+        return item
+    }
+
+    /// Answers a load with the record alone, unless a drain finds a newer value of another program.
+    private func answer(
+        _ record: JournalRecord, _ name: ItemName, drains: Bool, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenItem {
+        let item = try item(of: record, name, call)
+        note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
+        if drains {
+            let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
+            let drained = try? draining(name, call.until(soon).withoutPrompts)
+            if let newer = drained?.newer { return newer }
+        }
+        guard let item else { throw TokenKeepError(.notFound, "no item \(name)") }
         return item
     }
 
@@ -107,8 +118,10 @@ struct Reconciler: Sendable {
         guard try records.mayHavePending() else {
             return try dispatcher.list(namespace: namespace, service: service, call)
         }
-        let removals = try ServiceRemovals(records.pendingRecords(), pending)
-        var listing = try dispatcher.list(namespace: namespace, service: service, call, except: removals.cover)
+        let before = try records.pendingRecords()
+        var listing = try dispatcher.list(namespace: namespace, service: service, call) {
+            isRemoved($0, by: before)
+        }
         let found = try records.pendingRecords()
         // A load returns a memory-only item, whatever is pending for an item of the same name.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
@@ -132,10 +145,10 @@ struct Reconciler: Sendable {
     ///
     /// The removal of the item's service comes first: what the module gets now must not be removed later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
-        guard name.removedService == nil else { return try drainRemoval(name, call) }
+        guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
             let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
-            var outcome = try drainRemoval(removal, call.until(soon))
+            var outcome = try removal.drain(call.until(soon))
             guard outcome.left.isEmpty else {
                 outcome.left += try governing(name, call)?.pending.filter(pending.isOurs) ?? []
                 return outcome
@@ -143,7 +156,7 @@ struct Reconciler: Sendable {
         }
         var item = try records.begin(name, call)
         guard let record = item.entry.record, pending.govern(record) else { return PendingDrain.Outcome() }
-        let drain = PendingDrain(
+        var drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
             trace: dispatcher.trace)
         var outcome = try drain.run(item)
@@ -212,5 +225,26 @@ struct Reconciler: Sendable {
             return nil
         }
         return record
+    }
+
+    /// Makes the change that copies a module's item into its record, with a write to the module pending.
+    func writingAhead(
+        _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
+    ) -> JournalChange {
+        let fingerprint = item.keys.fingerprint(of: value.secret)
+        let pending = pending.afterSave([], of: item, to: module, holders: []).map {
+            var part = $0.sending(fingerprint)
+            part.base = fingerprint
+            return part
+        }
+        return .parts(value: value, pending: pending)
+    }
+
+    /// Traces an action of the journal itself.
+    func note(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
+        dispatcher.trace?(
+            StackTraceEvent(
+                operation: operation, subject: name.description, module: "journal", status: status, action: nil,
+                reason: reason))
     }
 }

@@ -1,6 +1,16 @@
 import TokenKeepCore
 import TokenKeepKeys
 
+/// The state that a record's file repeats.
+enum RecordState: UInt8 {
+    /// The record has a value, and nothing is pending.
+    case home = 1
+    /// The record has a value, and changes are pending.
+    case pending = 2
+    /// The item was cleared, but a module may still hold it.
+    case tombstone = 3
+}
+
 /// The fields of a record's state: the encrypted part that is readable while the vault is locked.
 struct StateFields: Equatable {
     private enum Tag {

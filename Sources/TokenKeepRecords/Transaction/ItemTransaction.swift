@@ -106,16 +106,17 @@ package struct ItemTransaction: ~Copyable {
         do throws(FormatFault) {
             switch change {
             case .keep: return
-            case .remove: bytes = []
-            case .tombstone(let pending):
+            case .parts(nil, let pending) where pending.isEmpty: bytes = []
+            case .parts(nil, let pending):
                 let state = StateFields(
                     state: .tombstone, changedAt: .now, pending: pending, name: name, kept: kept.state)
                 bytes = try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
-            case .value(let state, let details, let secret, let pending):
-                try FormatFault.needing { () throws(TokenKeepError) in try check(details) }
-                let fields = StateFields(state: state, changedAt: .now, pending: pending, kept: kept.state)
+            case .parts(let value?, let pending):
+                try FormatFault.needing { () throws(TokenKeepError) in try check(value.details) }
+                let fields = StateFields(
+                    state: pending.isEmpty ? .home : .pending, changedAt: .now, pending: pending, kept: kept.state)
                 bytes = try RecordWriter.value(
-                    MetadataFields(details: details, kept: kept.metadata), secret: secret, state: fields,
+                    MetadataFields(details: value.details, kept: kept.metadata), secret: value.secret, state: fields,
                     keys: vault.keys, presence: presence)
             }
         } catch {
@@ -198,8 +199,8 @@ extension JournalChange {
     /// The pending writes and removals that the record has after the change.
     fileprivate var pending: [PendingWrite] {
         switch self {
-        case .value(_, _, _, let pending), .tombstone(let pending): pending
-        case .keep, .remove: []
+        case .parts(_, let pending): pending
+        case .keep: []
         }
     }
 

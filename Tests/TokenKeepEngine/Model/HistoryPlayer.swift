@@ -438,9 +438,10 @@ final class HistoryPlayer: @unchecked Sendable {
             try require(values.count < 2, step, "both services have it in the end: \(values)")
             let record = try record(account)
             let isBeneath = values.isEmpty || items[account].mayBeShadowed
-            let isHome = record?.state == .home && items[account].mayStayInVault && isBeneath
+            let isHome = record?.isHome == true && items[account].mayStayInVault && isBeneath
             try require(
-                record == nil || isHome, step, "a record is left: \(record.map { "\($0.state) \($0.pending)" } ?? "")")
+                record == nil || isHome, step,
+                "a record is left: \(record.map { "\($0.holdsValue) \($0.pending)" } ?? "")")
             let value = try values.first ?? record?.item()?.secret.utf8String
             let isExpected =
                 items[account].mayBeShadowed

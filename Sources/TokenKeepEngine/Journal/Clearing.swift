@@ -1,0 +1,203 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+extension Reconciler {
+    /// Clears the item from every module. A module that misses the removal gets a pending removal.
+    ///
+    /// - Parameter version: if given, the clear happens only if a load finds the item with this version.
+    func clear(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        guard dispatcher.memory.item(name) == nil else {
+            // The caller sees the memory-only item: check its version. Clear the hidden item of the name too.
+            _ = try dispatcher.memory.clear(name, ifVersion: version, call)
+            _ = try clear(name, ifVersion: nil, call)
+            return true
+        }
+        guard usesRecords else { return try dispatcher.clear(name, ifVersion: version, call) }
+        if version != nil { try drainBeforeCondition(name, call) }
+        return try Clearing(reconciler: self, version: version).run(name, call)
+    }
+
+    /// The deferrable modules from which a clear removes the item: those with a `clear` line or a pending change.
+    func clearable(after known: [PendingWrite]) -> [any Module] {
+        let cleared = Set(dispatcher.places(for: .clear).map(\.module.name))
+        return pending.deferrable.filter { module in
+            cleared.contains(module.name) || pending.has(known, for: module.name)
+        }
+    }
+
+    /// Those of the clearable modules that may hold the item: ever used on this machine, or with a pending change.
+    func holders(after known: [PendingWrite] = []) -> [any Module] {
+        clearable(after: known).filter {
+            (try? records.hasUsed($0.name)) != false || pending.has(known, for: $0.name)
+        }
+    }
+}
+
+/// The clear of one item in a stack that uses records.
+private struct Clearing {
+    let reconciler: Reconciler
+    /// The version that the item must have; nil for any version.
+    let version: UInt64?
+
+    private var dispatcher: Dispatcher { reconciler.dispatcher }
+    private var pending: PendingWrites { reconciler.pending }
+    private var records: Records { reconciler.records }
+
+    /// The change of the record, and the clear's outcome after that change is durable.
+    private struct Step {
+        var change: JournalChange
+        var wasThere: Bool
+        var hasPending = false
+        /// The error that the clear throws although its pending removals were recorded.
+        var problem: TokenKeepError?
+    }
+
+    func run(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        var isVisited = false
+        let step: Step
+        do throws(TokenKeepError) {
+            if try !records.exists() {
+                isVisited = true
+                if let wasThere = try clearWithoutRecords(name, call) { return wasThere }
+            }
+            var item = try records.begin(name, call.withoutPrompts)
+            isVisited = true
+            step = try self.step(item, call.withoutPrompts.sealing(with: item.sealer))
+            try item.apply(step.change)
+        } catch {
+            guard !isVisited, version == nil, error.status != .busy, error.status != .cancelled else { throw error }
+            return try clearWithoutJournal(name, because: error, call)
+        }
+        if let problem = step.problem { throw problem }
+        if step.hasPending { drain(name, call) }
+        return step.wasThere
+    }
+
+    /// Drains the item; if something stays pending, once more with prompts, if they are allowed.
+    private func drain(_ name: ItemName, _ call: CallContext) {
+        let left = try? reconciler.drain(name, call.withoutPrompts)
+        guard left?.isEmpty != true, call.promptsAllowed else { return }
+        for module in pending.deferrable { try? module.prepare(call) }
+        _ = try? reconciler.drainAsking(name, call)
+    }
+
+    /// Clears without a journal, if no vault exists; nil if a module missed the removal, so that a vault must be made.
+    private func clearWithoutRecords(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool? {
+        do throws(TokenKeepError) {
+            return try dispatcher.clear(name, ifVersion: version, passesOutages: false, call)
+        } catch {
+            guard version == nil, Decisions.isOutage(error.status) else { throw error }
+            return nil
+        }
+    }
+
+    /// Clears the item from the reachable modules if the journal failed: a sign-out removes as much as it can.
+    ///
+    /// Throws if the item may be left in a module or in a record.
+    private func clearWithoutJournal(
+        _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
+        // A load would still return an item whose record has pending changes.
+        guard (try? records.mayHavePending()) == false else { throw problem }
+        return wasThere
+    }
+
+    private func step(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
+        let clearsVault = dispatcher.places(for: .clear).contains { $0.module.holdsRecords }
+        let state = pending.state(of: item.entry)
+        let action = Decisions.cleared(state, clearsVault: clearsVault, isConditional: version != nil)
+        if action == .fail, let problem = item.entry.problem { throw problem }
+        return try action == .visit ? visit(item, call) : recording(item, state, call)
+    }
+
+    /// Writes the removals into the record: from every module that may hold the item.
+    private func recording(
+        _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
+    ) throws(TokenKeepError) -> Step {
+        let record = item.entry.record
+        if let version { try SaveRequest.check(version: version, of: item.name, present: record?.openDetails()) }
+        let known = record?.pendingBeforeChange(item.keys) ?? []
+        // Read the modules' values before asking which are used: a module that answers is marked as used.
+        let looks = pending.look(at: reconciler.clearable(after: known), item, call)
+        let holders = reconciler.holders(after: known)
+        let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
+        reconciler.note(
+            .clear, item.name, state == .removing ? .notFound : .ok,
+            parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
+        return Step(
+            change: .cleared(pending: parts), wasThere: state != .removing, hasPending: true)
+    }
+
+    /// Clears the item from each module by the stack's `clear` lines. Called if no record answers for the item.
+    ///
+    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending, whatever the
+    /// module's line says.
+    private func visit(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
+        let name = item.name
+        let record = item.entry.record
+        let present = try version.map { (version) throws(TokenKeepError) in
+            let present = try dispatcher.loadIfThere(name, call)?.details
+            try SaveRequest.check(version: version, of: name, present: present)
+            return present
+        }
+        var visit = ClearVisit(mayRecord: record?.details == nil)
+        let walk = dispatcher.walk(.clear, name.description) { place throws(TokenKeepError) in
+            // Another program may have changed the item since the check, so the module checks the version again.
+            let version = place.module.name == present??.module ? version : nil
+            try visit.clear(name, in: place.module, ifVersion: version, call, dispatcher.trace)
+            return Answered(value: ())
+        }
+        var step = Step(change: .keep, wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
+        let missed = visit.missed
+        // Without a record, sync the removal all the same: an earlier removal may have been interrupted.
+        if missed.isEmpty, record == nil, step.problem == nil { step.change = .remove }
+        if step.problem == nil, !missed.isEmpty || record == nil {
+            for module in reconciler.clearable(after: []) where !missed.contains(module.name) {
+                item.forgetHolder(module.name)
+            }
+        }
+        guard !missed.isEmpty else { return step }
+        step.hasPending = true
+        let elsewhere = (record?.pending ?? []).filter { !pending.isOurs($0) }
+        let holders = pending.deferrable.filter { missed.contains($0.name) }
+        step.change = .cleared(pending: pending.afterClear(elsewhere, of: item, holders: holders))
+        return step
+    }
+}
+
+/// The progress of a clear that visits the modules.
+private struct ClearVisit {
+    /// Whether the record can hold pending removals. If it holds an item of the vault, that item stays.
+    let mayRecord: Bool
+    private(set) var wasThere = false
+    /// The names of the modules that missed the removal.
+    private(set) var missed: Set<String> = []
+    /// The caller's cancellation, recorded if a module may already have lost the item.
+    private(set) var cut: TokenKeepError?
+
+    init(mayRecord: Bool) { self.mayRecord = mayRecord }
+
+    mutating func clear(
+        _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,
+        _ trace: StackTraceHandler?
+    ) throws(TokenKeepError) {
+        guard !module.holdsRecords else { return }  // the vault holds the record
+        let isRecordable = module.supportsPendingWrites && mayRecord
+        let hasBegun = wasThere || !missed.isEmpty
+        // A clear must not stop halfway: if removals cannot become pending, ignore a cancellation.
+        let call = !isRecordable && hasBegun ? call.withoutCancellation : call
+        do throws(TokenKeepError) {
+            wasThere = try module.clear(name, ifVersion: version, call) || wasThere
+        } catch {
+            let isCut = call.deadline.isCancelled && (!error.changedNothing || hasBegun)
+            guard Decisions.missedClear(error.status, isRecordable: isRecordable, isCut: isCut) else { throw error }
+            trace?(.aside(.clear, name, module, error.status, "its removal is pending"))
+            if error.status == .cancelled { cut = error }
+            missed.insert(module.name)
+        }
+    }
+}

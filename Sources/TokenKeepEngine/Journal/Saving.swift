@@ -1,0 +1,375 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+extension Reconciler {
+    /// Saves the item in the first module that a `save` line of the stack names.
+    ///
+    /// If that module misses the value, the journal keeps the value as a pending write.
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+        try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
+            guard let first = dispatcher.places(for: .save).first?.module,
+                first.supportsPendingWrites || first.holdsRecords
+            else {
+                return try dispatcher.saveInPlaces(request, call)
+            }
+            guard call.promptsAllowed else { return try Saving(reconciler: self, first: first).run(request, call) }
+            let saving = Saving(reconciler: self, first: first, mayAsk: true)
+            do throws(TokenKeepError) {
+                return try saving.asking(request, call)
+            } catch {
+                guard error.status == .locked, error.module != "vault" else { throw error }
+            }
+            try first.prepare(call)
+            return try saving.asking(request, call)
+        }
+    }
+}
+
+/// A save in a stack whose first module is the vault or deferrable.
+struct Saving {
+    let reconciler: Reconciler
+    /// The first module that a `save` line names.
+    let first: any Module
+    /// Whether a module that needs several steps may prompt.
+    var mayAsk = false
+
+    private var dispatcher: Dispatcher { reconciler.dispatcher }
+    private var pending: PendingWrites { reconciler.pending }
+    private var records: Records { reconciler.records }
+
+    /// The change of the record, and the save's outcome before the pending changes are drained.
+    private struct Step {
+        var change = JournalChange.keep
+        var version: UInt64
+        var pending: [PendingWrite] = []
+        /// The module that has the value when nothing is pending.
+        var home: String
+        /// Whether the first module, which needs several steps, must only get the value from the record.
+        var isAhead = false
+        /// The cancellation that the save throws although the record has the value.
+        var cut: TokenKeepError?
+    }
+
+    /// Saves without prompts. If the save leaves a pending write, applies the write with prompts.
+    fileprivate func asking(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+        let outcome = try run(request, call.withoutPrompts)
+        guard !outcome.pendingModules.isEmpty, (try? first.prepare(call)) != nil else { return outcome }
+        // A failed prompt does not fail the save, because the record has the value.
+        guard let settled = try? reconciler.drainAsking(request.name, call) else { return outcome }
+        return settled.left.isEmpty ? SaveOutcome(version: outcome.version, module: first.name) : outcome
+    }
+
+    fileprivate func run(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+        if request.precondition != .none {
+            try reconciler.drainBeforeCondition(request.name, call)
+        } else {
+            try reconciler.drainRemoval(before: request.name, call)
+        }
+        var progress = Decisions.Progress.unlocked
+        let step: Step
+        do throws(TokenKeepError) {
+            step = try save(request, call, &progress)
+        } catch {
+            return try saveWithoutJournal(request, at: progress, because: error, call)
+        }
+        if let cut = step.cut { throw cut }
+        let drained = step.pending.isEmpty ? nil : try? reconciler.draining(request.name, call)
+        // The record may list a module that has saved the value, while another module must still remove its item.
+        let left = drained?.version == nil ? drained?.left ?? step.pending : []
+        let missed = left.filter { $0.kind == .write }.map(\.module)
+        return SaveOutcome(
+            version: drained?.version ?? step.version, module: missed.isEmpty ? step.home : "vault",
+            pendingModules: missed)
+    }
+
+    /// Saves the item under the item's lock in the vault.
+    private func save(
+        _ request: SaveRequest, _ call: CallContext, _ progress: inout Decisions.Progress
+    ) throws(TokenKeepError) -> Step {
+        var item = try records.begin(request.name, call)
+        progress = pending.state(of: item.entry) == .none ? .bare : .hidden
+        let step = try step(item, request, call.sealing(with: item.sealer))
+        if step.isAhead { progress = .ahead }
+        try item.apply(step.change)
+        return step
+    }
+
+    /// Saves in the modules, if the vault failed and no record can hide the items that they save.
+    private func saveWithoutJournal(
+        _ request: SaveRequest, at progress: Decisions.Progress, because problem: TokenKeepError, _ call: CallContext
+    ) throws(TokenKeepError) -> SaveOutcome {
+        let isQuiet = (try? records.mayHavePending()) == false
+        guard
+            Decisions.unwritten(
+                progress, isVaultFirst: first.holdsRecords, isIgnored: isIgnored(problem),
+                isBusy: problem.status == .busy, isQuiet: isQuiet)
+        else { throw problem }
+        do throws(TokenKeepError) {
+            return try dispatcher.saveInPlaces(request, call)
+        } catch {
+            // Nothing can be pending: the failure of the vault tells why.
+            guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }
+            throw problem
+        }
+    }
+
+    /// Whether the first module's line ignores this failure, which must not be an outage.
+    private func isIgnored(_ error: TokenKeepError) -> Bool {
+        dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
+            && error.status != .timedOut
+    }
+
+    private func step(
+        _ item: borrowing ItemTransaction, _ request: SaveRequest, _ call: CallContext
+    ) throws(TokenKeepError) -> Step {
+        let record = item.entry.record
+        let state = pending.state(of: item.entry)
+        let isToBeEmptied = try reconciler.isToBeEmptied(first, of: request.name, call)
+        var request = request
+        var present: ItemDetails?
+        if state.holdsValue || state.governs {
+            present = try record?.openDetails()
+        } else if state == .unreadable || isToBeEmptied {
+            request = try inheriting(request)
+        } else {
+            // The precondition holds from here on: if the module fails later, the record saves the item.
+            request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
+        }
+        let place = place(for: request.details(replacing: present, module: "vault"))
+        if place == .unfit, state != .unreadable { discoverItems(request.name, call) }
+        let action = Decisions.saved(
+            state, to: place, isToBeEmptied: isToBeEmptied, isConditional: request.precondition != .none)
+        if action == .fail, let problem = item.entry.problem { throw problem }
+        switch action {
+        case .fail, .record: return try recording(request, over: record, present, item, call)
+        case .recordUnlessLocked:
+            if let locked = lock(of: item.name, call), case .fail = missed(request, locked, item, call) { throw locked }
+            return try recording(request, over: record, present, item, call)
+        case .send: return try sending(request, over: record, item, call)
+        }
+    }
+
+    /// The failure of the first module to load the item because it is locked; nil if it is not.
+    private func lock(of name: ItemName, _ call: CallContext) -> TokenKeepError? {
+        guard first.mayAnswer else { return nil }
+        do throws(TokenKeepError) {
+            _ = try first.load(name, call.withoutPrompts)
+            return nil
+        } catch {
+            // A sealed item whose key is locked is there: the module answered.
+            return error.status == .locked && error.module != "vault" ? error.inModule(first.name) : nil
+        }
+    }
+
+    /// Loads the item from deferrable modules that were never used. A module that has the item is then marked as used.
+    ///
+    /// Another program may have saved the item in such a module. A load would find that item before the vault's, so the
+    /// save must remove it.
+    private func discoverItems(_ name: ItemName, _ call: CallContext) {
+        for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
+            _ = try? module.load(name, call.withoutPrompts)
+        }
+    }
+
+    /// Sends the value to the module. If the module may save it after the call failed, writes it into the record too.
+    private func sending(
+        _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
+    ) throws(TokenKeepError) -> Step {
+        // Note the fingerprint first: if this process is killed, the value may arrive after another process's save, and
+        // must then be known as older.
+        let before = item.holder(first.name)
+        let fingerprint = item.keys.fingerprint(of: request.secret)
+        item.noteSending(fingerprint, to: first.name)
+        do throws(TokenKeepError) {
+            let step = try send(request, over: record, item, call)
+            guard !step.isAhead else { return step }
+            // The module has saved this value, so every value sent before has arrived too.
+            item.noteArrival(fingerprint, in: first.name)
+            // A removal of the service that became pending meanwhile would take the value with it.
+            let mayBeRemoved = try reconciler.isToBeEmptied(first, of: request.name, call)
+            guard try removeCopies(of: request.name, call), !mayBeRemoved else {
+                return try recording(request, over: record, nil, item, call, wasSent: true)
+            }
+            return step
+        } catch {
+            if error.changedNothing { item.noteHolder(before, first.name) }
+            let missed = missed(request, error, item, call)
+            guard missed != .fail else { throw error }
+            var step = try recording(inheriting(request), over: record, nil, item, call, wasSent: true)
+            if missed == .recordAndFail { step.cut = error }
+            return step
+        }
+    }
+
+    private func missed(
+        _ request: SaveRequest, _ error: TokenKeepError, _ item: borrowing ItemTransaction, _ call: CallContext
+    ) -> Decisions.Missed {
+        let isOfFirst = error.module == first.name
+        return Decisions.missed(
+            Decisions.Miss(
+                status: error.status, isFinal: dispatcher.programs[.save].first?.actions[error.status] == .die,
+                // Without the pending write, the module's older value would reappear.
+                isIgnored: isOfFirst && isIgnored(error),
+                // The module may still save the value. Without a record, it would then replace a newer save.
+                isCut: error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing,
+                mayWait: isOfFirst && error.status == .locked && mayWait(request, item)))
+    }
+
+    /// Whether a value that the locked first module does not take may wait in the record.
+    private func mayWait(_ request: SaveRequest, _ item: borrowing ItemTransaction) -> Bool {
+        guard request.keepsWhenLocked, first.supportsPendingWrites else { return false }
+        let request = (try? inheriting(request)) ?? request
+        return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
+    }
+
+    /// Sends a value to a module that saves in one step. For any other module, the record gets the value first.
+    private func send(
+        _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
+    ) throws(TokenKeepError) -> Step {
+        let reason = "it is the first that takes items"
+        let version = try dispatcher.trace.asking(first, to: .save, request.name, because: reason) {
+            () throws(TokenKeepError) in try first.saveAtOnce(request, call.allowingPrompts(mayAsk))
+        }
+        if let version { return Step(version: version, home: first.name) }
+        do throws(TokenKeepError) {
+            var request = request
+            let present = try present(&request, call)
+            try request.check(present: present?.details)
+            let keys = item.keys
+            let base = present.map { keys.fingerprint(of: $0.secret) }
+            var step = try recording(request, over: record, present?.details, item, call, base: base)
+            step.isAhead = true
+            return step
+        } catch {
+            // A pending write is compared with the module's item. Overwrite an unreadable item now.
+            guard error.status == .corrupt else {
+                var error = error
+                error.changedNothing = true
+                throw error
+            }
+        }
+        let written = try dispatcher.trace.asking(first, to: .save, request.name, because: reason) {
+            () throws(TokenKeepError) in try first.save(request, call)
+        }
+        return Step(version: written, home: first.name)
+    }
+
+    /// The module's item that a save replaces; nil if there is none.
+    ///
+    /// If the request names a level, a sealed item whose key is locked is not opened, and the result is nil.
+    private func present(_ request: inout SaveRequest, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        do throws(TokenKeepError) {
+            return try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try first.load(request.name, call) }
+        } catch {
+            let isSealed = error.status == .locked && error.module == "vault"
+            guard isSealed, request.precondition == .none, request.accessLevel != nil else { throw error }
+            request = try inheriting(request)
+            return nil
+        }
+    }
+
+    /// Removes older copies of an item from the other modules that have a `clear` line.
+    ///
+    /// - Returns: false if a copy could not be removed, so that its removal must become pending.
+    private func removeCopies(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        let others = dispatcher.places(for: .clear).map(\.module)
+        var isComplete = true
+        for other in reconciler.holders() + others.filter({ !$0.supportsPendingWrites && !$0.holdsRecords })
+        where other.name != first.name {
+            do throws(TokenKeepError) {
+                try dispatcher.trace.asking(other, to: .clear, name, because: "an older copy goes") {
+                    () throws(TokenKeepError) in try other.clearOwn(name, call.withoutPrompts)
+                }
+            } catch {
+                guard other.supportsPendingWrites else { throw error }
+                isComplete = false
+            }
+        }
+        return isComplete
+    }
+
+    private var requirements: ProtectionRequirements {
+        ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
+    }
+
+    /// Whether the first module is the vault, or meets the protection requirement of an item.
+    private func place(for details: ItemDetails) -> Decisions.First {
+        if first.holdsRecords { return .vault }
+        return requirements.areMet(by: first, details.accessLevel, details.flags) ? .fit : .unfit
+    }
+
+    /// Gives a save request the last known level of the item, because the module cannot be asked now.
+    ///
+    /// The level comes from the vault's note of a sealed item, or from the item as this process last saw it.
+    private func inheriting(_ request: SaveRequest) throws(TokenKeepError) -> SaveRequest {
+        guard request.inherited == nil else { return request }
+        var request = request
+        request.inherited =
+            try records.sealedDetails(of: request.name)
+            ?? (first as? any RememberingModule)?.lastSeen(request.name)?.details
+        return request
+    }
+
+    /// Writes the value into the record, with the pending writes and removals that result from the save.
+    ///
+    /// - Parameters:
+    ///   - wasSent: whether the first module may have got the value already.
+    ///   - base: the fingerprint of the value that the save replaces in the first module; nil if it is not known.
+    private func recording(
+        _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, _ item: borrowing ItemTransaction,
+        _ call: CallContext, wasSent: Bool = false, base: [UInt8]? = nil
+    ) throws(TokenKeepError) -> Step {
+        if record != nil, !wasSent { try check(request, present: present) }
+        var details = request.details(replacing: present, module: "vault")
+        if first.supportsPendingWrites, record.map(pending.govern) != true {
+            try details.checkLowersNothing(of: request.inherited, module: first.name)
+            try details.checkLowersNothing(of: records.sealedDetails(of: request.name), module: first.name)
+        }
+        details.version = item.keys.versions.version(of: details, secret: request.secret)
+        let known = record?.pendingBeforeChange(item.keys) ?? []
+        var isKept = place(for: details) != .unfit
+        let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
+        let looks =
+            wasSent || base != nil ? [:] : pending.look(at: holders + (isKept ? [first] : []), item, call)
+        // Ask only now whether the module was used: a module that answered `look(at:)` is marked as used.
+        if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed }
+        guard isKept || requirements.hasVault else {
+            throw TokenKeepError(
+                .policy, "\(first.name) cannot meet the protection requirement of \(request.name)", module: first.name,
+                hint: "use a stack that ends with the vault: any required vault")
+        }
+        let target = first.supportsPendingWrites && isKept ? first : nil
+        var parts = pending.afterSave(known, of: item, to: target, holders: holders, looks: looks)
+        for index in parts.indices where pending.isOurs(parts[index]) && parts[index].kind == .write {
+            if wasSent { parts[index] = parts[index].sending(item.keys.fingerprint(of: request.secret)) }
+            if let base { parts[index].base = base }
+        }
+        let words = parts.isEmpty ? "the vault keeps it" : "the vault keeps it, with pending writes"
+        reconciler.note(.save, request.name, .ok, words)
+        return Step(
+            change: .parts(value: TokenItem(details: details, secret: request.secret), pending: parts),
+            version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")
+    }
+
+    /// Checks the request's precondition against the record's item.
+    private func check(_ request: SaveRequest, present: ItemDetails?) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try request.check(present: present)
+        } catch {
+            throw error.inModule("vault")
+        }
+    }
+
+    /// Whether the first module was never used on this machine, and the vault takes the stack's items.
+    ///
+    /// A machine without such a service must not collect pending writes for the service.
+    private var isNeverUsed: Bool {
+        get throws(TokenKeepError) {
+            guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
+                return false
+            }
+            return try !records.hasUsed(first.name)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The removal of a whole service, pending for modules that could not list their items.
+///
+/// It is a tombstone whose name is no item's (``ItemName/init(removalOf:in:)``). While it is pending for a module, the
+/// module counts as having no items of the service, and every save of the service goes through a record. So the removal
+/// is drained before anything of the service that is newer reaches the module.
+struct ServiceRemoval {
+    let reconciler: Reconciler
+    /// The name of the removal's record.
+    let name: ItemName
+
+    private var pending: PendingWrites { reconciler.pending }
+    private var records: Records { reconciler.records }
+
+    /// Makes the removal pending for modules.
+    func begin(in missed: [any Module], _ call: CallContext) throws(TokenKeepError) {
+        let names = Set(missed.map(\.name))
+        var item = try records.begin(name, call)
+        let known = item.entry.record?.pending ?? []
+        let kept = known.filter { !(pending.isOurs($0) && names.contains($0.module)) }
+        try item.apply(.cleared(pending: kept + pending.afterClear([], of: item, holders: missed)))
+        reconciler.note(.clear, name, .ok, "its removal is pending for \(names.sorted().joined(separator: ", "))")
+    }
+
+    /// Removes every item of the service that is no newer than the removal from the modules that answer.
+    ///
+    /// An item with a governing record is left: the record decides about it. Each item is removed under its own lock,
+    /// and the removal itself is not locked meanwhile.
+    func drain(_ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
+        var outcome = PendingDrain.Outcome()
+        guard let record = try reconciler.governing(name, call) else { return outcome }
+        var drained: [PendingWrite] = []
+        for part in record.pending {
+            guard let module = pending.module(of: part) else { continue }
+            do throws(TokenKeepError) {
+                guard module.mayAnswer, !call.deadline.hasPassed else {
+                    outcome.left.append(part)
+                    continue
+                }
+                try empty(module, part, call)
+                drained.append(part)
+            } catch {
+                outcome.left.append(part)
+                outcome.obstacle = outcome.obstacle ?? error
+            }
+        }
+        guard !drained.isEmpty else { return outcome }
+        var item = try records.begin(name, call)
+        // A later removal of the service may have become pending meanwhile.
+        guard let present = item.entry.record else { return outcome }
+        let left = present.pending.filter { !drained.contains($0) }
+        if left != present.pending { try item.apply(.cleared(pending: left)) }
+        outcome.left = left.filter(pending.isOurs)
+        return outcome
+    }
+
+    private func empty(_ module: any Module, _ part: PendingWrite, _ call: CallContext) throws(TokenKeepError) {
+        guard let service = name.removedService else { return }
+        let listing = try module.list(namespace: name.namespace, service: service, call)
+        for details in listing.items {
+            let item = try records.begin(details.name, call)
+            // Another process may have drained the removal since the list, and saved a newer item.
+            guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return }
+            if let record = item.entry.record, pending.has(record, for: module.name) { continue }
+            let cleared = JournalRecord(holdsValue: false, pending: [part], name: details.name) { nil }
+            var drain = PendingDrain(
+                pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
+                notesArrivals: false, trace: reconciler.dispatcher.trace)
+            let outcome = try drain.run(item)
+            if let obstacle = outcome.obstacle { throw obstacle }
+            guard outcome.left.isEmpty else {
+                throw TokenKeepError(.unavailable, "\(module.name) is not asked now", module: module.name)
+            }
+        }
+        if let problem = listing.problem { throw problem.inModule(module.name) }
+    }
+}
+
+extension Reconciler {
+    /// Makes the removal of a service pending for each deferrable module that could not list its items.
+    ///
+    /// - Parameter listing: the list whose items the caller clears.
+    /// - Returns: the failure that remains; nil if no item can be left.
+    func deferRemoval(
+        of service: String, in namespace: String, after listing: ItemListing, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenKeepError? {
+        guard let problem = listing.problem, usesRecords else { return listing.problem }
+        let call = call.withoutPrompts
+        let isMissed = { (problem: TokenKeepError?) in problem.map { Decisions.isOutage($0.status) } ?? false }
+        let missed = clearable(after: []).filter { module in
+            guard (try? records.hasUsed(module.name)) == true else { return false }
+            guard !listing.problems.contains(where: { $0.module == module.name && isMissed($0) }) else { return true }
+            do throws(TokenKeepError) {
+                return isMissed(try module.list(namespace: namespace, service: service, call).problem)
+            } catch {
+                return isMissed(error)
+            }
+        }
+        guard !missed.isEmpty else { return problem }
+        do throws(TokenKeepError) {
+            try ServiceRemoval(reconciler: self, name: ItemName(removalOf: service, in: namespace)).begin(
+                in: missed, call)
+        } catch {
+            // Without a record nothing can be pending: the failure of the module is the answer.
+            guard error.status == .busy || error.status == .cancelled else { return problem }
+            throw error
+        }
+        return listing.problems.first { problem in
+            !(isMissed(problem) && missed.contains { $0.name == problem.module })
+        }
+    }
+
+    /// The removal that is pending for a module of this stack and concerns an item; nil if there is none.
+    func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
+        do throws(TokenKeepError) {
+            guard try records.mayHavePending() else { return nil }
+            let removal = try ItemName(removalOf: name.service, in: name.namespace)
+            return try governing(removal, call) == nil ? nil : ServiceRemoval(reconciler: self, name: removal)
+        } catch {
+            throw error.of(name)
+        }
+    }
+
+    /// The modules that count as having no item of this name, because the removal of its service is pending.
+    ///
+    /// - Parameter drains: whether the removal is drained first, as far as a load drains.
+    func modulesToEmpty(
+        of name: ItemName, drainingIf drains: Bool, _ call: CallContext
+    ) throws(TokenKeepError) -> Set<String> {
+        guard let removal = try pendingRemoval(of: name, call) else { return [] }
+        if drains {
+            _ = try? removal.drain(call.until(Deadline(milliseconds: Reconciler.drainMilliseconds)).withoutPrompts)
+        }
+        return Set(try governing(removal.name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
+    }
+
+    /// Whether a module must lose every item of the service before it gets an item of it.
+    func isToBeEmptied(
+        _ module: any Module, of name: ItemName, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        try modulesToEmpty(of: name, drainingIf: false, call).contains(module.name)
+    }
+
+    /// Drains the removal of an item's service before the item changes.
+    ///
+    /// - Parameter isNeeded: whether a removal that stays pending fails the call, which then waits as long as it may.
+    func drainRemoval(
+        before name: ItemName, _ call: CallContext, isNeeded: Bool = false
+    ) throws(TokenKeepError) {
+        guard let removal = try pendingRemoval(of: name, call) else { return }
+        do throws(TokenKeepError) {
+            let end = isNeeded ? call.deadline : Deadline(milliseconds: Reconciler.drainMilliseconds)
+            let outcome = try removal.drain(call.until(end).withoutPrompts)
+            guard isNeeded, let left = outcome.left.first else { return }
+            throw outcome.obstacle
+                ?? TokenKeepError(.unavailable, "\(removal.name) must leave \(left.module) first", module: left.module)
+        } catch {
+            guard isNeeded || error.status == .cancelled else { return }
+            throw error
+        }
+    }
+
+    /// Whether the pending removal of a service covers an item of a module's list, so that the item is not listed.
+    func isRemoved(_ item: ItemDetails, by found: PendingRecords) -> Bool {
+        guard !found.records.isEmpty,
+            let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),
+            let record = found.record(of: removal)
+        else { return false }
+        return pending.has(record, for: item.module)
+    }
+}

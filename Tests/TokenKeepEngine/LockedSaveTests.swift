@@ -1,0 +1,100 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+@testable import TokenKeepEngine
+
+/// A save while the first module is locked and must still lose the item, so that the module cannot get the value now.
+///
+/// The value must not wait under the keyfile for a module that the user has locked.
+@Suite struct LockedSaveTests {
+    /// The removal that is pending for the locked module.
+    enum Removal: CaseIterable {
+        case item, service
+    }
+
+    private let world = ScriptedService()
+    private let directory = TemporaryDirectory(inMemory: true)
+    private let keys = ClassKeyStore(simulatingKernelAt: { 0 })
+
+    private var store: Store {
+        get throws { try world.store(vaultPath: directory.path + "/vault", isConnected: true, keys: keys) }
+    }
+
+    private var value: String? {
+        get throws {
+            do {
+                return try store.load(service: "example.com", account: "ann").secret.utf8String
+            } catch let error as TokenKeepError where error.status == .notFound {
+                return nil
+            }
+        }
+    }
+
+    private func save(_ secret: String, isKept: Bool = false) throws -> SaveOutcome {
+        let name = try ItemName(service: "example.com", account: "ann")
+        var request = try SaveRequest(name: name, secret: SecretBytes(secret))
+        request.keepsWhenLocked = isKept
+        return try store.save(request)
+    }
+
+    private func leavePending(_ removal: Removal, _ condition: ScriptedService.Condition = .locked) throws {
+        _ = try save("old")
+        world.become(condition)
+        switch removal {
+        case .item: _ = try store.clear(service: "example.com", account: "ann")
+        case .service: #expect(try store.clear(service: "example.com") == 0)
+        }
+        #expect(try value == nil)
+    }
+
+    @Test(arguments: Removal.allCases, [false, true])
+    func withoutAPasswordItIsLocked(removal: Removal, isKept: Bool) throws {
+        try leavePending(removal)
+        #expect(throws: TokenKeepError(.locked, "")) { try save("new", isKept: isKept) }
+        #expect(try value == nil)
+        world.become(.up)
+        #expect(try value == nil)
+        #expect(world.items.isEmpty)
+        #expect(try save("new").pendingModules.isEmpty)
+        #expect(try value == "new")
+    }
+
+    @Test(arguments: Removal.allCases)
+    func withAPasswordAValueThatMayWaitIsKept(removal: Removal) throws {
+        try leavePending(removal)
+        _ = try store.setPassword(SecretBytes("horse"))
+        #expect(throws: TokenKeepError(.locked, "")) { try save("new") }
+        #expect(try save("new", isKept: true).pendingModules == ["secret-service"])
+        #expect(try value == "new")
+        _ = try store.lock(.all)
+        #expect(throws: TokenKeepError(.locked, "")) { try value }
+        _ = try store.unlock(SecretBytes("horse"))
+        world.become(.up)
+        #expect(try store.sync().left == 0)
+        #expect(world.items.values.map(\.secret.utf8String) == ["new"])
+    }
+
+    /// A module that is away is no locked one.
+    @Test(arguments: Removal.allCases, [ScriptedService.Condition.down, .hung])
+    func anOutageKeepsTheValue(removal: Removal, condition: ScriptedService.Condition) throws {
+        try leavePending(removal, condition)
+        #expect(try save("new").pendingModules == ["secret-service"])
+        #expect(try value == "new")
+        world.become(.up)
+        #expect(try store.sync().left == 0)
+        #expect(world.items.values.map(\.secret.utf8String) == ["new"])
+    }
+
+    /// The vault has a value of the item already: the newer one takes its place.
+    @Test func aValueThatWaitsIsReplaced() throws {
+        _ = try save("one")
+        world.become(.down)
+        #expect(try save("two").pendingModules == ["secret-service"])
+        world.become(.locked)
+        #expect(try save("three").pendingModules == ["secret-service"])
+        #expect(try value == "three")
+    }
+}
