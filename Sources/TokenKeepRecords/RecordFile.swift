@@ -33,6 +33,9 @@ final class RecordFile: Sendable {
         self.item = item
     }
 
+    /// Whether the record has a value of the item. False for a tombstone, which says that the item was cleared.
+    var holdsValue: Bool { prefix.level != nil }
+
     /// Decrypts the record's state. This also proves that the record's state, metadata and secret belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
@@ -43,11 +46,9 @@ final class RecordFile: Sendable {
             return try AuthenticatedBox.open(box, key: keys.states, data: data, "state")
         }
         let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
-        guard (state.state == .tombstone) == (prefix.level == nil) else {
-            throw .malformed("its state does not fit its boxes")
-        }
-        if let name = state.name, !isName(name) {
-            throw .malformed("its state names another item")
+        if let name = state.name {
+            guard !holdsValue else { throw .malformed("only a tombstone repeats its name") }
+            guard isName(name) else { throw .malformed("its state names another item") }
         }
         return state
     }
@@ -119,20 +120,19 @@ final class RecordFile: Sendable {
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {
-        let isTombstone = state.state == .tombstone
         let shown = "records/\(Hexadecimal.text(prefix.name))"
         var details: ItemDetails?
         var locked: TokenKeepError?
         do throws(FormatFault) {
-            if !isTombstone { details = try openMetadata().details }
+            if holdsValue { details = try openMetadata().details }
         } catch {
             guard case .lockedKey = error else { throw error }
             locked = error.error(in: shown)
         }
         return JournalRecord(
-            holdsValue: !isTombstone, pending: state.pending, details: details, name: state.name, locked: locked
+            holdsValue: holdsValue, pending: state.pending, details: details, name: state.name, locked: locked
         ) { () throws(TokenKeepError) in
-            guard !isTombstone else { return nil }
+            guard self.holdsValue else { return nil }
             do throws(FormatFault) {
                 return try self.openItem(presence)
             } catch {

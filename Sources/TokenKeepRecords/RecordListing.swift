@@ -39,8 +39,8 @@ extension Records {
                     hint: "allow more time")
             }
             let reader = RecordReader(records: self, fileName: name)
-            let found = try reader.read(&vault) { file, state throws(FormatFault) in
-                state.state == .tombstone ? nil : try file.openMetadata().details
+            let found = try reader.read(&vault) { file, _ throws(FormatFault) in
+                file.holdsValue ? try file.openMetadata().details : nil
             }
             switch found {
             case nil, .success(nil): continue  // the item was cleared, possibly just now

@@ -90,16 +90,16 @@ package final class Records: Sendable {
 
     /// Reads the item with its secret; nil if the item has no record or was cleared.
     package func item(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
-        let found: TokenItem?? = try read(name) { file, state throws(FormatFault) in
-            state.state == .tombstone ? nil : try file.openItem(call.presence)
+        let found: TokenItem?? = try read(name) { file, _ throws(FormatFault) in
+            file.holdsValue ? try file.openItem(call.presence) : nil
         }
         return found ?? nil
     }
 
     /// The item without its secret; nil if the item has no record or was cleared.
     package func details(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
-        let found: ItemDetails?? = try read(name) { file, state throws(FormatFault) in
-            state.state == .tombstone ? nil : try file.openMetadata().details
+        let found: ItemDetails?? = try read(name) { file, _ throws(FormatFault) in
+            file.holdsValue ? try file.openMetadata().details : nil
         }
         return found ?? nil
     }
@@ -138,7 +138,7 @@ package final class Records: Sendable {
         guard var vault = try open() else { return nil }
         let reader = RecordReader(records: self, fileName: fileName)
         let found = try reader.read(&vault) { file, state throws(FormatFault) in
-            state.state == .tombstone ? state.name : try file.openMetadata().details.name
+            file.holdsValue ? try file.openMetadata().details.name : state.name
         }
         switch found {
         case .success(let name): return name

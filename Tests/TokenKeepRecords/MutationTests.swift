@@ -76,7 +76,7 @@ import TokenKeepCore
             module: "secret-service", machine: machine, kind: .write, since: UnixTime(3), base: fingerprint,
             inFlight: [fingerprint])
         let removal = PendingWrite(module: "keyctl", machine: machine, kind: .remove, since: UnixTime(4))
-        return StateFields(state: .pending, changedAt: UnixTime(5), pending: [write, removal])
+        return StateFields(changedAt: UnixTime(5), pending: [write, removal])
     }
 
     /// A record whose prefix, state and metadata may be altered before they are sealed with the vault's own keys.

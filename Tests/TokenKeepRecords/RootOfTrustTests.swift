@@ -80,7 +80,7 @@ private struct Forger {
             module: "vault")
         return try RecordWriter.value(
             MetadataFields(details: details), secret: SecretBytes("his"),
-            state: StateFields(state: .home, changedAt: .now),
+            state: StateFields(changedAt: .now),
             keys: forged, presence: nil)
     }
 }

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cases_notes_common import NotePlan, note_pairs
 from record_writer import RecordPlan, encode_fields, pending_part, state_pairs
-from vault_format import FLAG_PRESENCE, PENDING, PREFIX_SIZE, Prefix, parse_record
+from vault_format import FLAG_PRESENCE, PREFIX_SIZE, Prefix, parse_record
 from vault_header import HEADER_HEAD, MACS_SIZE, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_JOURNAL, PURPOSE_NAME, RETIRING, Keyfile, parse_keyfile, parse_slot
 from vault_keys import wrapped_key_data
@@ -108,7 +108,7 @@ class Attacker:
         name = self.plan.name_of(*item.names())
         data = self.read("records/" + name)
         prefix = parse_record(data, name, self.plan.vault_id, name)
-        state = state_pairs(PENDING, (3, pending_part(1, module, machine=bytes.fromhex(machine))))
+        state = state_pairs((3, pending_part(1, module, machine=bytes.fromhex(machine))))
         ids = {"metadata_key_id": prefix.metadata_key_id, "class_key_id": prefix.class_key_id}
         record = RecordPlan(self.plan, item, state, level=prefix.level, flags=prefix.flags, **ids)
         record.metadata_box, record.secret_box = prefix.metadata_box, prefix.secret_box

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from cases_common import ANNA, BERT, PASSWORD, VAULT, era_files, locked_case, path_of, record_case, vector
 from record_writer import RecordPlan, state_pairs, without_boxes
-from vault_format import TOMBSTONE
 from vault_keys import PURPOSE_HEADER, RETIRING
 from vault_writer import Key, VaultPlan, new_key
 
@@ -105,7 +104,7 @@ def testimony_cases():
     files[path_of(BERT)] = damaged[: state_end - 1] + bytes([damaged[state_end - 1] ^ 1]) + damaged[state_end:]
     comment = "Bert's record names an unknown class key, and its state box fails: it proves nothing."
     yield vector("record-that-proves-nothing-beside", "OK", comment, ANNA, files)
-    files[path_of(BERT)] = without_boxes(VAULT, BERT, state_pairs(TOMBSTONE)).data()
+    files[path_of(BERT)] = without_boxes(VAULT, BERT, state_pairs()).data()
     yield vector("valid-beside-tombstone", "OK", "A tombstone names no class key.", ANNA, files)
     vault = VaultPlan("injected beside a password")
     injected = RecordPlan(vault, ANNA, class_key=HIS_CLASS_KEY).data()

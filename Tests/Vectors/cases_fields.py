@@ -4,7 +4,6 @@ import struct
 
 from cases_common import ANNA, VAULT, record_case
 from record_writer import ItemPlan, RecordPlan, attribute, encode_fields, pending_part, reversioned, state_pairs
-from vault_format import HOME, PENDING
 from vault_writer import CREATED_AT, seeded
 
 
@@ -163,24 +162,20 @@ def state_case(word, pairs, comment, raw_end=b""):
 def state_structure_cases():
     pairs = state_pairs()
     yield state_case("empty", [], "The state box holds nothing.")
-    yield state_case("missing", pairs[1:], "The state box lacks the state.")
-    yield state_case("changed-at-missing", pairs[:1], "The state box lacks the time of the change.")
-    for value in (0, 4, 255):
-        yield state_case(str(value), state_pairs(value), f"The state is {value}.")
-    yield state_case("of-2-bytes", [(1, b"\1\0"), pairs[1]], "The state has two bytes.")
-    yield state_case("of-no-bytes", [(1, b""), pairs[1]], "The state has no byte.")
-    yield state_case("changed-at-of-4-bytes", [pairs[0], (2, bytes(4))], "The time of the change has 4 bytes.")
-    for tag, word in ((1, ""), (2, "changed-at-"), (16, "refresh-"), (17, "outbox-")):
-        value = {1: pairs[0][1], 2: pairs[1][1]}.get(tag, bytes(4))
+    part = (3, pending_part(1))
+    yield state_case("changed-at-missing", [part], "The state box lacks the time of the change.")
+    yield state_case("changed-at-of-4-bytes", [(2, bytes(4))], "The time of the change has 4 bytes.")
+    for tag, word in ((2, "changed-at-"), (16, "refresh-"), (17, "outbox-")):
+        value = {2: pairs[0][1]}.get(tag, bytes(4))
         twice = sorted([*(p for p in pairs if p[0] != tag), (tag, value), (tag, value)], key=lambda pair: pair[0])
         yield state_case(word + "twice", twice, f"Field {tag} of the state stands twice.")
-    yield state_case("fields-out-of-order", pairs[::-1], "The fields of the state are in the wrong order.")
-    for tag in (0, 4, 18, 0x7FFF):
+    yield state_case("fields-out-of-order", [part, *pairs], "The fields of the state are in the wrong order.")
+    for tag in (0, 1, 4, 18, 0x7FFF):
         yield state_case(
             f"unknown-critical-field-{tag}", sorted([*pairs, (tag, b"x")]), f"The state holds the unknown field {tag}."
         )
     yield state_case("outbox-flags-of-3-bytes", [*pairs, (17, bytes(3))], "The outbox flags have 3 bytes.")
-    refresh = state_pairs(HOME, (16, bytes(32769)))
+    refresh = state_pairs((16, bytes(32769)))
     yield state_case("refresh-of-32769-bytes", refresh, "The pending refresh has one byte too many.")
     yield state_case("last-field-cut", pairs, "The last field does not fit into the state box.", b"\0\x80\1")
 
@@ -188,9 +183,8 @@ def state_structure_cases():
 def pending_cases():
     fingerprint = seeded("fingerprint", 16)
     good = pending_part(1)
-    yield state_case("home-with-pending-part", state_pairs(HOME, (3, good)), "A home has a pending part.")
     many = [(3, pending_part(1, b"module-%02d" % number)) for number in range(65)]
-    yield state_case("65-pending-parts", state_pairs(PENDING, *many), "There are 65 pending parts.")
+    yield state_case("65-pending-parts", state_pairs(*many), "There are 65 pending parts.")
     parts = {
         "kind-0": pending_part(0),
         "kind-3": pending_part(3),
@@ -213,4 +207,4 @@ def pending_cases():
         "cut-before-in-flight-count": good[:-1],
     }
     for word, value in parts.items():
-        yield state_case("pending-part-" + word, state_pairs(PENDING, (3, value)), f"A pending part is bad: {word.replace('-', ' ')}.")
+        yield state_case("pending-part-" + word, state_pairs((3, value)), f"A pending part is bad: {word.replace('-', ' ')}.")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, era_files, flipped, path_of, record_case, vector
 from record_writer import ItemPlan, RecordPlan, encode_fields, state_pairs, without_boxes
-from vault_format import HOME, PENDING, TOMBSTONE
 from vault_keys import RETIRING
 from vault_primitives import length_prefixed
 from vault_writer import Key, new_key, patched
@@ -260,24 +259,20 @@ def packed(names):
 
 
 def tombstone_cases():
-    boxes = RecordPlan(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
-    yield record_case("record-tombstone-with-boxes", boxes, "The state is a tombstone, metadata and secret are there.")
-    for state, word in ((HOME, "home"), (PENDING, "pending")):
-        data = without_boxes(VAULT, ANNA, state_pairs(state)).data()
-        yield record_case(
-            f"record-{word}-without-boxes", data, f"The state is {word}, metadata and secret are missing."
-        )
+    plan = RecordPlan(VAULT, ANNA)
+    plan.metadata_box = plan.secret_box = b""
+    yield record_case("record-without-boxes", plan.data(), "A record of level 2 has neither metadata nor secret.")
     level_0 = RecordPlan(VAULT, ANNA, level=0).data()
-    yield record_case("record-level-0-with-boxes", level_0, "A home of level 0 with boxes that are sealed for it.")
+    yield record_case("record-level-0-with-boxes", level_0, "A tombstone has boxes that are sealed for it.")
     overrides = {
         "level": {"level": 2},
         "metadata-key-id": {"metadata_key_id": VAULT.metadata_key.key_id},
         "class-key-id": {"class_key_id": VAULT.class_keys[2].key_id},
     }
     for word, prefix in overrides.items():
-        data = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE), **prefix).data()
+        data = without_boxes(VAULT, ANNA, state_pairs(), **prefix).data()
         yield record_case(f"record-tombstone-with-{word}", data, f"A tombstone names a {word.replace('-', ' ')}.")
-    plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE))
+    plan = without_boxes(VAULT, ANNA, state_pairs())
     plan.secret_box = RecordPlan(VAULT, ANNA).secret_box
     yield record_case("record-tombstone-with-secret-box", plan.data(), "A tombstone has a secret box.")
     names = {
@@ -287,19 +282,18 @@ def tombstone_cases():
         "with-a-byte-behind": (ANNA.names(), b"\0", "has a byte behind the item's name"),
     }
     for word, (parts, behind, what) in names.items():
-        data = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (4, packed(parts) + behind))).data()
+        data = without_boxes(VAULT, ANNA, state_pairs((4, packed(parts) + behind))).data()
         yield record_case(f"record-tombstone-name-{word}", data, f"The state of a tombstone {what}.")
-    cut = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, (4, packed(ANNA.names())[:-1]))).data()
+    cut = without_boxes(VAULT, ANNA, state_pairs((4, packed(ANNA.names())[:-1]))).data()
     yield record_case("record-tombstone-name-cut", cut, "The item's name ends early in the state of a tombstone.")
-    for state, word in ((HOME, "home"), (PENDING, "pending")):
-        data = RecordPlan(VAULT, ANNA, state_pairs(state, (4, packed(ANNA.names())))).data()
-        yield record_case(f"record-{word}-with-name", data, f"The state is {word} and holds the item's name.")
-    good = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE)).data()
+    data = RecordPlan(VAULT, ANNA, state_pairs((4, packed(ANNA.names())))).data()
+    yield record_case("record-value-with-name", data, "The state of a record with a value holds the item's name.")
+    good = without_boxes(VAULT, ANNA, state_pairs()).data()
     yield record_case(
         "record-tombstone-flipped-state",
         flipped(good, len(good) - 1),
         "A bit in the tag of a tombstone's state box is flipped.",
     )
     yield record_case("record-tombstone-byte-behind", good + b"\0", "A byte stands behind a tombstone.")
-    renamed = base_files() | {path_of(ANNA): without_boxes(VAULT, BERT, state_pairs(TOMBSTONE)).data()}
+    renamed = base_files() | {path_of(ANNA): without_boxes(VAULT, BERT, state_pairs()).data()}
     yield vector("record-tombstone-renamed", "CORRUPT", "Bert's tombstone stands under Anna's NAME.", ANNA, renamed, also=ALSO_BERT)

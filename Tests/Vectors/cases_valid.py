@@ -5,7 +5,6 @@ import struct
 from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, era_files, path_of, record_case
 from cases_common import flipped, vault_case, vector, with_anna
 from record_writer import ItemPlan, RecordPlan, encode_fields, pending_part, state_pairs, without_boxes
-from vault_format import PENDING, TOMBSTONE
 from vault_keys import RETIRING, SLOT_DEVICE
 from vault_primitives import length_prefixed
 from vault_writer import CREATED_AT, SlotPlan, new_key, seeded
@@ -72,7 +71,7 @@ def item_cases():
     yield record_case(
         "valid-unknown-optional-metadata-fields", data, "Metadata fields from 0x8000 on are passed over.", "OK"
     )
-    state = state_pairs(1, (0x8001, b"from a later version"))
+    state = state_pairs((0x8001, b"from a later version"))
     yield record_case(
         "valid-unknown-optional-state-field",
         RecordPlan(VAULT, ANNA, state).data(),
@@ -149,26 +148,24 @@ def state_cases():
     parts = [(3, pending_part(1, base=[fingerprint], in_flight=[fingerprint] * 16))]
     parts.append((3, pending_part(2, b"another.old_module")))
     comment = "A pending write and a pending removal of modules that are nowhere; the value loads."
-    yield pending_case("valid-pending-parts", RecordPlan(VAULT, ANNA, state_pairs(PENDING, *parts)), comment)
-    comment = "A pending record that is being drained."
-    yield pending_case("valid-pending-without-parts", RecordPlan(VAULT, ANNA, state_pairs(PENDING)), comment)
+    yield pending_case("valid-pending-parts", RecordPlan(VAULT, ANNA, state_pairs(*parts)), comment)
     many = [(3, pending_part(1, b"module-%02d" % number)) for number in range(64)]
-    plan = RecordPlan(VAULT, ANNA, state_pairs(PENDING, *many))
+    plan = RecordPlan(VAULT, ANNA, state_pairs(*many))
     yield pending_case("valid-64-pending-parts", plan, "As many pending parts as there may be.")
-    session = state_pairs(1, (16, b"a pending refresh"), (17, struct.pack("<I", 1)))
+    session = state_pairs((16, b"a pending refresh"), (17, struct.pack("<I", 1)))
     comment = "The state holds a session's pending refresh and outbox flags."
     yield record_case("valid-session-state", RecordPlan(VAULT, ANNA, session).data(), comment, "OK")
     parts = [(3, pending_part(2)), (3, pending_part(2, b"another"))]
     comment = "The item was cleared, two modules may still hold it."
-    plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, *parts))
+    plan = without_boxes(VAULT, ANNA, state_pairs(*parts))
     yield pending_case("not-found-tombstone-with-pending-parts", plan, comment, "NOT_FOUND")
     name = length_prefixed([part.encode("utf-8") for part in ANNA.names()])
     comment = "The item was cleared, and the tombstone says which it was."
-    plan = without_boxes(VAULT, ANNA, state_pairs(TOMBSTONE, *parts[:1], (4, name)))
+    plan = without_boxes(VAULT, ANNA, state_pairs(*parts[:1], (4, name)))
     yield pending_case("not-found-tombstone-with-name", plan, comment, "NOT_FOUND")
     removal = ItemPlan("", ANNA.service, b"")
     name = length_prefixed([part.encode("utf-8") for part in removal.names()])
-    plan = without_boxes(VAULT, removal, state_pairs(TOMBSTONE, *parts[:1], (4, name)))
+    plan = without_boxes(VAULT, removal, state_pairs(*parts[:1], (4, name)))
     comment = "A module that is nowhere must lose every item of Anna's service; the vault's item loads."
     files = with_anna({path_of(removal): plan.data(), "pending/" + VAULT.name_of(*removal.names()): b""})
     yield vector("valid-service-removal", "OK", comment, ANNA, files, also=ALSO_BERT)

@@ -13,7 +13,6 @@ import re
 import stat
 import sys
 
-from vault_format import STATE_NAMES
 from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 from vault_reader import ERA_NAME, VaultReader
@@ -106,8 +105,15 @@ def check_header_copies(reader):
             yield "header.2: same epoch as header, other bytes"
 
 
+def state_name(item):
+    """The state is computed from the value and the pending parts."""
+    if item.level == 0:
+        return "tombstone"
+    return "pending" if item.state.pending else "home"
+
+
 def item_to_dictionary(item):
-    result = {"name": item.name, "state": STATE_NAMES[item.state.state], "level": item.level, "flags": item.flags}
+    result = {"name": item.name, "state": state_name(item), "level": item.level, "flags": item.flags}
     result["changed_at"] = item.state.changed_at
     result["pending"] = [vars(part) for part in item.state.pending]
     result["pending_refresh"] = encode(item.state.pending_refresh)
@@ -135,7 +141,7 @@ def read_items(reader):
         items.append(item_to_dictionary(item))
         if item.state.pending and name not in reader.names("pending"):
             problems.append(f"pending/{name}: missing beside a record with pending parts")
-        if item.state.state in (1, 2) and item.secret is None:
+        if item.level != 0 and item.secret is None:
             problems.append(f"LOCKED: records/{name}: its keys are in no slot that could be opened")
     return items, problems
 

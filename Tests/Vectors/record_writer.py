@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass, field
 
-from vault_format import HOME, Metadata, item_version
+from vault_format import Metadata, item_version
 from vault_primitives import BOX_OVERHEAD, hash_bytes, length_prefixed, subkey
 from vault_writer import CREATED_AT, Fields, sealed, seeded
 
@@ -74,8 +74,8 @@ def reversioned(vault, item, pairs):
     return [(tag, struct.pack("<Q", number) if tag == 8 else value) for tag, value in pairs]
 
 
-def state_pairs(state=HOME, *more):
-    return [(1, bytes([state])), (2, struct.pack("<q", CREATED_AT)), *more]
+def state_pairs(*more):
+    return [(2, struct.pack("<q", CREATED_AT)), *more]
 
 
 class RecordPlan:
@@ -162,7 +162,7 @@ PREFIX_LAYOUT = [
 
 
 def without_boxes(vault, item, state, **prefix):
-    """A record of a prefix and a state box alone: a tombstone where the state says so."""
+    """A record of a prefix and a state box alone: a tombstone."""
     zeros = {"level": 0, "flags": 0, "metadata_key_id": 0, "class_key_id": 0, **prefix}
     record = RecordPlan(vault, item, state, **zeros)
     record.metadata_box = record.secret_box = b""

@@ -21,8 +21,6 @@ PREFIX_SIZE = 96
 STATE_BOX_MAXIMUM = METADATA_BOX_MAXIMUM = 65536 + BOX_OVERHEAD
 SECRET_BOX_MAXIMUM = 1048576 + BOX_OVERHEAD
 RECORD_MAXIMUM = PREFIX_SIZE + STATE_BOX_MAXIMUM + METADATA_BOX_MAXIMUM + SECRET_BOX_MAXIMUM
-HOME, PENDING, TOMBSTONE = 1, 2, 3
-STATE_NAMES = {HOME: "home", PENDING: "pending", TOMBSTONE: "tombstone"}
 FLAG_PRESENCE = 2
 ITEM_FLAGS = 7
 KIND_VALUE, KIND_SEALED, KIND_CARRIED_OVER = 1, 2, 4
@@ -69,7 +67,6 @@ class PendingPart:
 
 @dataclass
 class State:
-    state: int
     changed_at: int
     pending: list
     pending_refresh: bytes | None
@@ -184,25 +181,18 @@ def open_state(prefix, name_key, where):
 
 
 def parse_state(data, level, name, name_key, where):
-    fields = parse_fields(data, {3: 64}, {1, 2, 3, 4, 16, 17}, where)
-    state = field_integer(fields, 1, 1, where)
+    fields = parse_fields(data, {3: 64}, {2, 3, 4, 16, 17}, where)
     pending = [parse_pending(value, where) for value in fields.get(3, [])]
     refresh = fields.get(16, [None])[0]
-    if state not in STATE_NAMES:
-        raise Corrupt(where, f"state {state}")
-    if (state == TOMBSTONE) != (level == 0):
-        raise Corrupt(where, f"state {STATE_NAMES[state]} in a record of level {level}")
-    if state == HOME and pending:
-        raise Corrupt(where, "a home with pending parts")
     if 4 in fields:
-        if state != TOMBSTONE:
+        if level != 0:
             raise Corrupt(where, "a name in the state of a record that is no tombstone")
         if item_name(name_key, *parse_names(fields[4][0], where, may_remove_service=True)) != name:
             raise Corrupt(where, "the state names another item than NAME")
     if refresh is not None and len(refresh) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)
-    return State(state, changed_at, pending, refresh, field_integer(fields, 17, 4, where, required=False))
+    return State(changed_at, pending, refresh, field_integer(fields, 17, 4, where, required=False))
 
 
 def parse_names(data, where, may_remove_service=False):

@@ -10,7 +10,6 @@ import stat
 from vault_format import (
     FLAG_PRESENCE,
     RECORD_MAXIMUM,
-    TOMBSTONE,
     Item,
     NotOfThisHeader,
     item_name,
@@ -160,7 +159,7 @@ class VaultReader:
     def load(self, namespace, service, account):
         """The item with its secret."""
         item = self.read_item(item_name(self.header.name_key, namespace, service, account))
-        if item.state.state == TOMBSTONE:
+        if item.level == 0:
             raise NotFound("records/" + item.name, "cleared")
         if item.secret is None:
             raise Locked("records/" + item.name, "its keys are in no slot that could be opened")
@@ -186,7 +185,7 @@ class VaultReader:
         state_plain = open_state(prefix, self.header.name_key, where)
         state = parse_state(state_plain, prefix.level, name, self.header.name_key, where + ", state")
         item = Item(name, prefix.level, prefix.flags, state)
-        if item.state.state == TOMBSTONE:
+        if item.level == 0:
             return item
         metadata_key = self.key(PURPOSE_METADATA, prefix.metadata_key_id, where, {CURRENT})
         class_key = self.key(prefix.level, prefix.class_key_id, where, {CURRENT})

@@ -110,7 +110,7 @@ package struct EraCopy {
     private func newRecord(_ record: RecordFile, _ state: StateFields) throws(FormatFault) -> NewFile {
         let bytes: [UInt8]
         let name: ItemName
-        if state.state == .tombstone {
+        if !record.holdsValue {
             guard let cleared = state.name else { throw .malformed("it does not say which item was cleared") }
             name = cleared
             bytes = try RecordWriter.tombstone(

@@ -1,20 +1,9 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The state that a record's file repeats.
-enum RecordState: UInt8 {
-    /// The record has a value, and nothing is pending.
-    case home = 1
-    /// The record has a value, and changes are pending.
-    case pending = 2
-    /// The item was cleared, but a module may still hold it.
-    case tombstone = 3
-}
-
 /// The fields of a record's state: the encrypted part that is readable while the vault is locked.
 struct StateFields: Equatable {
     private enum Tag {
-        static let state: UInt16 = 1
         static let changedAt: UInt16 = 2
         static let pendingWrite: UInt16 = 3
         static let name: UInt16 = 4
@@ -24,7 +13,6 @@ struct StateFields: Equatable {
     fileprivate static let maximumPending = 64
     private static let maximumPendingRefresh = 32_768
 
-    var state: RecordState
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
     /// In the record of a cleared item or service (a tombstone): its name, because modules may still have to remove it.
@@ -36,7 +24,6 @@ struct StateFields: Equatable {
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
         var fields = FieldReader(bytes, repeating: Tag.pendingWrite)
-        var state: RecordState?
         var changedAt: UnixTime?
         var pending: [PendingWrite] = []
         var name: ItemName?
@@ -46,9 +33,6 @@ struct StateFields: Equatable {
             switch tag {
             case Tag.name:
                 name = try NameFormat.parse(&reader, mayRemoveService: true)
-                try reader.end()
-            case Tag.state:
-                state = RecordState(rawValue: try reader.integer(UInt8.self, "state"))
                 try reader.end()
             case Tag.changedAt:
                 changedAt = UnixTime(try reader.integer(Int64.self, "date of change"))
@@ -61,12 +45,9 @@ struct StateFields: Equatable {
             default: throw .malformed("it has an unknown field \(tag)")
             }
         }
-        guard let state, let changedAt else { throw .malformed("its state is missing or unknown") }
-        guard pending.count <= maximumPending, state != .home || pending.isEmpty else {
-            throw .malformed("its pending do not fit its state")
-        }
-        guard state == .tombstone || name == nil else { throw .malformed("only a tombstone repeats its name") }
-        return StateFields(state: state, changedAt: changedAt, pending: pending, name: name, kept: kept)
+        guard let changedAt else { throw .malformed("the date of its change is missing") }
+        guard pending.count <= maximumPending else { throw .malformed("it has too many pending changes") }
+        return StateFields(changedAt: changedAt, pending: pending, name: name, kept: kept)
     }
 
     /// Encodes the fields. The caller must wipe the result.
@@ -75,7 +56,6 @@ struct StateFields: Equatable {
     func serialized() -> [UInt8] {
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
         var writer = ByteWriter(capacity: 640 + pendingLength + kept.reduce(0) { $0 + $1.value.count + 6 })
-        writer.append(field: Tag.state, integer: state.rawValue)
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for part in pending { writer.append(field: Tag.pendingWrite, PendingWriteFormat.serialized(part)) }
         if let name { writer.append(field: Tag.name, NameFormat.serialized(name)) }
@@ -85,8 +65,8 @@ struct StateFields: Equatable {
 
     /// Throws if a reader would refuse these fields.
     func check() throws(FormatFault) {
-        guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid),
-            state != .home || pending.isEmpty
-        else { throw .malformed("its pending do not fit the format") }
+        guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid) else {
+            throw .malformed("its pending do not fit the format")
+        }
     }
 }

@@ -109,12 +109,12 @@ package struct ItemTransaction: ~Copyable {
             case .parts(nil, let pending) where pending.isEmpty: bytes = []
             case .parts(nil, let pending):
                 let state = StateFields(
-                    state: .tombstone, changedAt: .now, pending: pending, name: name, kept: kept.state)
+                    changedAt: .now, pending: pending, name: name, kept: kept.state)
                 bytes = try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
             case .parts(let value?, let pending):
                 try FormatFault.needing { () throws(TokenKeepError) in try check(value.details) }
                 let fields = StateFields(
-                    state: pending.isEmpty ? .home : .pending, changedAt: .now, pending: pending, kept: kept.state)
+                    changedAt: .now, pending: pending, kept: kept.state)
                 bytes = try RecordWriter.value(
                     MetadataFields(details: value.details, kept: kept.metadata), secret: value.secret, state: fields,
                     keys: vault.keys, presence: presence)
