@@ -4,7 +4,8 @@ extension TokenStore {
     /// Unlocks the vault with its password, for every process of the user.
     ///
     /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. The items of
-    /// ``TokenItem/Accessibility/whenUnlocked`` are locked again 180 seconds later.
+    /// ``TokenItem/Accessibility/whenUnlocked`` are locked again with the screen, if `tokenkeep-agent` runs, else 180
+    /// seconds later.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` for a wrong password or
     ///   ``TokenKeepError/Status/unsupported`` if the vault has no password. `CancellationError` if the task is

@@ -6,6 +6,9 @@ import TokenKeepRecords
 public struct UnlockOutcome: Sendable {
     /// The reason why only this store has the keys; nil if every process of the user has the keys.
     public internal(set) var reasonForMemory: String?
+    /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, for example that the screen is locked; nil if
+    /// they are open.
+    public internal(set) var screenKeyProblem: String?
     /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
     /// The number of records, and of encrypted items in other modules, that no key opens. They are kept, but stay
@@ -25,8 +28,9 @@ extension Store {
     /// Unlocks the vault with its password, for every process of the user.
     ///
     /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Until the deadline, items
-    /// that modules hold under older keys are re-encrypted. The key of ``AccessLevel/whenUnlocked`` expires after 180
-    /// seconds. The other keys stay until the vault is locked or the machine is switched off.
+    /// that modules hold under older keys are re-encrypted. The key of ``AccessLevel/whenUnlocked`` ends with the
+    /// screen's lock if an agent runs, else after 180 seconds. The other keys stay until the vault is locked or the
+    /// machine is switched off.
     ///
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
     ///   ``Status/corrupt`` if the vault's header was altered without the password.
@@ -37,7 +41,9 @@ extension Store {
         let call = try begin(.any, until: deadline)
         let unlocked: UnlockedVault
         if let opened = try withoutPassword() { unlocked = opened } else { unlocked = try unlockVault(password, call) }
-        var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
+        let keys = records.opener.residentKeys
+        var outcome = UnlockOutcome(
+            reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem)
         try? records.opener.removeRubbish(of: unlocked.vault)
         guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }
         do throws(TokenKeepError) {

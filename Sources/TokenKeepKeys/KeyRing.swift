@@ -108,6 +108,21 @@ package struct KeyRing: Sendable {
         return try resident(id, purpose)
     }
 
+    /// The class key of an item whose level must be enforced; like ``key(_:for:)``.
+    ///
+    /// A key that the password opened for this operation is returned. Another key of a level that ends with the screen's
+    /// lock is returned only if an agent holds it that would see the lock.
+    ///
+    /// - Throws: ``FormatFault/unenforcedKey`` if there is no such agent.
+    package func enforcedKey(_ id: UInt64, for level: AccessLevel) throws(FormatFault) -> SecretBytes {
+        let purpose = KeyPurpose.level(level)
+        let key = try key(id, for: purpose)
+        guard level == .whenUnlocked, !opened.contains(where: { $0.id == id && $0.purpose == purpose }),
+            !base.residentKeys.isEnforced(id, for: purpose, of: vaultID)
+        else { return key }
+        throw .unenforcedKey
+    }
+
     /// The key that encrypts new data for this purpose.
     package func currentKey(for purpose: KeyPurpose) throws(FormatFault) -> OpenKey {
         if let key = opened.first(where: { $0.purpose == purpose && !$0.isRetiring }) { return key }

@@ -13,11 +13,13 @@ package struct VaultProtection {
     /// The reason why keys cannot be kept in the kernel's keyring; nil if they can be kept there.
     private let keyringObstacle: String?
     private let isMemoryLocked: Bool
+    private let residentKeys: ClassKeyStore
 
     /// - Parameter vault: the open vault; nil if there is no vault.
     package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
         key = vault?.keys.header.hasPassword == true ? .password : .keyfile
         keyringObstacle = residentKeys.knownObstacle
+        self.residentKeys = residentKeys
         isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
@@ -80,12 +82,7 @@ package struct VaultProtection {
                 .none, "the key is in this process's memory alone: \(keyringObstacle)",
                 remedy: "let the user keep keys in the kernel's keyring")
         }
-        return Protection.Axis(
-            .advisory,
-            "the kernel ends the key \(ClassKeyStore.whenUnlockedSeconds) seconds after each unlock; nothing here sees the screen",
-            remedy:
-                "an agent that watches the screen, which this version has not; until then let the locker run: tokenkeep lock --screen"
-        )
+        return VaultProtection.screenLock(residentKeys.keyAgent())
     }
 
     private func presence(_ flags: ItemFlags) -> Protection.Axis {

@@ -60,7 +60,7 @@ enum HeaderTestimony {
         } catch {
             switch error {
             case .malformed, .unknownKey, .newerVersion, .refusedHeader: return false
-            case .lockedKey, .presenceNeeded, .resources: return true
+            case .lockedKey, .unenforcedKey, .presenceNeeded, .resources: return true
             }
         }
     }

@@ -111,9 +111,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
                                                                         tokenkeep_error **error);
 
 /* Unlocks the vault with its password of length bytes, for every process of the user. The kernel keeps the
- * keys until tokenkeep_lock or the machine's shutdown; the key of TOKENKEEP_WHEN_UNLOCKED is removed 180
- * seconds after the unlock. If the kernel's keyring cannot be used (a container, a full quota), this store
- * alone keeps the keys, until the store is closed or locked.
+ * keys until tokenkeep_lock or the machine's shutdown. The key of TOKENKEEP_WHEN_UNLOCKED is removed when the
+ * screen is locked, if tokenkeep-agent runs, else 180 seconds after the unlock; an unlock while the screen is
+ * locked opens these items with the screen. If the kernel's keyring cannot be used (a container, a full
+ * quota), this store alone keeps the keys, until the store is closed or locked.
  *
  * TOKENKEEP_DENIED: the password is wrong. TOKENKEEP_UNSUPPORTED: the vault has no password and is never
  * locked. */

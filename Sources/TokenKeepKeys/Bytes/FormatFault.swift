@@ -12,6 +12,8 @@ package enum FormatFault: Error, Equatable {
     case unknownKey
     /// The vault's header contains the key that the bytes name, but the key is locked.
     case lockedKey(KeyPurpose)
+    /// The item's level must be enforced, and no agent that would see the screen's lock holds the key.
+    case unenforcedKey
     /// The item asks for the password at each use, and this call did not ask the user.
     case presenceNeeded
     /// Guarded memory is exhausted, or libsodium could not be started.
@@ -38,7 +40,11 @@ package enum FormatFault: Error, Equatable {
         case .lockedKey(.level(.whenUnlocked)):
             TokenKeepError(
                 .locked, "items of the level \(AccessLevel.whenUnlocked.word) are locked", module: "vault",
-                hint: "unlock the vault for three minutes: tokenkeep unlock")
+                hint: "unlock the vault: tokenkeep unlock")
+        case .unenforcedKey:
+            TokenKeepError(
+                .locked, "the level must be enforced, and no agent here is known to see the lock of the screen",
+                module: "vault", hint: "see tokenkeep agent status, and then unlock the vault: tokenkeep unlock")
         case .lockedKey:
             TokenKeepError(.locked, "the vault is locked", module: "vault", hint: "unlock it: tokenkeep unlock")
         case .presenceNeeded:

@@ -6,7 +6,7 @@ package import TokenKeepCore
 /// Keys in the kernel are available to every process of the user until they are purged. They are kept in this object
 /// only if the kernel refuses them.
 package final class ClassKeyStore: Sendable {
-    /// The time after which the key of ``AccessLevel/whenUnlocked`` expires, in seconds from the unlock.
+    /// The time after which the key of ``AccessLevel/whenUnlocked`` expires without an agent, in seconds from the unlock.
     ///
     /// Using the key does not extend the time.
     package static let whenUnlockedSeconds: UInt32 = 180
@@ -31,6 +31,8 @@ package final class ClassKeyStore: Sendable {
 
     /// Secrets that the vault cannot store at the moment, by their descriptions in the kernel. See ``stash(_:as:)``.
     let stashes = MutexGuarded<[String: SecretBytes]>([:])
+    /// The agent's part of the last unlock, and whether the agent answers. See ``keyAgent()``.
+    let agentMemory = MutexGuarded(AgentMemory())
     private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
     /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
@@ -87,17 +89,22 @@ package final class ClassKeyStore: Sendable {
         _ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8], expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
-            let usual = $0.purpose == .level(.whenUnlocked) ? ClassKeyStore.whenUnlockedSeconds : nil
+            let endsWithScreen = $0.purpose == .level(.whenUnlocked)
+            let usual = endsWithScreen ? ClassKeyStore.whenUnlockedSeconds : nil
             return Payload(
                 place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
-                seconds: limit.map { min($0, usual ?? $0) } ?? usual)
+                seconds: limit.map { min($0, usual ?? $0) } ?? usual,
+                // The agent renews what it holds, so it gets no key that must expire.
+                ofScreen: endsWithScreen && limit == nil ? $0 : nil)
         }
         if !keys.isEmpty { payloads += try mark(limit, of: vaultID) }
         if let trust {
             payloads.append(
-                Payload(place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil))
+                Payload(
+                    place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil, ofScreen: nil
+                ))
         }
-        let reason = obstacle ?? (isSimulated ? nil : publish(payloads))
+        let reason = obstacle ?? (isSimulated ? nil : publish(payloads, of: vaultID))
         memory.withLock { memory in
             // First read the keys that this process inherited. A later read would put back keys that are removed below.
             inherit(&memory)
@@ -125,21 +132,29 @@ package final class ClassKeyStore: Sendable {
             memory.withLock { $0.keys[place] = nil }
             return []
         }
-        return [Payload(place: place, bytes: try SecretBytes(count: 1) { _ in }, seconds: limit)]
+        return [Payload(place: place, bytes: try SecretBytes(count: 1) { _ in }, seconds: limit, ofScreen: nil)]
     }
 
     private struct Payload {
         let place: String
         let bytes: SecretBytes
         let seconds: UInt32?
+        /// The key, if it ends with the screen's lock; the agent then takes it.
+        let ofScreen: OpenKey?
     }
 
-    /// Puts keys into the kernel's keyring. If the kernel refuses one, purges those that this call has put there.
+    /// Puts keys into the kernel's keyring, and gives the agent those that end with the screen's lock.
+    ///
+    /// If the kernel refuses a key, purges those that this call has put there.
     ///
     /// - Returns: the reason of the refusal; nil if the kernel has all keys.
-    private func publish(_ payloads: [Payload]) -> String? {
+    private func publish(_ payloads: [Payload], of vaultID: [UInt8]) -> String? {
         var published: [String] = []
         for payload in payloads {
+            if let key = payload.ofScreen, giveAgent(key, of: vaultID) {
+                published.append(payload.place)
+                continue
+            }
             let wasThere = ((try? KernelKeyring.read(payload.place, atMost: HeaderTrust.maximumLength)) ?? nil) != nil
             if let reason = KernelKeyring.publish(payload.bytes, as: payload.place, endsAfter: payload.seconds) {
                 for place in published { _ = KernelKeyring.purge(place) }
@@ -235,7 +250,10 @@ package final class ClassKeyStore: Sendable {
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
     package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let trust = purpose == nil ? try self.trust(of: vaultID) : nil
-        let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? ""))
+        let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? "")) {
+            // The keys are revoked: the agent may be stopped.
+            purpose == nil ? self.dropAgentKeys(of: vaultID) : self.lockAgent()
+        }
         if let trust { try setTrust(trust, of: vaultID) }
         return reason
     }
@@ -252,15 +270,19 @@ package final class ClassKeyStore: Sendable {
     }
 
     /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
-    package func forget(_ vaultID: [UInt8]) { _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) }
+    package func forget(_ vaultID: [UInt8]) {
+        _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) { self.dropAgentKeys(of: vaultID) }
+    }
 
-    private func purge(prefix: String) throws(TokenKeepError) -> String? {
+    /// - Parameter tellAgent: tells the agent, after the keys were purged or could not be.
+    private func purge(prefix: String, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
             if memory.keys.isEmpty { memory.reason = nil }
         }
         guard usesKernel else { return obstacle }
+        defer { tellAgent() }
         switch KernelKeyring.purge(prefix) {
         // In a user namespace, the keyring that was purged is not the one that other programs use.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
@@ -313,7 +335,7 @@ package final class ClassKeyStore: Sendable {
     private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
 
     /// The seconds since the machine's start, including the time in which the machine slept.
-    @Sendable private static func timeSinceBoot() -> Int64 {
+    @Sendable static func timeSinceBoot() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec)

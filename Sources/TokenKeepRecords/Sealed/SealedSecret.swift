@@ -76,7 +76,9 @@ extension KeyRing {
         _ open: (SecretBytes) throws(FormatFault) -> SecretBytes
     ) throws(FormatFault) -> SecretBytes {
         guard let level = prefix.level else { throw .malformed("a tombstone has no secret") }
-        let classKey = try key(prefix.classKeyID, for: .level(level))
+        let classKey =
+            prefix.flags.contains(.requireEnforced)
+            ? try enforcedKey(prefix.classKeyID, for: level) : try key(prefix.classKeyID, for: .level(level))
         guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
         // A recovery code opens none of the keys for items that need the password at each use.
         guard let presence, !presence.keys.isEmpty else { throw .presenceNeeded }

@@ -1,0 +1,67 @@
+import Glibc
+import TokenKeepCore
+
+/// Keys that end with the screen's lock: the agent holds them, if one runs.
+extension ClassKeyStore {
+    struct AgentMemory {
+        /// The reason why the last unlock opened no item of ``AccessLevel/whenUnlocked``; nil if it did.
+        var problem: String?
+        /// Until when an agent that did not answer is not asked again, in seconds since boot.
+        var silentUntil: Int64 = 0
+    }
+
+    /// The time for which an agent that did not answer is not asked again: a call may need its answer several times.
+    private static let silentSeconds: Int64 = 2
+
+    /// The reason why the last unlock opened no item of ``AccessLevel/whenUnlocked``; nil if it did.
+    package var screenKeyProblem: String? { agentMemory.withLock { $0.problem } }
+
+    /// The state of the user's agent, within half a second.
+    package func keyAgent() -> KeyAgent.Answer {
+        guard usesKernel, KernelKeyring.obstacle == nil else { return .absent }
+        return asking { KeyAgent.state() }
+    }
+
+    /// Whether a key can be read only while the agent holds it, and the agent's lock source is proved.
+    func isEnforced(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) -> Bool {
+        usesKernel && KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: id, for: purpose, vaultID))
+            && keyAgent().state?.isProved == true
+    }
+
+    /// Gives the agent a key. False if no agent runs: the key is then to be published for its time.
+    ///
+    /// If an agent runs and does not take the key, nobody publishes it.
+    func giveAgent(_ key: OpenKey, of vaultID: [UInt8]) -> Bool {
+        let answer = asking { KeyAgent.hold(key.bytes, key.id, for: key.purpose, of: vaultID) }
+        let problem: String? =
+            switch answer {
+            case .absent: nil
+            case .silent(let fault): "tokenkeep-agent \(fault)"
+            case .state(let state) where state.status != 0: "the kernel refuses tokenkeep-agent the key"
+            case .state(let state) where state.isPublished: nil
+            case .state(let state) where state.source == "login1":
+                "tokenkeep-agent cannot ask login1 whether the screen is locked"
+            case .state: "the screen is locked; they open with it"
+            }
+        agentMemory.withLock { $0.problem = problem }
+        guard case .absent = answer else { return true }
+        return false
+    }
+
+    /// Tells the agent that the screen is locked. A failure is ignored: the keys are revoked.
+    func lockAgent() { _ = asking { KeyAgent.lockScreen() } }
+
+    /// Tells the agent to drop a vault's keys. A failure is ignored: the keys are revoked.
+    func dropAgentKeys(of vaultID: [UInt8]) { _ = asking { KeyAgent.drop(vaultID) } }
+
+    private func asking(_ ask: () -> KeyAgent.Answer) -> KeyAgent.Answer {
+        guard !isSimulated else { return .absent }
+        let now = ClassKeyStore.timeSinceBoot()
+        guard agentMemory.withLock({ $0.silentUntil <= now }) else { return .silent("does not answer") }
+        let answer = ask()
+        if case .silent = answer {
+            agentMemory.withLock { $0.silentUntil = now + ClassKeyStore.silentSeconds }
+        }
+        return answer
+    }
+}

@@ -1,0 +1,42 @@
+import TokenKeepCore
+
+/// The protection of ``AccessLevel/whenUnlocked`` while the screen is locked, in a vault with a password.
+extension VaultProtection {
+    /// Enforced only if the agent answers and its lock source was seen to lock this desktop.
+    static func screenLock(_ agent: KeyAgent.Answer) -> Protection.Axis {
+        switch agent {
+        case .absent:
+            return Protection.Axis(
+                .advisory,
+                "the kernel ends the key \(ClassKeyStore.whenUnlockedSeconds) seconds after each unlock; no agent watches the screen",
+                remedy: "start the agent: systemctl --user start tokenkeep-agent.socket, or tokenkeep agent run")
+        case .silent(let fault):
+            return Protection.Axis(
+                .advisory, "tokenkeep-agent \(fault)",
+                remedy: "start it anew: systemctl --user restart tokenkeep-agent.service")
+        case .state(let state) where state.isProved:
+            return Protection.Axis(
+                .enforced, "the agent alone has the key, and revokes it when the screen is locked (\(word(state)))")
+        case .state(let state) where state.source == "login1":
+            return Protection.Axis(
+                .advisory, "the agent cannot ask login1 about the screen, and keeps the level locked",
+                remedy: "see that systemd-logind answers: loginctl list-sessions")
+        case .state(let state) where state.source == "no-session":
+            return Protection.Axis(
+                .advisory, "without a graphical session there is no screen to lock; the kernel ends the key",
+                remedy: "use the level in a graphical session")
+        case .state:
+            return Protection.Axis(
+                .advisory, "the agent has not yet seen this desktop's lock",
+                remedy: "lock the screen once, or: tokenkeep agent test-lock")
+        }
+    }
+
+    private static func word(_ state: KeyAgent.State) -> String {
+        switch state.source {
+        case "hint": "login1's LockedHint"
+        case "active": "a screensaver's ActiveChanged"
+        default: "it is locked now"
+        }
+    }
+}
