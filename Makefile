@@ -143,6 +143,7 @@ AGENT := $(STAGE)/libexec/tokenkeep/tokenkeep-agent
 
 test-agent: deps stage
 	Tests/Agent/run.sh $(AGENT)
+	Tests/Agent/run.sh $(AGENT) program $(STAGE)/bin/tokenkeep
 	Tests/Agent/run.sh $(AGENT) model 300 $(SEED)
 	Tests/Agent/run.sh $(AGENT) fuzz 20 $(SEED)
 

@@ -39,8 +39,7 @@ struct RunCommand: ParsableCommand {
         let descriptor = try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
         setenv(InheritedKeys.variable, "\(descriptor)", 1)
         hidePassword()
-        RunCommand.replaceProcess(with: command)
-        let code = errno
+        let code = ProgramExecution.replaceProcess(program, command)
         Terminal.report(
             TokenKeepError(
                 code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
@@ -52,14 +51,5 @@ struct RunCommand: ParsableCommand {
         storeOptions.passwordOptions.source()?.hide()
         if stdin { PasswordSource.hideStandardInput() }
         unsetenv(PasswordOptions.variable)
-    }
-
-    /// Executes the command in place of this process. Returns only if this fails.
-    private static func replaceProcess(with command: [String]) {
-        let arguments = command.map { strdup($0) } + [nil]
-        if let program = arguments[0] { execvp(program, arguments) }
-        let code = errno
-        for argument in arguments { free(argument) }
-        errno = code
     }
 }

@@ -8,8 +8,8 @@ struct UnlockCommand: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the vault with its password, for all your programs.",
         discussion: """
-            Items of the level when-unlocked are locked again three minutes later, the others with tokenkeep lock or when \
-            the machine is switched off. Items that other modules hold under older keys are sealed anew.
+            Items of the level when-unlocked are locked again with the screen if the agent runs (tokenkeep help agent), else \
+            three minutes later; the others with tokenkeep lock or when the machine is switched off. Items that other modules hold under older keys are sealed anew.
 
               tokenkeep unlock
               tokenkeep unlock --password-file /run/secrets/vault
@@ -32,6 +32,9 @@ struct UnlockCommand: ParsableCommand {
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
         reportUnreadable(outcome.unreadable)
+        if let problem = outcome.screenKeyProblem {
+            Terminal.explain("items of the level when-unlocked stay locked: \(problem)")
+        }
         if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 
@@ -42,37 +45,5 @@ struct UnlockCommand: ParsableCommand {
             hint:
                 "for one command and the programs that it starts: tokenkeep run -- COMMAND; or give each command the password: --password-file FILE"
         )
-    }
-}
-
-/// `tokenkeep lock`.
-struct LockCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "lock",
-        abstract: "Lock the vault for all your programs.",
-        discussion: """
-            Without an option, and with --all, every item is locked until the next unlock. With --screen only those of the \
-            level when-unlocked: for a screen locker to run.
-
-              tokenkeep lock
-              swayidle before-sleep 'tokenkeep lock --screen'
-            """)
-
-    @Flag(help: "Lock all items: what is done without an option too.")
-    var all = false
-
-    @Flag(help: "Lock the items of the level when-unlocked alone.")
-    var screen = false
-
-    @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
-
-    func validate() throws {
-        guard !(all && screen) else { throw ValidationError("--all and --screen exclude each other") }
-    }
-
-    func run() throws {
-        guard let reason = try storeOptions.open().lock(screen ? .screen : .all) else { return }
-        Terminal.explain("locked for this program alone; others may have the vault unlocked: \(reason)")
     }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the agent. Usage: run.sh AGENT [fuzz SECONDS | model HISTORIES SEED | TEST…]
+# Tests the agent. Usage: run.sh AGENT [fuzz SECONDS SEED | model HISTORIES SEED | program PROGRAM [TEST…] | TEST…]
 # As root the tests run as a user of their own, since the kernel's keyring belongs to the user. dbus-daemon wants the
 # user to have a name: a mount namespace has an /etc of its own, with one more line in passwd.
 set -eu
@@ -37,6 +37,14 @@ END
 fi
 case ${1-} in
 fuzz) shift; $as_user /usr/bin/python3 "$work/fuzz.py" "$work/quick" "$@" ;;
+program)
+    program=$(realpath "$2")
+    shift 2
+    mkdir -p "$work/bin" "$work/libexec/tokenkeep"
+    install -m 755 "$program" "$work/bin/tokenkeep"
+    ln "$work/agent" "$work/libexec/tokenkeep/tokenkeep-agent"
+    $as_user /usr/bin/python3 "$work/program.py" "$work/agent" "$work/quick" "$work/bin/tokenkeep" "$@"
+    ;;
 model) shift; $as_user /usr/bin/python3 "$work/model.py" "$work/agent" "$@" ;;
 *) $as_user /usr/bin/python3 "$work/tests.py" "$work/agent" "$work/quick" "$@" ;;
 esac

@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""The program with the agent: unlock, load, lock, protection, lockers. Usage: program.py AGENT QUICK PROGRAM TEST…"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from world import Desktop, kernel_keys, wait_until
+
+AGENT, QUICK, PROGRAM = sys.argv[1:4]
+SECRET = "when the screen is open"
+# The agent that `tokenkeep agent run` becomes lies beside the program.
+assert os.path.exists(os.path.join(os.path.dirname(PROGRAM), "../libexec/tokenkeep/tokenkeep-agent"))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.world = Desktop(AGENT)
+        self.addCleanup(self.world.close)
+        self.addCleanup(self.run_program, "lock")
+        self.environment = {**self.world.environment, "TOKENKEEP_VAULT": self.world.directory + "/vault"}
+        self.run_program("password", "set", "--stdin", input="secret\n", check=True)
+        self.run_program("lock", check=True)
+
+    def run_program(self, *arguments, input="", check=False):
+        result = subprocess.run(
+            [PROGRAM, *arguments, *(() if arguments[0] == "agent" else ("--stack", "any required vault"))], input=input,
+            env=self.environment, capture_output=True, text=True, timeout=60)
+        if check:
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def start_agent(self, proved=True):
+        self.world.start_agent()
+        self.world.wait_for(word="none")
+        if proved:
+            self.world.set_hint(True)
+            self.world.wait_for(locked=True)
+            self.world.set_hint(False)
+            self.world.wait_for(locked=False, proved=True)
+
+    def unlock(self):
+        return self.run_program("unlock", "--stdin", input="secret\n", check=True)
+
+    def save(self, *flags):
+        return self.run_program("save", "example.com", "ann", "--level", "when-unlocked", *flags, input=SECRET)
+
+    def load(self):
+        return self.run_program("load", "example.com", "ann")
+
+    def screen_axis(self):
+        levels = json.loads(self.run_program("protection", "--json", check=True).stdout)["levels"]
+        return next(row for row in levels if row["level"] == "when-unlocked")["axes"]["screen-lock"]
+
+    def class_key_1(self):
+        rows = kernel_keys("tokenkeep:")
+        with open("/proc/keys", encoding="utf-8") as keys:
+            numbers = {int(line.split()[0], 16) for line in keys if ":1:" in line}
+        return [row for row in rows if row[0] in numbers and "R" not in row[1]]
+
+
+class WithAgent(Case):
+    def test_an_item_is_read_while_the_screen_is_open_and_locked_with_it(self):
+        self.start_agent()
+        self.unlock()
+        self.assertEqual(self.save().returncode, 0)
+        self.assertEqual(self.load().stdout, SECRET)
+        self.assertEqual(sorted(row[3] for row in self.class_key_1()), [4, 32])
+        self.world.set_hint(True)
+        self.world.wait_for(locked=True)
+        self.assertEqual(self.load().returncode, 3)
+        self.assertEqual(self.class_key_1(), [])
+        waiting = self.unlock()
+        self.assertIn("the screen is locked", waiting.stderr)
+        self.assertEqual(self.load().returncode, 3)
+        self.world.set_hint(False)
+        self.world.wait_for(published=True)
+        self.assertEqual(self.load().stdout, SECRET)
+
+    def test_lock_works_while_the_agent_is_stopped_and_after_it_was_killed(self):
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):
+            for arguments in (("lock", "--screen"), ("lock",)):
+                self.start_agent(proved=False)
+                self.unlock()
+                self.assertEqual(self.save().returncode, 0)
+                self.world.agent.send_signal(signal_number)
+                self.run_program(*arguments, check=True)
+                self.assertEqual(self.class_key_1(), [])
+                self.assertEqual(self.load().returncode, 3)
+                self.world.agent.send_signal(signal.SIGCONT)
+                if signal_number == signal.SIGSTOP:
+                    self.world.wait_for(holds=False)
+                    self.world.stop_agent()
+                self.world.agent.wait()
+                self.assertEqual(self.load().returncode, 3)
+
+    def test_an_unlock_publishes_nothing_while_the_agent_hangs(self):
+        self.start_agent(proved=False)
+        self.world.agent.send_signal(signal.SIGSTOP)
+        self.assertIn("tokenkeep-agent does not answer", self.unlock().stderr)
+        self.assertEqual(self.class_key_1(), [])
+        self.assertEqual(self.screen_axis()["strength"], "advisory")
+
+    def test_lock_tells_the_agent_to_drop_the_vault(self):
+        self.start_agent(proved=False)
+        self.unlock()
+        self.run_program("lock", check=True)
+        self.assertFalse(self.world.status().holds)
+
+    def test_enforced_is_said_only_of_a_proved_source(self):
+        self.start_agent(proved=False)
+        axis = self.screen_axis()
+        self.assertEqual((axis["strength"], "test-lock" in axis["remedy"]), ("advisory", True))
+        self.unlock()
+        self.assertEqual(self.save("--require-enforced").returncode, 5)
+        self.world.set_hint(True)
+        self.world.wait_for(locked=True)
+        self.world.set_hint(False)
+        self.world.wait_for(proved=True)
+        self.unlock()
+        self.assertEqual(self.screen_axis()["strength"], "enforced")
+        saved = self.save("--require-enforced")
+        self.assertEqual(saved.returncode, 0, saved.stderr)
+        self.assertEqual(self.load().stdout, SECRET)
+        # Without the agent the same item is locked, though the vault is unlocked for its three minutes.
+        self.world.stop_agent()
+        self.unlock()
+        refused = self.load()
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("must be enforced", refused.stderr)
+        self.assertEqual(self.screen_axis()["strength"], "advisory")
+
+    def test_without_an_agent_the_key_ends_by_itself(self):
+        self.unlock()
+        self.assertEqual(self.save().returncode, 0)
+        self.assertEqual(self.load().stdout, SECRET)
+        (key,) = self.class_key_1()
+        self.assertEqual(key[3], 32)
+        self.assertIn(key[2], ("3m", "2m") + tuple(f"{second}s" for second in range(60, 181)))
+
+    def test_status_says_whether_an_agent_runs(self):
+        absent = self.run_program("agent", "status")
+        self.assertEqual(absent.returncode, 4)
+        self.assertIn("no agent runs", absent.stderr)
+        self.start_agent()
+        self.assertIn("lock source: login1's LockedHint", self.run_program("agent", "status", check=True).stdout)
+        state = json.loads(self.run_program("agent", "status", "--json", check=True).stdout)
+        self.assertEqual(
+            state, {"running": True, "answers": True, "locked": False, "holds": False, "published": False,
+                    "proved": True, "source": "hint"})
+
+    def test_agent_run_becomes_the_agent(self):
+        self.world.agent = subprocess.Popen([PROGRAM, "agent", "run"], env=self.environment)
+        wait_until(self.world.is_listening, "the agent's socket")
+        with open(f"/proc/{self.world.agent.pid}/comm", encoding="utf-8") as name:
+            self.assertEqual(name.read().strip(), "tokenkeep-agent")
+
+
+class Lockers(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment["XDG_SESSION_ID"] = "c1"
+
+    def lock_with(self, command):
+        return subprocess.Popen(
+            [PROGRAM, "lock", "--screen", "--stack", "any required vault", "--", "/bin/sh", "-c", command],
+            env=self.environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_a_locker_without_a_hint_gets_one_until_it_ends_well(self):
+        self.start_agent(proved=False)
+        self.unlock()
+        locker = self.lock_with("read password")
+        self.world.wait_for(word="hint", locked=True)
+        self.assertEqual(self.class_key_1(), [])
+        locker.communicate("secret\n")
+        self.assertEqual(locker.returncode, 0)
+        self.world.wait_for(locked=False, proved=True)
+
+    def test_a_locker_that_fails_leaves_the_screen_locked(self):
+        self.start_agent(proved=False)
+        locker = self.lock_with("kill -9 $$")
+        locker.communicate()
+        self.assertEqual(locker.returncode, 137)
+        self.world.wait_for(word="hint", locked=True)
+
+    def test_a_locker_runs_without_agent_login1_and_vault(self):
+        self.environment["TOKENKEEP_VAULT"] = self.world.directory + "/none"
+        self.environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
+        mark = os.path.join(self.world.directory, "ran")
+        locker = self.lock_with(f": > '{mark}'")
+        locker.communicate()
+        self.assertTrue(os.path.exists(mark))
+
+    def test_test_lock_names_the_source_or_what_to_configure(self):
+        self.start_agent(proved=False)
+        trial = subprocess.Popen([PROGRAM, "agent", "test-lock"], env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.world.wait_for(word="signal")
+        self.world.set_hint(True)
+        self.assertEqual(trial.communicate()[0], "the agent saw the lock by login1's LockedHint\n")
+        self.world.set_hint(False)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:])
