@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import urllib.request
 
-from loopback_server import LoopbackServer, Missing, request
+from loopback_server import LoopbackServer, Missing, free_port, request
 
 LIBRARY = "/usr/lib/glewlwyd"
 SCHEMA = "/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3"
@@ -45,9 +46,14 @@ class GlewlwydServer(LoopbackServer):
     client = f"-u {CLIENT}:{SECRET}"
     client_id, secret = CLIENT, SECRET
     token_path, revoke_path = "/api/oidc/token", "/api/oidc/revoke"
+    browser_client = device_client = CLIENT
+    issuer_path, device_path = "/api/oidc", "/api/oidc/device_authorization"
+    address_suffix = "&g_continue"
 
     def __init__(self, directory):
         super().__init__(directory)
+        # It compares the port as well.
+        self.redirect = f"http://127.0.0.1:{free_port()}/callback"
         if shutil.which("glewlwyd") is None or not glob.glob(LIBRARY + "/plugin/*oidc*"):
             raise Missing("there is no Glewlwyd: scripts/install-dependencies.sh")
         with open(directory + "/configuration", "w", encoding="utf-8") as file:
@@ -79,18 +85,35 @@ class GlewlwydServer(LoopbackServer):
 
         add("auth", username="admin", password="password")
         add("mod/plugin", module="oidc", name="oidc", display_name="OIDC", parameters={
-            "iss": self.address, "jwt-type": "sha", "jwt-key-size": "256", "key": "of a test",
+            "iss": self.address + self.issuer_path, "jwt-type": "sha", "jwt-key-size": "256", "key": "of a test",
             "access-token-duration": 3600, "refresh-token-duration": 86400, "code-duration": 600,
             "refresh-token-rolling": True, "refresh-token-one-use": "always", "allow-non-oidc": True,
-            "auth-type-client-enabled": False, "auth-type-code-enabled": False, "auth-type-hybrid-enabled": False,
+            "auth-type-client-enabled": False, "auth-type-code-enabled": True, "auth-type-hybrid-enabled": False,
+            "auth-type-device-enabled": True, "device-authorization-expiration": 600, "device-authorization-interval": 1,
+            "pkce-allowed": True, "pkce-scopes": [],
             "auth-type-implicit-enabled": False, "auth-type-password-enabled": True, "auth-type-refresh-enabled": True,
             "subject-type": "public", "introspection-revocation-allowed": True,
             "introspection-revocation-allow-target-client": True})
         add("scope", name="read", display_name="read", password_required=True, scheme={})
-        add("user", username="ann", password="horsehorse", enabled=True, scope=["read"])
+        add("user", username="ann", password="horsehorse", enabled=True, scope=["read", "openid"])
         add("client", client_id=CLIENT, confidential=True, password=SECRET, client_secret=SECRET, enabled=True,
-            authorization_type=["password", "refresh_token"], token_endpoint_auth_method=["client_secret_basic"],
-            redirect_uri=["http://127.0.0.1/"], scope=[])
+            authorization_type=["password", "refresh_token", "code", "device_authorization"],
+            token_endpoint_auth_method=["client_secret_basic"], redirect_uri=[self.redirect], scope=[])
+
+    def enter(self, jar):
+        """Signs ann in, who grants the client its scopes."""
+        for method, path, fields in (("POST", "", {"username": "ann", "password": "horsehorse"}),
+                                     ("PUT", "grant/" + CLIENT, {"scope": "openid read"})):
+            subprocess.run(
+                ["curl", "-sf", "-c", jar, "-b", jar, "-X", method, "-H", "Content-Type: application/json", "-d",
+                 json.dumps(fields), f"{self.address}/api/auth/{path}"], check=True, timeout=30)
+
+    def approve(self, user_code, jar):
+        """Types the code of a device, and approves it, as ann does on another device."""
+        self.enter(jar)
+        subprocess.run(
+            ["curl", "-sf", "-b", jar, "-o", os.devnull, f"{self.address}/api/oidc/device?code={user_code}&g_continue"],
+            check=True, timeout=30)
 
     @property
     def as_client(self):

@@ -22,18 +22,29 @@ def request(url, data=None, headers=None, method=None):
         return error.code, error.read()
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class LoopbackServer:
     """Runs while its `with` block does."""
 
     # The arguments of curl for the client, its id and secret, and the paths of the endpoints.
     client = client_id = secret = token_path = revoke_path = None
+    # The clients of sign-ins by browser and by device, and the paths of the issuer and of the endpoint for devices.
+    browser_client = device_client = issuer_path = device_path = None
+    # The redirect address that the server knows; None for any port. What a browser adds to the address of a sign-in.
+    redirect, address_suffix = None, ""
+
+    def enter(self, jar):
+        """Signs the user of a cookie jar in, if the server's pages do not."""
 
     def __init__(self, directory):
         self.directory = directory
         os.mkdir(directory)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.log = directory + "/log"
         self.process = None

@@ -16,6 +16,7 @@ import traceback
 from django_server import DjangoServer, install
 from glewlwyd_server import GlewlwydServer
 from loopback_server import Missing
+from sign_in_cases import CASES as SIGN_IN_CASES, Visitor
 
 CASES = []
 PROVIDER_CASES = []
@@ -234,6 +235,18 @@ def servers(directory):
         yield "django-oauth-toolkit", rotation, DjangoServer(python, f"{directory}/grace-{grace}", grace)
 
 
+def succeeds(name, body):
+    """Whether a case passes. Prints its line."""
+    try:
+        body()
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        print("FAIL", name, flush=True)
+        return False
+    print("ok  ", name, flush=True)
+    return True
+
+
 def play(program, directory):
     passed = failed = 0
     for server_name, rotation, server in servers(directory):
@@ -242,14 +255,12 @@ def play(program, directory):
             for function, has_provider in plays:
                 transport = "libcurl" if has_provider else "--exec"
                 name = f"{server_name}, {rotation}, {transport}: {function.__name__}"
-                try:
-                    function(User(program, server, rotation, directory, has_provider))
-                    print("ok  ", name, flush=True)
-                    passed += 1
-                except Exception:  # pylint: disable=broad-except
-                    traceback.print_exc()
-                    print("FAIL", name, flush=True)
-                    failed += 1
+                done = succeeds(name, lambda: function(User(program, server, rotation, directory, has_provider)))
+                passed, failed = passed + done, failed + (not done)
+            for function in SIGN_IN_CASES:
+                name = f"{server_name}, {rotation}, sign-in: {function.__name__}"
+                done = succeeds(name, lambda: function(Visitor(program, server, tempfile.mkdtemp(dir=directory))))
+                passed, failed = passed + done, failed + (not done)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
