@@ -1,4 +1,4 @@
-# needs: mount
+# needs: mount openssl
 # The authorities that sign a server's certificate: the provider's ca_file takes the place of the system's.
 if [ -z "${INSIDE-}" ]; then
     exec env INSIDE=yes unshare -m bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_session_authorities.sh"'

@@ -49,7 +49,8 @@ run session token api.example.com bob
 
 title "the address to which a browser elsewhere was sent is pasted"
 mkfifo paste
-"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <paste 2>asked &
+: >asked # before the program has it
+"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <paste 2>>asked &
 login=$!
 exec 3>paste
 tail -n +1 -f asked --pid="$login" | grep -m 1 -o 'https://.*' >address
@@ -62,7 +63,8 @@ run session token api.example.com eve
 
 title "a wrong text can be followed by the right one"
 mkfifo again
-"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <again 2>asked &
+: >asked
+"$TOKENKEEP" session login api.example.com eve --provider example --flow paste <again 2>>asked &
 login=$!
 exec 3>again
 tail -n +1 -f asked --pid="$login" | grep -m 1 -o 'https://.*' >address
