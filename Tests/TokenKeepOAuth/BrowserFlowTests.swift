@@ -120,11 +120,12 @@ import TokenKeepOAuth
         let played = PlayedServer(try PlayedServer.tokens())
         _ = try signIn(played) { opened in
             var descriptors: [Int32] = []
-            for _ in 0..<200 {
+            for _ in 0..<10_000 {
                 let descriptor = LoopbackCaller.connected(opened.port)
                 var half = Array("GET /callback?code=".utf8)
                 send(descriptor, &half, half.count, Int32(MSG_NOSIGNAL))
                 descriptors.append(descriptor)
+                if descriptors.count > 200 { close(descriptors.removeFirst()) }
             }
             let long = String(repeating: "a", count: 80_000)
             _ = LoopbackCaller.get(opened.port, "/callback?code=\(long)&state=\(opened.state)")

@@ -122,7 +122,7 @@ final class LoopbackListener {
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
         let isListening = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) == 0 }
-                && listen(descriptor, 64) == 0
+                && listen(descriptor, SOMAXCONN) == 0
         }
         guard isListening else {
             let error = errno
