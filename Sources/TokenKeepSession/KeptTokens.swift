@@ -56,6 +56,9 @@ extension Session {
         return made(token, target, UInt32(clamping: minTTL))
     }
 
+    /// The token if it is good and this object has it in memory. Two system calls, no lock of other processes, no request.
+    package func tokenInHand(minTTL: UInt32) -> SessionToken? { keptToken(nil, minTTL: Int64(minTTL)) }
+
     /// Whether the class key of a sealed token is still there: a lock must end its use in every process.
     private func isReadable(_ token: KeptToken) -> Bool {
         token.sealingKey?.isOpen ?? true

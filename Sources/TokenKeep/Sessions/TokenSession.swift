@@ -68,6 +68,8 @@ public final class TokenSession: Sendable {
     ///   ``TokenKeepError/Status/busy`` if another process renews the token past the timeout.
     public func token(minTTL: Duration = .zero) async throws -> Token {
         let seconds = UInt32(clamping: minTTL.components.seconds)
+        // It never waits: a change of threads would take longer.
+        if !Task.isCancelled, let token = engine.tokenInHand(minTTL: seconds) { return Token(token) }
         return try await perform { session throws(CoreError) in Token(try session.token(minTTL: seconds)) }
     }
 

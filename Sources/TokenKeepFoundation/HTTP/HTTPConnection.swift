@@ -18,18 +18,20 @@ final class HTTPConnection: Sendable {
 
     /// Sends a request and returns when the response's head has arrived.
     ///
-    /// - Parameter file: a file that is the body.
+    /// - Parameters:
+    ///   - file: a file that is the body.
+    ///   - isWhole: whether to return when the whole body has arrived.
     /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
-    func send(_ request: URLRequest, file: URL? = nil) async throws -> HTTPExchange {
+    func send(_ request: URLRequest, file: URL? = nil, isWhole: Bool = false) async throws -> HTTPExchange {
         try Task.checkCancellation()
         let task =
             file.map { urlSession.uploadTask(with: request, fromFile: $0) } ?? urlSession.dataTask(with: request)
-        let pending = PendingExchange(task)
+        let pending = PendingExchange(task, isWhole: isWhole)
         delegate.add(pending, task)
         return try await withTaskCancellationHandler {
             task.resume()
             do {
-                return try await pending.head()
+                return try await pending.exchange()
             } catch {
                 try Task.checkCancellation()
                 throw error

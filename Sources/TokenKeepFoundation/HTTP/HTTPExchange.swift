@@ -1,14 +1,32 @@
 import Foundation
 import FoundationNetworking
 
-/// A response whose head has arrived, and the body as it arrives.
+/// A response, with its body or with the body's chunks as they arrive.
 struct HTTPExchange: Sendable {
+    enum Body: Sendable {
+        case whole(Data)
+        case arriving(AsyncThrowingStream<Data, any Error>)
+    }
+
     let response: HTTPURLResponse
-    let chunks: AsyncThrowingStream<Data, any Error>
+    let content: Body
     let task: URLSessionTask
+
+    /// The chunks of the body; one chunk for a body that is whole.
+    var chunks: AsyncThrowingStream<Data, any Error> {
+        switch content {
+        case .arriving(let chunks): return chunks
+        case .whole(let body):
+            let (chunks, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
+            continuation.yield(body)
+            continuation.finish()
+            return chunks
+        }
+    }
 
     /// The whole body.
     func body() async throws -> Data {
+        if case .whole(let body) = content { return body }
         var body = Data()
         for try await chunk in chunks { body.append(chunk) }
         // A stream ends without an error if its task is cancelled.
@@ -22,74 +40,98 @@ struct HTTPExchange: Sendable {
 
 /// A request that is sent and whose response has not arrived.
 ///
-/// The head owns the body: when the reader releases the body, the task is cancelled.
+/// The exchange owns the chunks of a body: when their reader releases them, the task is cancelled.
 final class PendingExchange: Sendable {
-    private enum State {
-        case sent(AsyncThrowingStream<Data, any Error>)
-        case awaited(AsyncThrowingStream<Data, any Error>, CheckedContinuation<HTTPExchange, any Error>)
-        /// The outcome came before the call of ``head()``.
-        case settled(Result<HTTPExchange, any Error>)
-        case delivered
+    private struct State {
+        var body: HTTPExchange.Body
+        var response: HTTPURLResponse?
+        var waiting: CheckedContinuation<HTTPExchange, any Error>?
+        /// An outcome that came before the call of ``exchange()``.
+        var early: Result<HTTPExchange, any Error>?
+        var isSettled = false
+
+        /// Appends to a body in place.
+        mutating func append(_ data: Data) {
+            guard case .whole(var whole) = body else { return }
+            body = .whole(Data())
+            whole.append(data)
+            body = .whole(whole)
+        }
     }
 
     private let state: Guarded<State>
     private let task: URLSessionTask
-    private let continuation: AsyncThrowingStream<Data, any Error>.Continuation
+    private let continuation: AsyncThrowingStream<Data, any Error>.Continuation?
 
-    init(_ task: URLSessionTask) {
+    /// - Parameter isWhole: whether the response is passed on when the whole body has arrived. It takes one change of
+    ///   threads then, in the place of one for each chunk.
+    init(_ task: URLSessionTask, isWhole: Bool) {
         self.task = task
+        guard !isWhole else {
+            continuation = nil
+            state = Guarded(State(body: .whole(Data())))
+            return
+        }
         let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
         self.continuation = continuation
-        state = Guarded(.sent(chunks))
+        state = Guarded(State(body: .arriving(chunks)))
         continuation.onTermination = { reason in
             if case .cancelled = reason { task.cancel() }
         }
     }
 
-    /// The response's head. Called once.
-    func head() async throws -> HTTPExchange {
+    /// The response, when its head or its whole body has arrived. Called once.
+    func exchange() async throws -> HTTPExchange {
         try await withCheckedThrowingContinuation { waiting in
-            let settled = state.withLock { state -> Result<HTTPExchange, any Error>? in
-                switch state {
-                case .sent(let chunks): state = .awaited(chunks, waiting)
-                case .settled(let head):
-                    state = .delivered
-                    return head
-                case .awaited, .delivered: return .failure(APIError.unknown)
-                }
-                return nil
+            let early = state.withLock { state in
+                if state.early == nil { state.waiting = waiting }
+                return state.early.take()
             }
-            if let settled { waiting.resume(with: settled) }
+            if let early { waiting.resume(with: early) }
         }
     }
 
     func didReceive(_ response: URLResponse) {
-        let task = task
-        settle { chunks in
-            guard let response = response as? HTTPURLResponse else { return .failure(APIError.unknown) }
-            return .success(HTTPExchange(response: response, chunks: chunks, task: task))
+        guard let response = response as? HTTPURLResponse else { return settle { _ in .failure(APIError.unknown) } }
+        guard continuation == nil else {
+            return settle { [task] state in
+                .success(HTTPExchange(response: response, content: state.body, task: task))
+            }
+        }
+        state.withLock { $0.response = response }
+    }
+
+    func didReceive(_ data: Data) {
+        if let continuation {
+            continuation.yield(data)
+        } else {
+            state.withLock { $0.append(data) }
         }
     }
 
-    func didReceive(_ data: Data) { continuation.yield(data) }
-
     func didEnd(_ error: (any Error)?) {
-        settle { _ in .failure(error ?? APIError.unknown) }
-        continuation.finish(throwing: error)
+        settle { [task] state in
+            guard error == nil, let response = state.response else { return .failure(error ?? APIError.unknown) }
+            return .success(HTTPExchange(response: response, content: state.body, task: task))
+        }
+        continuation?.finish(throwing: error)
     }
 
     /// Keeps or delivers the first outcome.
-    private func settle(_ outcome: (AsyncThrowingStream<Data, any Error>) -> Result<HTTPExchange, any Error>) {
-        var delivery: (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)?
-        state.withLock { state in
-            switch state {
-            case .sent(let chunks): state = .settled(outcome(chunks))
-            case .awaited(let chunks, let waiting):
-                delivery = (waiting, outcome(chunks))
-                state = .delivered
-            case .settled, .delivered: break
+    private func settle(_ outcome: (State) -> Result<HTTPExchange, any Error>) {
+        let delivery = state.withLock {
+            state -> (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)? in
+            guard !state.isSettled else { return nil }
+            state.isSettled = true
+            let result = outcome(state)
+            // The exchange alone holds the chunks from here on.
+            state.body = .whole(Data())
+            guard let waiting = state.waiting.take() else {
+                state.early = result
+                return nil
             }
+            return (waiting, result)
         }
-        if let (waiting, head) = delivery { waiting.resume(with: head) }
+        if let (waiting, result) = delivery { waiting.resume(with: result) }
     }
 }

@@ -8,7 +8,7 @@ extension SessionClient {
     ///   ``APIError/unauthorized`` if the session is over, ``APIError/invalidURL``; `TokenKeepError` if the token cannot
     ///   be had now; `URLError` of the network; `CancellationError` if the task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
-        try await send(request) { (try await $0.body(), $0.response) }
+        try await send(request, isWhole: true) { (try await $0.body(), $0.response) }
     }
 
     /// Sends a request and decodes the body of a success as JSON.
@@ -47,7 +47,7 @@ extension SessionClient {
     ///
     /// - Throws: the errors of ``data(for:)``.
     public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
-        try await send(request, file: file) { (try await $0.body(), $0.response) }
+        try await send(request, file: file, isWhole: true) { (try await $0.body(), $0.response) }
     }
 
     /// Sends a request and writes the body to a new file in the temporary directory, which the caller removes. Only this

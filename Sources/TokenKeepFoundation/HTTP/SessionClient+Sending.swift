@@ -5,9 +5,12 @@ import TokenKeep
 extension SessionClient {
     /// Sends a request, with repeats, and reads the response.
     ///
-    /// - Parameter read: reads the response; its failure by the network counts as the request's.
+    /// - Parameters:
+    ///   - file: a file that is the body.
+    ///   - isWhole: whether `read` gets the response when the whole body has arrived.
+    ///   - read: reads the response; its failure by the network counts as the request's.
     func send<Value: Sendable>(
-        _ request: URLRequest, file: URL? = nil,
+        _ request: URLRequest, file: URL? = nil, isWhole: Bool = false,
         _ read: @escaping @Sendable (HTTPExchange) async throws -> Value
     ) async throws -> Value {
         guard HTTPOrigin(request.url) != nil else { throw APIError.invalidURL }
@@ -17,7 +20,7 @@ extension SessionClient {
             while true {
                 let canRepeat = mayRepeat && attempt < RepeatPolicy.limit
                 do {
-                    let exchange = try await followed(request, file)
+                    let exchange = try await followed(request, file, isWhole)
                     guard canRepeat, let wait = RepeatPolicy.wait(for: exchange.response) else {
                         report(exchange.response)
                         return try await read(exchange)
@@ -34,13 +37,15 @@ extension SessionClient {
     }
 
     /// Sends a request and follows redirects.
-    private func followed(_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange {
+    private func followed(_ request: URLRequest, _ file: URL?, _ isWhole: Bool) async throws -> HTTPExchange {
         var (request, file) = (request, file)
         // A redirect to another origin and back gets no token either.
         var hasLeft = false
         for _ in 0...Redirect.limit {
             let isAuthorized = !hasLeft && isAllowed(request.url)
-            let exchange = try await isAuthorized ? authorized(request, file) : connection.send(request, file: file)
+            let exchange =
+                try await isAuthorized
+                ? authorized(request, file, isWhole) : connection.send(request, file: file, isWhole: isWhole)
             guard let next = Redirect.next(after: exchange.response, to: request) else { return exchange }
             exchange.discard()
             if HTTPOrigin(next.url) != HTTPOrigin(request.url) { hasLeft = true }
@@ -51,11 +56,11 @@ extension SessionClient {
     }
 
     /// Sends a request with the token, and once more if the server refuses the token.
-    private func authorized(_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange {
+    private func authorized(_ request: URLRequest, _ file: URL?, _ isWhole: Bool) async throws -> HTTPExchange {
         var request = request
         let token = try await tokens { try await session.token() }
         try await authorize(&request, token)
-        let exchange = try await connection.send(request, file: file)
+        let exchange = try await connection.send(request, file: file, isWhole: isWhole)
         guard exchange.response.statusCode == 401 else { return exchange }
         guard RepeatPolicy.canBeSentAgain(request) else {
             // The next request has a new token.
@@ -64,7 +69,7 @@ extension SessionClient {
         }
         exchange.discard()
         try await authorize(&request, tokens { try await session.rejected(token) })
-        let second = try await connection.send(request, file: file)
+        let second = try await connection.send(request, file: file, isWhole: isWhole)
         if second.response.statusCode == 401 { broadcast.send(.authenticationRequired) }
         return second
     }
