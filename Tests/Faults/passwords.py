@@ -41,8 +41,9 @@ class Machine:
             self.expect("save", "s", account, "--level", level, input=token)
 
     def run(self, *arguments, input="", wrapper=()):
+        stack = () if arguments[0] == "login" else ("--stack", self.stack)
         return subprocess.run(
-            [*wrapper, PROGRAM, *arguments, "--stack", self.stack], env=self.environment, input=input, text=True,
+            [*wrapper, PROGRAM, *arguments, *stack], env=self.environment, input=input, text=True,
             capture_output=True, timeout=120)
 
     def expect(self, *arguments, input=""):
@@ -290,6 +291,7 @@ def main():
         (("password", "change", "--compromised", "--stdin"), "one\ntwo\n", "one", "two"),
         (("password", "remove", "--stdin"), "one\n", "one", None),
         (("recovery", "create", "--stdin"), "one\n", "one", "one"),
+        (("login", "password", "--service=passwd"), "one\0two\0", "one", "two"),
         (("recovery", "use", "--stdin"), "CODE\ntwo\n", "one", "two"),
     ]
     changes = [change for change in changes if sys.argv[2:] in ([], [" ".join(change[0][:-1])])]

@@ -1,6 +1,6 @@
 """The module as it should work, and with a vault in every state."""
 
-import fcntl, os, shutil
+import fcntl, os, shutil, socket
 
 from world import AUTH_ERROR, PASSWORD, SUCCESS, case, check, run
 
@@ -328,3 +328,39 @@ def the_end_of_a_session_purges_the_keys(world):
         check(not world.key_times(), f"{world.key_times()}")
     finally:
         shutil.move(world.base / "gone", world.home)
+
+
+@case
+def only_what_somebody_can_mend_is_logged(world):
+    place = world.base / "log"
+    command = (f"mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/urandom c 1 9 && "
+               f"ln -s {place} /dev/log && exec \"$@\"")
+
+    def logged(service, password, *calls):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+            log.bind(str(place))
+            place.chmod(0o666)
+            run("unshare", "-m", "sh", "-c", command, "sh", world.host, service, world.user,
+                password.encode().hex(), "--", *calls)
+            log.setblocking(False)
+            lines = []
+            try:
+                while True:
+                    lines.append(log.recv(4096).decode())
+            except BlockingIOError:
+                place.unlink()
+            return [line for line in lines if "pam_tokenkeep" in line]
+
+    service, program = world.service(""), world.service("helper=/nonexistent/tokenkeep")
+    for name, make in (("no vault", lambda: None), ("no password", lambda: world.make_vault(None)),
+                       ("locked", world.make_vault), ("open", lambda: None)):
+        make()
+        lines = logged(service, PASSWORD, "auth", "session", "close")
+        check(not lines, f"{name}: {lines}")
+    world.make_vault("another")
+    lines = logged(service, PASSWORD, "auth", "session")
+    check(len(lines) == 1 and "tokenkeep login status" in lines[0], f"{lines}")
+    # Facility 10 is authpriv.
+    check(lines[0].startswith(f"<{10 * 8 + 5}>") and PASSWORD not in lines[0], f"{lines}")
+    lines = logged(program, PASSWORD, "auth")
+    check(len(lines) == 1 and "helper=" in lines[0], f"{lines}")
