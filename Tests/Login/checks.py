@@ -82,6 +82,19 @@ def a_wrong_login_password_is_not_tried_and_the_right_one_works_then(world):
 
 
 @case
+def a_substack_does_not_hide_the_module(world):
+    """Fedora's services: a sufficient line ends the substack alone."""
+    world.make_vault()
+    inner = world.service_of("auth sufficient pam_unix.so\nauth required pam_deny.so\n")
+    service = world.service_of(f"auth substack {inner}\nauth optional {world.module}\n"
+                               f"session required pam_permit.so\nsession optional {world.module}\n")
+    lines, _ = world.sign_in(service, ["auth"], "mistyped")
+    check(lines == [f"auth {AUTH_ERROR}"] and world.load() == 3, f"{lines}")
+    lines, _ = world.sign_in(service, ["auth", "session"])
+    check(lines == OK("auth", "session") and world.load() == "secret", f"{lines}")
+
+
+@case
 def authentication_and_session_may_be_in_two_processes(world):
     world.make_vault()
     lines, _ = world.sign_in(world.service(""), ["auth", "fork", "session", "close"])

@@ -1,5 +1,5 @@
-"""Real programs that sign in, in a mount namespace with a PAM configuration of its own: su, sshd, pamtester and Debian's
-pam-auth-update."""
+"""Real programs that sign in, in a mount namespace with a PAM configuration of its own: su, login, sshd, pamtester and
+Debian's pam-auth-update."""
 
 import os, pathlib, pty, select, shutil, socket, subprocess, time
 
@@ -66,6 +66,21 @@ def su_unlocks_the_vault(world):
                         f"{world.program} load example.com ann --stack 'any required vault'")
     output, code = converse(words, [PASSWORD])
     check(code == 0 and "secret" in output, f"{output} {code} {world.note()}")
+    check(world.key_times().get(2) == "perm", f"{world.key_times()}")
+
+
+@case
+def login_unlocks_the_vault(world):
+    world.make_vault()
+    own = OwnPAM(world, "login")
+    own.add_module("login", world.module)
+    profile = world.home / ".profile"
+    profile.write_text(f"{world.program} load example.com ann --stack 'any required vault'\nexit\n")
+    try:
+        output, _ = converse(own.command("login", world.user), [PASSWORD])
+    finally:
+        profile.unlink()
+    check("secret" in output, f"{output} {world.note()}")
     check(world.key_times().get(2) == "perm", f"{world.key_times()}")
 
 

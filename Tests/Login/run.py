@@ -3,7 +3,7 @@
 
 Usage: run.py STAGE [--all] [NAME…]
 
-Makes a user and PAM services of its own, as root, and removes them. Without --all the cases of real programs (su, sshd,
+Makes a user and PAM services of its own, as root, and removes them. Without --all the cases of real programs (su, login, sshd,
 pam-auth-update) are left out. NAMEs choose cases."""
 
 import os, sys, traceback

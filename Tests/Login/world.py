@@ -101,13 +101,16 @@ class World:
 
     def service(self, options=None, before="", first="pam_unix.so nullok"):
         """Makes a PAM service, with a line of the module for each type unless options is None."""
-        name = f"{PREFIX}-{os.getpid()}-{len(self.services)}"
         line = lambda kind: "" if options is None else f"{kind} optional {self.module} {options}\n"
-        (PAM / name).write_text(
+        return self.service_of(
             f"{before}auth required {first}\n{line('auth')}account required pam_permit.so\n"
             f"session required pam_permit.so\n{line('session')}password required {first}\n{line('password')}"
         )
+
+    def service_of(self, text):
+        name = f"{PREFIX}-{os.getpid()}-{len(self.services)}"
         self.services.append(name)
+        (PAM / name).write_text(text)
         return name
 
     def fake_program(self, script, mode=0o755):
