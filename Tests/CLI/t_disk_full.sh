@@ -24,6 +24,7 @@ run load example.com ann
 title "a full disk, and a log of changes whose next entry needs a block: the log is emptied, a watcher lists again"
 truncate -s 4096 disk/vault/changes
 head -c 1000000 /dev/urandom >disk/ballast 2>/dev/null
+: >told # before the watch has it
 "$TOKENKEEP" watch >told 2>&1 &
 watcher=$!
 told() { tail -n +1 -f told --pid="$watcher" | head -n "$1" | sed 's/\t/<TAB>/g'; }

@@ -10,6 +10,7 @@ dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
 export DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus
 # behaves JSON COMMAND...: the command, while the service behaves so.
 behaves() {
+    : >ready # before the service has it
     /usr/bin/python3 "$HERE/../TokenKeepSecretService/Fakes/secret_service.py" "$1" >ready 2>/dev/null &
     local service=$!
     tail -n +1 -f ready --pid="$service" | head -n 1 >/dev/null
@@ -17,7 +18,6 @@ behaves() {
     "$@"
     kill "$service" 2>/dev/null
     wait "$service" 2>/dev/null
-    : >ready
 }
 path=/org/freedesktop/secrets/collection/c/1
 # item ATTRIBUTES SECRET: one of TokenKeep's, with more attributes.
