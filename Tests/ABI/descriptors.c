@@ -167,11 +167,40 @@ static void descriptors_used_up_while_connecting_end_no_process(void) {
     }
 }
 
+/* A child of a process that has used the bus, with a store of its own: 0, or what was wrong. */
+static int use_and_fork(void) {
+    tokenkeep_error *error = NULL;
+    tokenkeep_item *item = NULL;
+    int status = -1;
+    tokenkeep_store *service = open_service();
+    (void)!tokenkeep_load(service, "descriptors", "a", &item, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        (void)!tokenkeep_load(open_service(), "descriptors", "a", &item, &error);
+        _exit(says(error, "the Secret Service was used before fork; exec first") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    tokenkeep_close(service);
+    return status == 0 ? 0 : 7;
+}
+
+static void a_child_is_refused_the_bus_of_its_parent(void) {
+    int status = -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_and_fork());
+    CHECK_NUMBER(child, waitpid(child, &status, 0));
+    CHECK_NUMBER(0, status);
+}
+
 int main(void) {
     RUN(a_first_call_is_answered);
     RUN(descriptors_used_up_while_libraries_are_loaded_end_no_process);
     RUN(a_shortage_that_is_over_is_not_remembered);
     RUN(descriptors_used_up_while_connecting_end_no_process);
     RUN(a_bus_without_a_descriptor_for_its_socket_is_not_said_to_refuse);
+    RUN(a_child_is_refused_the_bus_of_its_parent);
     return check_result();
 }

@@ -254,6 +254,46 @@ static void a_provider_with_a_command(void) {
     unlink(path);
 }
 
+static tokenkeep_status end_the_login(void *data, const tokenkeep_login_step *step, char *answer,
+                                      size_t capacity, size_t *length) {
+    (void)data, (void)step, (void)answer, (void)capacity, (void)length;
+    return TOKENKEEP_IO;
+}
+
+static tokenkeep_status paste_too_much(void *data, const tokenkeep_login_step *step, char *answer,
+                                       size_t capacity, size_t *length) {
+    (void)data, (void)step, (void)answer;
+    *length = capacity + 1;
+    return TOKENKEEP_OK;
+}
+
+static tokenkeep_status login(uint32_t flow, tokenkeep_login_fn show, tokenkeep_error **error) {
+    tokenkeep_login_options options = TOKENKEEP_LOGIN_OPTIONS_INIT;
+    tokenkeep_session *session = NULL;
+    options.provider = "paste";
+    options.flow = flow;
+    options.show = show;
+    return tokenkeep_login(store, "api", "eve", &options, &session, error);
+}
+
+static void logins(void) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tokenkeep/providers.d/paste.conf", getenv("XDG_CONFIG_HOME"));
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL &&
+          fputs("client_id = me\nauthorization_endpoint = https://login.example.com/a\n"
+                "token_endpoint = http://127.0.0.1:1/t\n",
+                file) >= 0 &&
+          fclose(file) == 0);
+    CHECK_ERROR(TOKENKEEP_INVALID, "flow 4 is no way of signing in; the flows are 0 to 3",
+                login(4, end_the_login, &error));
+    CHECK_ERROR(TOKENKEEP_CANCELLED, "the application ended the sign-in (status 14)",
+                login(TOKENKEEP_LOGIN_PASTE, end_the_login, &error));
+    CHECK_ERROR(TOKENKEEP_INVALID, "the pasted address is longer than 16384 bytes",
+                login(TOKENKEEP_LOGIN_PASTE, paste_too_much, &error));
+    unlink(path);
+}
+
 static tokenkeep_status claim(const char *jwt, size_t length, const char *name, size_t capacity,
                               tokenkeep_error **error) {
     char value[64];
@@ -353,6 +393,7 @@ int main(void) {
     RUN(arguments_of_sessions);
     RUN(answers_of_sessions);
     RUN(a_provider_with_a_command);
+    RUN(logins);
     RUN(claims);
     RUN(nothing_has_changed);
     RUN(objects_of_the_parent);

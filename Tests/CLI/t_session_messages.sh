@@ -6,6 +6,7 @@ refresh() { run session refresh api "$@" --exec "$WORK/server"; }
 title "tokens and records that are none"
 printf '' | run session begin api ann --raw
 printf 'a\tb' | run session begin api ann --raw
+printf 'a\377' | run session begin api ann --raw
 python3 -c 'print("{\"access_token\":\"a\",\"x\":\"" + "x" * 262100 + "\"}")' | run session begin api ann
 python3 -c 'print("{\"access_token\":\"a\",\"x\":\"" + "x" * 262144 + "\"}")' | run session begin api ann
 begin ann 3600 --level when-unlocked --refresh-level memory-only
