@@ -36,12 +36,12 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         return copy
     }
 
-    /// Compares only the statuses.
+    /// Compares only the errors' statuses, not their texts.
     public static func == (left: TokenKeepError, right: TokenKeepError) -> Bool {
         left.status == right.status
     }
 
-    /// `STATUS: message (module)`.
+    /// The error in one line: `STATUS: message (module)`.
     public var description: String {
         let place = module.map { " (\($0))" } ?? ""
         return "\(status.name): \(message)\(place)"

@@ -26,7 +26,7 @@ extension String {
     /// Whether the text has a control character: U+0000–U+001F or U+007F–U+009F.
     package var hasControlCharacter: Bool {
         lendingUTF8 { utf8 in
-            // U+0080 to U+009F are the bytes C2 80 to C2 9F.
+            // The control characters U+0080 to U+009F are the bytes C2 80 to C2 9F in UTF-8.
             var before: UInt8 = 0
             for byte in utf8 {
                 if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0) { return true }

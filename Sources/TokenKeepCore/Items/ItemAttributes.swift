@@ -5,7 +5,7 @@ public struct ItemAttributes: Sendable, Hashable {
     /// Names and values, sorted by the bytes of the names. Each name occurs once.
     public let pairs: [(name: String, value: String)]
 
-    /// No attributes.
+    /// A list without attributes.
     public static let none = ItemAttributes()
 
     private init() { pairs = [] }
@@ -45,7 +45,7 @@ public struct ItemAttributes: Sendable, Hashable {
         left.pairs.elementsEqual(right.pairs) { $0 == $1 }
     }
 
-    /// Hashes the names and values of all attributes.
+    /// Hashes the names and values of all attributes in the list.
     public func hash(into hasher: inout Hasher) {
         for pair in pairs {
             hasher.combine(pair.name)

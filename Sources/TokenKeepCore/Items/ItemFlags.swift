@@ -13,6 +13,6 @@ public struct ItemFlags: OptionSet, Sendable, Hashable {
     /// The item may be copied to the user's other machines. Not allowed with a this-device-only level.
     public static let synchronizable = ItemFlags(rawValue: 4)
 
-    /// All flags that this version knows.
+    /// All flags of an item that this version knows.
     public static let known: ItemFlags = [.requireEnforced, .userPresence, .synchronizable]
 }

@@ -60,7 +60,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
             && left.account.hasBytes(of: right.account)
     }
 
-    /// Hashes the bytes of the parts.
+    /// Hashes the bytes of the name's parts.
     public func hash(into hasher: inout Hasher) {
         for part in [namespace, service, account] {
             hasher.combine(part.utf8.count)

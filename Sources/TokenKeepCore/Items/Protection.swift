@@ -25,9 +25,9 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
 
 /// The strength of the protection against a threat. Raw values as in the C API.
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
-    /// No protection.
+    /// No protection against the threat.
     case none = 0
-    /// Protection that can be circumvented.
+    /// Protection against the threat that can be circumvented.
     case advisory = 1
     /// An attacker cannot read the item, because a key is missing or the kernel prevents it.
     case enforced = 2
@@ -49,9 +49,9 @@ public enum ProtectionStrength: UInt32, Sendable, Comparable {
 
 /// The protection that a module gives items of one level at the moment, against each threat.
 public struct Protection: Sendable {
-    /// The protection against one threat.
+    /// The protection of an item against one threat.
     public struct Axis: Sendable {
-        /// The strength of the protection.
+        /// The strength of the protection against the threat.
         public let strength: ProtectionStrength
         /// A sentence for the user about how the item is protected, or why it is not.
         public let mechanism: String

@@ -28,10 +28,10 @@ public struct CallContext: Sendable {
         lease = other.lease
     }
 
-    /// A copy that does not allow prompts.
+    /// A copy of this context that does not allow prompts.
     public var withoutPrompts: CallContext { allowingPrompts(false) }
 
-    /// A copy that allows prompts or not.
+    /// A copy of this context that allows prompts or forbids them.
     public func allowingPrompts(_ allowed: Bool) -> CallContext {
         CallContext(self, deadline, promptsAllowed: allowed)
     }
@@ -74,7 +74,7 @@ package struct PresenceGrant: Sendable {
     /// The keys. The first one encrypts and decrypts. The others were replaced by it, and only decrypt.
     package let keys: [SecretBytes]
 
-    /// A copy with only the key that encrypts.
+    /// A copy that has only the key that encrypts.
     package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
 
     package init(keys: [SecretBytes]) { self.keys = keys }

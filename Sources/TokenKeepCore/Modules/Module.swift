@@ -119,7 +119,7 @@ extension Module {
 
 /// The items that a module or a whole stack has listed.
 public struct ItemListing: Sendable {
-    /// The items found.
+    /// The items that were found.
     public var items: [ItemDetails]
     /// The first error met while listing; nil if the list is complete.
     public var problem: TokenKeepError?
@@ -128,7 +128,7 @@ public struct ItemListing: Sendable {
     /// ``problem`` is only the first error of all. A later one may be more serious.
     public private(set) var problems: [TokenKeepError] = []
 
-    /// Makes a listing of `items`.
+    /// Makes a listing with these items.
     public init(items: [ItemDetails] = [], problem: TokenKeepError? = nil) {
         self.items = items
         if let problem { count(problem) }

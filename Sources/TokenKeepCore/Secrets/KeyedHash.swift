@@ -23,10 +23,10 @@ public enum KeyedHash {
 
 /// A sequence of byte strings, each written after its length. Different sequences never give the same bytes.
 public struct LengthPrefixedBytes: Sendable {
-    /// The bytes of all parts with their lengths.
+    /// The bytes of all parts of the sequence, each after its length.
     public private(set) var bytes: [UInt8] = []
 
-    /// Makes an empty sequence.
+    /// Makes a sequence without parts.
     public init() { bytes.reserveCapacity(512) }
 
     /// Appends a part: its length (32 bits, little-endian), then its bytes.

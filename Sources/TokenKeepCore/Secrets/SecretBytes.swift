@@ -8,7 +8,7 @@ import CSodium
 public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The number of bytes.
+    /// The number of the secret's bytes.
     public let count: Int
     private let slot: GuardedSlot
 
