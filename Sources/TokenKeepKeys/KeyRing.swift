@@ -6,7 +6,7 @@ package import TokenKeepCore
 /// The keys that the keyfile opens are in the ring. A key that a password opened is read from the kernel's keyring, or
 /// from this process's memory, at each use, because another process may have locked the vault.
 package struct KeyRing: Sendable {
-    /// The length of every key, in bytes.
+    /// The length of every key of the vault, in bytes.
     package static let keyLength = 32
 
     /// The header (file of encrypted keys), and the keys that the keyfile alone opens. Shared by all copies of this key
@@ -123,7 +123,7 @@ package struct KeyRing: Sendable {
         throw .unenforcedKey
     }
 
-    /// The key that encrypts new data for this purpose.
+    /// The vault's current key for this purpose, which encrypts new data.
     package func currentKey(for purpose: KeyPurpose) throws(FormatFault) -> OpenKey {
         if let key = opened.first(where: { $0.purpose == purpose && !$0.isRetiring }) { return key }
         guard let id = currentKeyID(for: purpose) else { throw .lockedKey(purpose) }

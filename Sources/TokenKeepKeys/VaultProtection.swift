@@ -3,9 +3,9 @@ package import TokenKeepCore
 /// The protection that a vault gives items on this machine at the moment.
 package struct VaultProtection {
     private enum Key {
-        /// The keyfile, which is stored beside the records, opens the keys.
+        /// The keyfile, which is stored beside the records, opens the vault's keys.
         case keyfile
-        /// Only the password opens the keys.
+        /// Only the password opens the vault's keys.
         case password
     }
 

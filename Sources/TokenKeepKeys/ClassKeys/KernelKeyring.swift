@@ -91,7 +91,7 @@ package enum KernelKeyring {
         case done
         /// The keyring cannot be reached, for this reason. Keys that other programs keep in it stay.
         case unreachable(String)
-        /// A key could not be purged, for this reason.
+        /// A key could not be removed, for this reason.
         case failed(String)
     }
 

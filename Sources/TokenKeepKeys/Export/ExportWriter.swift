@@ -112,7 +112,7 @@ private struct ExportPlace {
         name = String(path[path.utf8.index(after: slash)...])
     }
 
-    /// Opens the directory, and makes the file in it.
+    /// Opens the directory, and makes the export file in it.
     func create() throws(Errno) -> (folder: OwnedDescriptor, file: OwnedDescriptor) {
         guard let folder = try SystemCall.openFollowing(folder, O_RDONLY | O_DIRECTORY),
             let file = try SystemCall.open(name, in: folder.number, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)

@@ -7,7 +7,7 @@ package import TokenKeepCore
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// The object to lock.
+    /// The object that is locked: an item, the right to ask about an item, or the whole vault.
     package enum Range {
         case item(id: [UInt8])
         /// The right to ask the user about an item. Held during the prompt, while the item itself is not locked.

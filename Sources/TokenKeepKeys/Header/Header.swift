@@ -64,7 +64,7 @@ package struct Header: Equatable, Sendable {
             slots: slots)
     }
 
-    /// The bytes of the header file up to its MACs.
+    /// The bytes of the header file, without the authentication codes (MACs) at its end.
     func serializedWithoutMACs() -> [UInt8] {
         var body = ByteWriter(capacity: 1024)
         for slot in slots { slot.write(to: &body) }

@@ -96,7 +96,7 @@ package struct OpenKey: Sendable {
     package let id: UInt64
     package let bytes: SecretBytes
 
-    /// Makes a new random key.
+    /// Makes a new random key of the vault.
     static func make(_ purpose: KeyPurpose) throws(TokenKeepError) -> OpenKey {
         OpenKey(
             purpose: purpose, isRetiring: false, id: RandomBytes.id(),
