@@ -26,7 +26,7 @@ package struct ClockMark: Sendable, Equatable {
 
     /// The relation of two moments: whether the wall clock ran forward between them, so that its times can be compared.
     package enum Order: Sendable {
-        /// The later moment has a later time.
+        /// The later moment also has the later time by the wall clock.
         case kept
         /// The machine was restarted between the two moments, so the times cannot be compared.
         case unknown

@@ -54,7 +54,7 @@ enum HeaderTestimony {
         guard let level = file.prefix.level else { return true }
         guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
-            // Authentic metadata with a malformed field means a damaged record, not a wrong header.
+            // The metadata is authentic. So a malformed field in it means a damaged record, not a wrong header.
             _ = try file.openMetadataBox()
             return true
         } catch {

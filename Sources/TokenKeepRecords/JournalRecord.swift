@@ -69,7 +69,7 @@ package struct JournalRecord: Sendable {
 
 /// The change that a transaction makes to an item's record.
 package enum JournalChange: Sendable {
-    /// Leaves the record unchanged.
+    /// Leaves the item's record unchanged.
     case keep
     /// Gives the record this value and these pending writes and removals. Without either, there is no record.
     case parts(value: TokenItem?, pending: [PendingWrite])

@@ -26,7 +26,7 @@ package struct PendingWrite: Sendable, Equatable {
     /// The keyed fingerprints (16 bytes each) of values that were sent and that the module has not confirmed.
     package var inFlight: [[UInt8]]
 
-    /// Makes a pending write with these values.
+    /// Makes a pending write or removal with these values.
     package init(
         module: String, machine: [UInt8], kind: Kind, since: UnixTime, clocks: ClockMark = .now,
         base: [UInt8]? = nil, inFlight: [[UInt8]] = []
@@ -42,7 +42,7 @@ package struct PendingWrite: Sendable, Equatable {
 
     private static let maximumInFlight = 16
 
-    /// Whether ``inFlight`` has room for another fingerprint.
+    /// Whether ``inFlight`` (values that were sent to the module) has room for another fingerprint.
     package var hasRoomInFlight: Bool { inFlight.count < PendingWrite.maximumInFlight }
 
     /// A copy with the fingerprint of one more value in ``inFlight``: the value is about to be sent to the module.
@@ -58,7 +58,7 @@ package struct PendingWrite: Sendable, Equatable {
     /// Values that other programs wrote until now then count as older than the change.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
-    /// A copy with another time of the change.
+    /// A copy of this pending change with another time.
     package func renewed(at time: UnixTime, _ clocks: ClockMark) -> PendingWrite {
         var copy = self
         copy.since = time

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Reads one record of an open vault.
+/// Reads one record (the file of an item) of an open vault.
 struct RecordReader {
     let records: Records
     let fileName: [UInt8]

@@ -57,7 +57,7 @@ package final class Records: Sendable {
     /// ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
-        // If an unlock has verified this header, it need not be compared with the records.
+        // A header that an unlock has verified need not be compared with the records.
         if try !opener.isVerified(vault) { try HeaderTestimony.check(vault) }
         testified.withLock { $0 = vault.headerFile }
     }

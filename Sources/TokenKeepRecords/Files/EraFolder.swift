@@ -9,7 +9,7 @@ struct EraFolder {
     let name: String
     let era: EraDirectory
 
-    /// Opens the directory; nil if it is missing.
+    /// Opens this directory of the vault; nil if it is missing.
     func open() throws(TokenKeepError) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(name, in: era.descriptor.number, O_RDONLY | O_DIRECTORY)
@@ -18,7 +18,7 @@ struct EraFolder {
         }
     }
 
-    /// Opens the directory, and makes it if it is missing.
+    /// Opens this directory of the vault, and makes it if it is missing.
     ///
     /// - Parameter isDurable: whether a new directory is synced, so that it survives a loss of power.
     func openOrMake(isDurable: Bool) throws(TokenKeepError) -> OwnedDescriptor {

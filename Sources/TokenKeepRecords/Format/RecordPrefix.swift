@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The kind of a record's content, as its number in the file.
+/// The kind of content that bytes in the format of a record have, as its number in the bytes.
 enum RecordKind: UInt8 {
     /// An item in the vault.
     case value = 1

@@ -63,7 +63,7 @@ struct StateFields: Equatable {
         return writer.bytes
     }
 
-    /// Throws if a reader would refuse these fields.
+    /// Throws if a reader would refuse a record with these fields.
     func check() throws(FormatFault) {
         guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid) else {
             throw .malformed("its pending do not fit the format")

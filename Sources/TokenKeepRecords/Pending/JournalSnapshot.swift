@@ -40,9 +40,9 @@ extension Records {
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // Remember this only if there is a log of changes. Without a log, a later change would not be noticed, and a
-        // reader does not make the log. If the vault's keys were replaced meanwhile, do not remember it either: the
-        // times are those of another directory.
+        // Remember that nothing is pending only if there is a log of changes. Without a log, a later change would not
+        // be noticed, and a reader does not make the log. If the vault's keys were replaced meanwhile, remember nothing
+        // either: the times are those of another directory.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }

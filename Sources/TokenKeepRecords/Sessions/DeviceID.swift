@@ -32,7 +32,7 @@ package enum DeviceID {
         return id
     }
 
-    /// Reads the id from the file; nil if there is no file.
+    /// Reads this machine's id from its file; nil if there is no file.
     private static func present(_ file: String, _ folder: OwnedDescriptor) throws(TokenKeepError) -> String? {
         guard let bytes = try VaultFiles.read(file, in: folder, atMost: length + 1) else { return nil }
         let text = String(decoding: bytes.prefix(length), as: UTF8.self)

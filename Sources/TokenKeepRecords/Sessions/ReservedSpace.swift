@@ -20,7 +20,7 @@ package final class ReservedSpace: Sendable {
         }
     }
 
-    /// Releases the reserved space, so that it can be used at once.
+    /// Releases the reserved disk space, so that it can be used at once.
     package func release() { file.withLock { $0 = nil } }
 
     /// Makes a file without a name, which is removed when its descriptor is closed.

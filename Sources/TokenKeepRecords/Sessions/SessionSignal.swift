@@ -8,7 +8,7 @@ import TokenKeepKeys
 ///
 /// It watches the vault's file `sessions/slots`.
 package final class SessionSignal: Sendable {
-    /// The descriptor for poll(2). Owned by this object.
+    /// The descriptor to wait for with poll(2). Owned by this object.
     package let descriptor: Int32
 
     /// - Throws: ``Status/io`` if the system allows no more watches.

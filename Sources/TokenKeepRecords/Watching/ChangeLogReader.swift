@@ -12,7 +12,7 @@ struct ChangeLogReader {
         var offset: Int
     }
 
-    /// The path of the log.
+    /// The path of the vault's log of changes.
     private let path: String
     /// The position up to which the log was read.
     ///

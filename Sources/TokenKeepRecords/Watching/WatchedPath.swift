@@ -16,7 +16,7 @@ struct WatchedPath {
     /// If a component of the path is missing, it will appear in the last of these directories. In each of the others, a
     /// component was missing earlier and has appeared meanwhile.
     private(set) var entries: [Entries] = []
-    /// Whether a component of the path is missing.
+    /// Whether a component of the watched path is missing.
     private var isWaiting = false
 
     /// A directory that is watched for new entries.
