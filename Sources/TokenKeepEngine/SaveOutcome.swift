@@ -1,8 +1,8 @@
 /// The outcome of a save.
 public struct SaveOutcome: Sendable {
-    /// The item's version.
+    /// The version of the saved item.
     public let version: UInt64
-    /// The module that holds the item now.
+    /// The name of the module that has the saved item now.
     public let module: String
     /// The modules that missed the saved value. Each has a pending write.
     public var pendingModules: [String]

@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The outcome of an export.
 public struct ExportOutcome: Sendable {
-    /// The number of items in the file.
+    /// The number of items in the export file.
     public var exported = 0
     /// The number of items left out because their level never leaves this machine.
     public var leftOut = 0
@@ -22,7 +22,7 @@ public struct ExportOutcome: Sendable {
 
 /// The outcome of an import.
 public struct ImportOutcome: Sendable {
-    /// The number of items saved.
+    /// The number of items that the import saved.
     public var imported = 0
     /// The number of items that existed already and were not changed.
     public var kept = 0

@@ -76,7 +76,7 @@ extension Store {
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(.password, with: password, vault, call)
         try passwords.keep(unlocked, expiringAfter: limit)
-        // Watchers now see items that were hidden while the vault was locked.
+        // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
         return unlocked
     }

@@ -27,7 +27,7 @@ struct OperationSteps: Sendable {
     /// The stack itself, then its substacks in the order in which an operation enters them.
     private(set) var scopes: [Scope] = []
 
-    /// The first step whose line is not skipped.
+    /// The operation's first step whose line is not skipped.
     var first: Step? { steps.first { $0.place != nil } }
 
     /// The lines and modules that an operation may ask, in the order of the stack.

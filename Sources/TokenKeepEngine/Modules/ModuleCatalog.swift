@@ -3,11 +3,11 @@ package import TokenKeepPlugin
 
 /// Lists the modules that a stack can name, for the command line and the tests.
 package enum ModuleCatalog {
-    /// A module, and whether it can be used.
+    /// A module that a stack can name, and whether it can be used.
     package struct Entry: Sendable {
         /// The module's name in a stack.
         package let name: String
-        /// `built in`, `shared object` or `program`.
+        /// The kind of the module: `built in`, `shared object` or `program`.
         package let kind: String
         /// The path of the module's file; empty for a built-in module.
         package let path: String

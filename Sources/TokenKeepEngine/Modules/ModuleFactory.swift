@@ -4,7 +4,7 @@ import TokenKeepPlugin
 import TokenKeepRecords
 import TokenKeepSecretService
 
-/// Makes the modules that stack lines name.
+/// Makes the modules that the lines of a stack name.
 struct ModuleFactory {
     /// Functions that make replacement modules, by module name, for tests.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]

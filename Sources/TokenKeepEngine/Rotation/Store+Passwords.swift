@@ -46,7 +46,7 @@ extension Store {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // If somebody replaced the vault's header by one without a password, `open()` throws.
+            // Call `open()`, because it throws if somebody replaced the vault's header by one without a password.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }
@@ -152,7 +152,7 @@ extension Store {
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // The vault may be unlocked now, so that watchers see items that were hidden.
+        // Notify watchers: the vault may be unlocked now, so that they see items that were hidden.
         defer { records.announceChange() }
         LoginNote.remove(records)
         if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }

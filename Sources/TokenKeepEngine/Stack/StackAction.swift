@@ -71,7 +71,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
 
 /// The actions of a stack line for every status of a module's answer.
 package struct StackActions: Sendable, Equatable, CustomStringConvertible {
-    /// A status and its action.
+    /// A status of a module's answer, and the action that the stack's line gives to it.
     package struct Named: Sendable, Equatable {
         package let status: Status
         package let action: StackAction
@@ -79,7 +79,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
 
     /// The statuses that the line names in brackets, in their order, with their actions.
     package private(set) var named: [Named]
-    /// The action for all failures that the line does not name.
+    /// The action for all failures of the module that the line does not name.
     package let others: StackAction
 
     init(_ named: KeyValuePairs<Status, StackAction>, others: StackAction) {
@@ -91,7 +91,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         self.others = others
     }
 
-    /// The action for the status of a module's answer.
+    /// The action that the line gives to an answer of this status.
     package subscript(status: Status) -> StackAction {
         if StackActions.endsEveryWalk(status) { return .die }
         return named.first { $0.status == status }?.action ?? others

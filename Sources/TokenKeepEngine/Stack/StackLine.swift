@@ -73,6 +73,6 @@ public struct StackPlace: Sendable, Equatable, CustomStringConvertible {
     /// The line number, from 1.
     public let line: Int
 
-    /// `FILE:LINE`.
+    /// The place as text: `FILE:LINE`.
     public var description: String { "\(source):\(line)" }
 }

@@ -119,7 +119,7 @@ struct StackTokenizer {
 }
 
 extension TokenKeepError {
-    /// The error of a malformed stack.
+    /// The error for a malformed stack.
     static func stackSyntax(expected what: String, at place: StackPlace) -> TokenKeepError {
         TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
     }

@@ -119,7 +119,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // If the last list was incomplete, an item that it lacked may have existed before. So it need not be new.
+            // If the last list was incomplete, it may have lacked this item. So the item need not be new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
