@@ -41,7 +41,8 @@ package struct VaultLogin {
     ///
     /// If every key is there already, the password is not checked: that would derive a key.
     package func unlock(with password: SecretBytes) -> LoginResult {
-        onVault { vault, call throws(TokenKeepError) in
+        // Waits for no lock: the module ends a derivation that takes longer than its timeout.
+        onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             let areTemporary = keys.areTemporary(vault.keys.vaultID)
             let isOpen = vault.keys.isOpen(.level(.afterFirstUnlock))
             let limit = hasSession || (isOpen && !areTemporary) ? nil : VaultLogin.unconfirmedSeconds
@@ -133,11 +134,12 @@ package struct VaultLogin {
 
     /// Calls `body` with the vault, and turns errors into results.
     private func onVault(
+        within milliseconds: UInt32 = VaultLogin.patience,
         _ body: (OpenVault, CallContext) throws(TokenKeepError) -> LoginResult
     ) -> LoginResult {
         guard let home = HomeDirectory.path(), access(home, X_OK) == 0 else { return .notNow }
         do throws(TokenKeepError) {
-            let call = try store.begin(.any, until: Deadline(milliseconds: VaultLogin.patience)).withoutPrompts
+            let call = try store.begin(.any, until: Deadline(milliseconds: milliseconds)).withoutPrompts
             guard let vault = try present() else { return .noVault }
             return try body(vault, call)
         } catch {
@@ -158,8 +160,11 @@ package struct VaultLogin {
         }
     }
 
-    /// Shorter than the five seconds that the PAM module waits.
+    /// The limit in milliseconds of a call that may wait for the vault's lock. Shorter than the five seconds that the PAM
+    /// module usually waits, so that the outcome is noted.
     private static let patience: UInt32 = 4_000
+    /// The longest time in milliseconds that the PAM module can be told to wait.
+    private static let longestTimeout: UInt32 = 30_000
 
     private static func isWrong(_ error: TokenKeepError) -> Bool {
         error.status == .denied || error.status == .invalid
