@@ -116,7 +116,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "FuzzTargets", dependencies: ["TokenKeepSession", "TokenKeepRecords", "TokenKeepCore"],
+            name: "FuzzTargets",
+            dependencies: ["TokenKeepOAuth", "TokenKeepSession", "TokenKeepRecords", "TokenKeepCore"],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",

@@ -1,9 +1,9 @@
 import TokenKeepCore
 
 /// The head of an HTTP request to the listener.
-struct LoopbackRequest {
+package struct LoopbackRequest {
     /// Why a request is none for the listener.
-    enum Refusal: Error {
+    package enum Refusal: Error {
         case malformed
         case method
         case host
@@ -11,11 +11,11 @@ struct LoopbackRequest {
     }
 
     /// The query of the address.
-    let query: UnsafeRawBufferPointer
+    package let query: UnsafeRawBufferPointer
 
     /// Reads the head of a request for `path`, whose Host must be `authority`: a page of another name that resolves to
     /// this machine is refused.
-    init(_ head: UnsafeRawBufferPointer, authority: String, path: String) throws(Refusal) {
+    package init(_ head: UnsafeRawBufferPointer, authority: String, path: String) throws(Refusal) {
         var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
         guard let first = lines.popFirst() else { throw .malformed }
         let words = first.split(separator: 0x20, omittingEmptySubsequences: false)

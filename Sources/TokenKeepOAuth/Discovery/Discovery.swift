@@ -87,7 +87,9 @@ package struct Discovery {
     }
 
     /// The metadata in a body; nil if the body is no JSON object: a server may answer every address with a page.
-    private func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
+    ///
+    /// - Throws: ``Status/denied`` if it is another issuer's, or has an endpoint that is not https.
+    package func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
         guard let metadata = body.withUnsafeBytes({ JSONValue(parsing: $0) }) else { return nil }
         let named = metadata["issuer"]?.text ?? ""
         guard PlainText.areSame(named, issuer.text) else {

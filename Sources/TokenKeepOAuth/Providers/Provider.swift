@@ -14,7 +14,8 @@ package struct Provider: Sendable {
     package let source: String
     package internal(set) var values: [ProviderKey: Value] = [:]
 
-    init(name: String, source: String) {
+    /// A provider without values.
+    package init(name: String, source: String) {
         self.name = name
         self.source = source
     }

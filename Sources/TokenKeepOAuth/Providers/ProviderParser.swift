@@ -1,11 +1,13 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Reads a provider's file: lines `key = value`, and comments that begin with `#`.
-enum ProviderParser {
+package enum ProviderParser {
     private static let longestValue = 4096
 
+    /// Adds the values of a file to a provider.
+    ///
     /// - Throws: ``Status/invalid`` with the line.
-    static func read(_ file: ConfigurationFile, into provider: inout Provider) throws(TokenKeepError) {
+    package static func read(_ file: ConfigurationFile, into provider: inout Provider) throws(TokenKeepError) {
         var number = 0
         for line in file.text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             number += 1

@@ -1,13 +1,13 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 /// The server's answer to an authorization request, as the browser brings it (RFC 6749 section 4.1.2, RFC 9207).
-struct AuthorizationAnswer {
+package struct AuthorizationAnswer {
     private let fields: [FormCoding.Field]
 
     /// Reads the query of the address to which the browser was sent.
     ///
     /// - Throws: ``Status/invalid`` for a malformed query.
-    init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
+    package init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
 
     private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 
@@ -18,7 +18,7 @@ struct AuthorizationAnswer {
     ///
     /// - Throws: ``Status/denied`` for another issuer than the server's (RFC 9207), and for the server's refusal;
     ///   ``Status/cancelled`` if the user refused.
-    func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
+    package func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
         let issuer = self["iss"]?.utf8String
         if let known = server.issuer, issuer != nil || server.promisesIssuer, !PlainText.areSame(issuer, known) {
             throw TokenKeepError(

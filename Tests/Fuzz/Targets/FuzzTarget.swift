@@ -11,6 +11,7 @@ public struct BrokenRule: Error, CustomStringConvertible {
 /// A reader of untrusted bytes, and what must hold of all that it takes: it can be written and read again.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case record, note, response, answer, claims, date
+    case provider, metadata, redirect, device, request
 
     private static let now = SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one")
 
@@ -26,10 +27,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .answer: try FuzzTarget.takesAnswer(bytes)
         case .claims: try FuzzTarget.takesClaims(bytes)
         case .date: try FuzzTarget.takesDate(bytes)
+        case .provider: try FuzzTarget.takesProvider(bytes)
+        case .metadata: try FuzzTarget.takesMetadata(bytes)
+        case .redirect: try FuzzTarget.takesRedirect(bytes)
+        case .device: try FuzzTarget.takesDevice(bytes)
+        case .request: try FuzzTarget.takesRequest(bytes)
         }
     }
 
-    private static func check(_ holds: Bool, _ rule: String) throws {
+    static func check(_ holds: Bool, _ rule: String) throws {
         if !holds { throw BrokenRule(description: rule) }
     }
 
@@ -104,7 +110,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         return delay != nil || seconds != nil
     }
 
-    private static func copy(_ bytes: UnsafeRawBufferPointer) throws -> SecretBytes {
+    static func copy(_ bytes: UnsafeRawBufferPointer) throws -> SecretBytes {
         try SecretBytes(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 }
