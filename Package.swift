@@ -189,6 +189,14 @@ if Context.environment["TOKENKEEP_CROWD"] == "1" {
             name: "tokenkeep-crowd", dependencies: ["TokenKeep"], path: "Tests/Servers/Crowd", swiftSettings: strict))
 }
 
+// The benchmarks alone build it.
+if Context.environment["TOKENKEEP_REQUESTS"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "tokenkeep-requests", dependencies: ["TokenKeepFoundation", "TokenKeep"],
+            path: "Tests/Benchmarks/Requests", swiftSettings: strict))
+}
+
 // The program alone uses swift-argument-parser: a package that depends on the library does not fetch it. A trait cannot
 // do this: with the trait off, `swift build` here would still compile the program.
 if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
