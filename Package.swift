@@ -21,6 +21,7 @@ let providersFromModules =
     Context.environment["TOKENKEEP_PROVIDERS_FROM_MODULES"] ?? "../../../share/tokenkeep/providers.d"
 let agentFromProgram =
     Context.environment["TOKENKEEP_AGENT_FROM_PROGRAM"] ?? "../libexec/tokenkeep/tokenkeep-agent"
+let httpTypes = TargetDependencyCondition.when(traits: ["HTTPTypes"])
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -30,8 +31,13 @@ let package = Package(
         .library(name: "TokenKeepFoundation", targets: ["TokenKeepFoundation"]),
         .library(name: "TokenKeepC", type: .static, targets: ["TokenKeepC"]),
     ],
+    // A package that does not enable the trait does not fetch swift-http-types.
+    traits: [
+        .trait(name: "HTTPTypes", description: "SessionClient sends requests of swift-http-types")
+    ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1")
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     ],
     targets: [
         // The public header and its layout checks; libraries of the system; what Swift's Glibc lacks.
@@ -95,6 +101,8 @@ let package = Package(
             dependencies: [
                 "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepSession",
                 "TokenKeep",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: httpTypes),
+                .product(name: "HTTPTypesFoundation", package: "swift-http-types", condition: httpTypes),
             ],
             swiftSettings: strict),
         .target(

@@ -295,6 +295,50 @@ else
     cat "$work/log"
 fi
 
+# Two clients of HTTP that other packages bring: where SwiftPM cannot have these, nothing is built.
+cat >"$work/server.py" <<'END'
+import http.server
+
+class API(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self):
+        fresh = self.headers["Authorization"] == "Bearer second"
+        self.answer(200 if fresh else 401, b'{"name":"Ann"}' if fresh else b"")
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(200, b'{"access_token":"second","refresh_token":"r2","expires_in":3600}')
+    def log_message(self, *arguments): pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), API)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+swift_build="swift build --package-path $examples/requests --scratch-path $examples/../.build-requests"
+if ! swift package --package-path "$examples/requests" --scratch-path "$examples/../.build-requests" resolve >"$work/log" 2>&1; then
+    echo "skip the requests of other packages: SwiftPM does not have async-http-client or swift-http-types"
+elif $swift_build >"$work/log" 2>&1; then
+    mkfifo "$work/port"
+    python3 "$work/server.py" >"$work/port" &
+    server=$!
+    read -r port <"$work/port"
+    programs=$($swift_build --show-bin-path 2>/dev/null)
+    prints "async-http-client" env -u LD_LIBRARY_PATH "$programs/AsyncHTTPClientExample" "http://127.0.0.1:$port" <<'END'
+200 {"name":"Ann"}
+END
+    prints "swift-http-types" env -u LD_LIBRARY_PATH "$programs/HTTPTypesExample" "http://127.0.0.1:$port" <<'END'
+200 Ann
+END
+    kill $server
+else
+    fail "the requests of other packages do not build"
+    cat "$work/log"
+fi
+
 # A folder whose name holds a space: nothing in the demo may break at it.
 mkdir "$work/a folder"
 if env -u LD_LIBRARY_PATH -u PKG_CONFIG_PATH TMPDIR="$work/a folder" "$examples/demo.sh" "$prefix" >"$work/demo" 2>&1; then
