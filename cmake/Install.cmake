@@ -48,9 +48,9 @@ install(TARGETS tokenkeep-agent DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tokenkee
 install(CODE "
     cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE prefix)
     set(agent \"\${prefix}/${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep/tokenkeep-agent\")
-    configure_file(${PROJECT_SOURCE_DIR}/data/systemd/tokenkeep-agent.service.in
-        ${PROJECT_BINARY_DIR}/tokenkeep-agent.service @ONLY)
-    file(INSTALL ${PROJECT_BINARY_DIR}/tokenkeep-agent.service
+    configure_file(\"${PROJECT_SOURCE_DIR}/data/systemd/tokenkeep-agent.service.in\"
+        \"${PROJECT_BINARY_DIR}/tokenkeep-agent.service\" @ONLY)
+    file(INSTALL \"${PROJECT_BINARY_DIR}/tokenkeep-agent.service\"
         DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/user\")")
 # Read when a session is renewed at a provider that has no file of the user's or the system's.
 install(DIRECTORY data/providers.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

@@ -46,5 +46,8 @@ program)
     $as_user /usr/bin/python3 "$work/program.py" "$work/agent" "$work/quick" "$work/bin/tokenkeep" "$@"
     ;;
 model) shift; $as_user /usr/bin/python3 "$work/model.py" "$work/agent" "$@" ;;
-*) $as_user /usr/bin/python3 "$work/tests.py" "$work/agent" "$work/quick" "$@" ;;
+*)
+    $as_user /usr/bin/python3 "$work/tests.py" "$work/agent" "$work/quick" "$@"
+    [ -z "$as_user" ] || /usr/bin/python3 "$work/strangers.py" "$work/agent" "$user"
+    ;;
 esac
