@@ -26,14 +26,14 @@ MINUTES ?= 20
 SECONDS ?= 600
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
-        test-imports test-swift test-model test-mutations test-vectors test-abi test-cli test-examples test-faults \
-        test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
+        test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
+        test-faults test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
-test: check-format test-imports test-swift stage test-vectors test-abi test-cli test-examples \
+test: check-format test-imports test-messages test-swift stage test-vectors test-abi test-cli test-examples \
       test-consumers test-servers docs test-faults test-login-short test-agent
 	@echo "All tests passed."
 
@@ -70,6 +70,10 @@ format: deps
 # A target imports targets of lower floors alone.
 test-imports:
 	@Tests/Layout/check_imports.py
+
+# A test expects every error message word for word, but for those of a list with the reasons.
+test-messages:
+	@Tests/Messages/check.py
 
 # Tests that end a process of their own run alone: Swift Testing waits for any child of the tests, and waits in vain while
 # another test's child has ended and was not waited for.

@@ -116,11 +116,12 @@ let package = Package(
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
         .target(
-            name: "TestSupport", path: "Tests/Support",
+            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support",
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
+                "ErrorText.swift",
             ],
             swiftSettings: strict),
         .target(

@@ -41,7 +41,9 @@ import TokenKeep
     func anExpiryDateOutOfRangeIsInvalid(seconds: Double) async throws {
         let store = try TokenStore(.init(stackText: "any required memory"))
         let options = TokenStore.SaveOptions(expiresAt: Date(timeIntervalSince1970: seconds))
-        await expect(.invalid) { try await store.save("x", service: "s", account: "a", options: options) }
+        await expect(.invalid, "the expiry date is out of range") {
+            try await store.save("x", service: "s", account: "a", options: options)
+        }
     }
 
     @Test func aFractionOfASecondExpiresEarlier() async throws {

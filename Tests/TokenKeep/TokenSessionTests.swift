@@ -59,6 +59,13 @@ import TokenKeep
         #expect(await server.requests.count == 2)
     }
 
+    @Test func aNegativeLifetimeIsInvalid() async throws {
+        let session = try await TokenSession(store: open(), service: "s", account: "a", options: options(Server()))
+        await expect(.invalid, "expires_in is negative") {
+            try await session.hydrate(accessToken: .init("a"), refreshToken: .init("r"), expiresIn: .seconds(-1))
+        }
+    }
+
     @Test func accountsAndLogout() async throws {
         let (store, server) = (try open(), Server())
         let service = "api.example.com"

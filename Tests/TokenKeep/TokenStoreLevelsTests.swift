@@ -62,7 +62,7 @@ import TokenKeepEngine
 
     @Test func aDismissedPromptIsNoCancelledTask() async throws {
         let store = try await openLocked { _ in nil }
-        await expect(.cancelled) { try await store.load(service: "s", account: "a") }
+        await expect(.cancelled, "the prompt was dismissed") { try await store.load(service: "s", account: "a") }
     }
 
     @Test func theErrorOfAPromptHandlerIsTheErrorOfTheCall() async throws {

@@ -31,6 +31,17 @@ import TokenKeepCore
         directory.write([], to: "a/b/file", mode: 0o666)
         #expect(error(path("a/b/file")) == nil)  // a file is its reader's to check
         #expect(error("relative")?.status == .invalid)
+        #expect(error("relative")?.message == "relative is not absolute")
+    }
+
+    @Test func linksAreFollowedSoFar() throws {
+        let folder = path("a")
+        for number in 1...41 { symlink(number == 41 ? "b" : "link\(number + 1)", "\(folder)/link\(number)") }
+        #expect(error(folder + "/link2") == nil)
+        #expect(error(folder + "/link1")?.message == "\(folder)/link1 has too many links")
+        #expect(
+            symlink("b\u{e9}".unicodeScalars.map { CChar(truncatingIfNeeded: $0.value) } + [0], folder + "/odd") == 0)
+        #expect(error(folder + "/odd")?.message == "\(folder)/odd leads to a path that is not UTF-8")
     }
 
     @Test(arguments: ["a", "a/b", "a/b/c"]) func aDirectoryThatOthersWriteToIsRefusedWithTheCommand(name: String) {

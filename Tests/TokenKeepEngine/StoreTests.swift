@@ -74,7 +74,7 @@ extension StoreTests {
         #expect(try one.list().items.count == 1)
         let foreign = try SaveRequest(
             name: ItemName(namespace: "x", service: "s", account: ""), secret: SecretBytes("x"))
-        #expect(throws: TokenKeepError(.invalid, "")) { try one.save(foreign) }
+        #expect(errorText { _ = try one.save(foreign) } == "the item's namespace is not that of the store")
     }
 
     /// A pending write of a module that this stack does not have stays pending, whatever happens to the item.

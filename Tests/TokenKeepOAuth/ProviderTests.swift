@@ -66,7 +66,8 @@ import TokenKeepSession
 
     @Test(arguments: [
         ("client_secret = s3cret", "1: expected item SERVICE ACCOUNT"), ("\ncolour = red", "2: the key colour"),
-        ("scope", "1: expected a line"), ("scope =", "1: expected a value"),
+        ("scope", "1: expected a line"),
+        ("scope =", "1: expected a value of 1 to 4096 bytes without control characters"),
         ("token_endpoint = http://example.com/t", "1: http://example.com/t is not https"),
         ("issuer = https://example.com?x", "1: expected an issuer"), ("rotation = sometimes", "1: expected strict"),
         ("rotation = overlap 100000", "1: expected strict"), ("auth_method = private_key_jwt", "1: expected client"),

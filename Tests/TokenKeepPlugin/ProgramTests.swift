@@ -207,11 +207,14 @@ import TokenKeepCore
         let reader = open(pipe, O_RDONLY | O_NONBLOCK)
         defer { close(reader) }
         let patience = Deadline(milliseconds: Patience.milliseconds)
-        #expect(try failure(module, milliseconds: 300)?.status == .timedOut)
+        let late = try failure(module, milliseconds: 300)
+        #expect(late?.status == .timedOut && late?.message == "the module did not answer in time")
         #expect(!patience.hasPassed)
         expectNoWriter(of: reader)
         #expect(!module.mayAnswer)
-        #expect(try failure(module)?.status == .unavailable)
+        let left = try failure(module)
+        #expect(left?.status == .unavailable)
+        #expect(left?.message == "the module did not answer an earlier call and has not come back")
     }
 
     @Test func aProgramThatJoinsAnotherGroupIsKilledToo() throws {
@@ -317,7 +320,8 @@ import TokenKeepCore
         #expect(lines.contains("/"))
         // The three, the leash, ls's own and a pipe of the shell's.
         #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 6)
-        #expect(try failure(module(script, ["env=A=B"]))?.status == .invalid)
+        let wrong = try failure(module(script, ["env=A=B"]))
+        #expect(wrong?.status == .invalid && wrong?.message == "env= names no variable")
     }
 
     /// Without its leash too, which a child of its caller's may hold, it ends with its caller.

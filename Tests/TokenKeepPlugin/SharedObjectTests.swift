@@ -127,6 +127,7 @@ import TokenKeepRecords
         }
         #expect(throws: TokenKeepError(.unsupported, "")) { try module.clear(name(), ifVersion: nil, call) }
         #expect(throws: TokenKeepError(.unsupported, "")) { try module.list(namespace: "", service: nil, call) }
+        #expect(errorText { _ = try module.clear(name(), ifVersion: nil, call) } == "the module has no such operation")
     }
 
     /// Both structures end sooner than ours.
@@ -400,5 +401,11 @@ import TokenKeepRecords
         #expect(problem("any required no-such-module")?.status == .invalid)
         #expect(problem("-any required no-such-module\nany required vault") == nil)
         #expect(problem("any required ../vault")?.status == .invalid)
+        let directory = TemporaryDirectory()
+        directory.write(Array("any required /usr/lib/vault.so".utf8), to: "stack.d/default.conf")
+        var configuration = StoreConfiguration()
+        configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
+        let text = errorText { _ = try Store(configuration) }
+        #expect(text == "\(directory.path)/stack.d/default.conf:1: no module can be called \"vault\"")
     }
 }

@@ -45,6 +45,8 @@ import TokenKeepCore
         #expect(outcome == .timedOut)
         #expect(first >= .milliseconds(290) && first < Patience.limit)
         #expect(status(body) == .unavailable, "the breaker is open: nobody is asked")
+        #expect(
+            errorText(body).hasPrefix("the Secret Service did not answer an earlier call and has not come back"))
     }
 
     /// The module's own limit, where the call has more time.
@@ -222,6 +224,7 @@ import TokenKeepCore
         let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call(3000))
         #expect(listing.items.count == 128 && listing.problem?.status == .timedOut)
         #expect(listing.problem?.module == "secret-service")
+        #expect(listing.problem?.message == "the Secret Service did not tell of all items in time")
         #expect(!listing.items.contains { $0.name.account == "account 99" })
     }
 

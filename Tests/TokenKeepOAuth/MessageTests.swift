@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepOAuth
+
+/// The errors of addresses, answers and sign-ins, word for word.
+@Suite struct MessageTests {
+    private static let redirectHint = "write http://127.0.0.1/PATH or http://localhost:PORT/PATH"
+
+    private static let refusals: [(text: String, body: @Sendable () throws -> Void)] = [
+        (
+            "an address is longer than 2048 bytes, or has characters that none may have",
+            { _ = try WebAddress("https://a b.com/") }
+        ),
+        (
+            "example.com is not the address of a server; write https://HOST/PATH",
+            { _ = try WebAddress("example.com") }
+        ),
+        (
+            "the redirect address http://example.com/ does not lead to this machine; \(redirectHint)",
+            { _ = try RedirectAddress("http://example.com/") }
+        ),
+        ("a query repeats a name, or has more than 32 fields", { _ = try answer("state=a&state=b") }),
+        ("a query has a broken escape", { _ = try answer("state=%4") }),
+        ("the answer of the sign-in has no code", { _ = try answer("state=a").code(from: PlayedServer().server) }),
+        (
+            "the provider test has no authorization_endpoint; use --flow device",
+            { try signIn(.paste, changing: { $0.authorizationEndpoint = nil }) }
+        ),
+        (
+            "nobody signed in in time; sign in again; --timeout gives more time, --flow device needs no browser here",
+            { try signIn(.paste, milliseconds: 1) }
+        ),
+        (
+            "the server's answer to the device's sign-in lacks a code or an address",
+            { try signIn(.device, PlayedServer(PlayedServer.json("{}"))) }
+        ),
+        (
+            "the server answered the device's sign-in with status 500",
+            { try signIn(.device, PlayedServer(PlayedServer.json("{}", status: 500))) }
+        ),
+    ]
+
+    private static func answer(_ query: String) throws -> AuthorizationAnswer {
+        try Array(query.utf8).withUnsafeBytes { try AuthorizationAnswer(query: $0) }
+    }
+
+    private static func signIn(
+        _ flow: SignInFlow, _ played: PlayedServer = PlayedServer(), milliseconds: UInt32 = 30_000,
+        changing change: (inout SignInServer) -> Void = { _ in },
+        pasting text: @escaping (SignInStep) -> String? = { _ in nil }
+    ) throws {
+        var server = played.server
+        change(&server)
+        _ = try SignIn.run(at: server, .test(flow), until: Deadline(milliseconds: milliseconds)) {
+            step throws(TokenKeepError) in
+            try text(step).map { text throws(TokenKeepError) in try SecretBytes(text) }
+        }
+    }
+
+    @Test(arguments: refusals.indices) func anErrorReads(index: Int) {
+        #expect(errorText(Self.refusals[index].body) == Self.refusals[index].text)
+    }
+
+    @Test func aPortThatIsTakenIsNamed() throws {
+        let address = try RedirectAddress("http://127.0.0.1/callback")
+        let taken = try LoopbackListener(address, port: nil)
+        let port = OpenedAddress("?redirect_uri=" + taken.address).port
+        let text = errorText { _ = try LoopbackListener(address, port: port) }
+        #expect(text.hasPrefix("port \(port) of 127.0.0.1 cannot be used: Address already in use; "))
+    }
+
+    @Test func aRequestHasSoManyHeaders() throws {
+        var request = HTTPRequest(try WebAddress("http://127.0.0.1:1/"), deadline: Deadline(milliseconds: 1000))
+        request.headers = try (0..<40).map { try HTTPRequest.header("X-\($0)", SecretBytes("x")) }
+        do throws(HTTPFailure) {
+            _ = try HTTPClient.send(request)
+            Issue.record("it was sent")
+        } catch {
+            #expect(error.error.message == "a request has too many headers")
+        }
+    }
+}
