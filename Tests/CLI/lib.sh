@@ -27,6 +27,19 @@ run_into() {
     show "$code"
 }
 
+# Runs the program like run, while strace makes up an error of the kernel: refused CALL:error=NAME[:when=N] PATH COMMAND...
+# The path is that of a file or directory to which the calls belong; an empty one is any.
+refused() {
+    local program=$TOKENKEEP call=$1 path=$2
+    printf '#!/bin/bash\nexec strace -f -qq -o /dev/null -e trace=%s -e inject=%s %s %q "$@"\n' \
+        "${call%%:*}" "$call" "${path:+-P $path}" "$program" >"$WORK/tmp/refused"
+    chmod 755 "$WORK/tmp/refused"
+    shift 2
+    TOKENKEEP="$WORK/tmp/refused"
+    run "$@"
+    TOKENKEEP=$program
+}
+
 show() {
     cat "$WORK/tmp/out"
     # A last line without its newline is made visible, and ended.

@@ -80,7 +80,7 @@ for name in "${names[@]}"; do
         case $one in
         root) [ "$(id -u)" = 0 ] ;;
         mount) unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
-        strace) which strace >/dev/null ;;
+        strace) strace -o /dev/null true 2>/dev/null ;;
         openssl) which openssl faketime strace python3 >/dev/null ;;
         keyring) which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null ;;
         esac || may=no

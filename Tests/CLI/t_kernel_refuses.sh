@@ -1,16 +1,5 @@
 # needs: strace
 # Errors of the kernel, which strace makes up: of a call of the system, or of its calls for one file.
-program=$TOKENKEEP
-printf '#!/bin/bash\nexec strace -f -qq -o /dev/null $REFUSED "$PROGRAM" "$@"\n' >"$WORK/tmp/refused" && chmod 755 "$WORK/tmp/refused"
-# refused CALL:error=NAME[:when=N] PATH COMMAND...: strace -P takes the path; an empty one is any.
-refused() {
-    export PROGRAM=$program REFUSED="-e trace=${1%%:*} -e inject=$1"
-    [ -z "$2" ] || REFUSED+=" -P $2"
-    shift 2
-    TOKENKEEP="$WORK/tmp/refused"
-    run "$@"
-    TOKENKEEP=$program
-}
 save() { printf token | run save "$@"; }
 echo horse >"$WORK/password" && printf 'horse\nzebra\n' >"$WORK/passwords" && chmod 600 "$WORK"/password*
 save example.com ann

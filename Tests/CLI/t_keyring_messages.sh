@@ -1,16 +1,6 @@
 # needs: keyring strace
 # Errors with a real keyring that no other scenario provokes. strace makes up those of the kernel, as in kernel_refuses.
 cat >scenario.sh <<'SCENARIO'
-program=$TOKENKEEP
-printf '#!/bin/bash\nexec strace -f -qq -o /dev/null $REFUSED "$PROGRAM" "$@"\n' >"$WORK/tmp/refused" && chmod 755 "$WORK/tmp/refused"
-refused() {
-    export PROGRAM=$program REFUSED="-e trace=${1%%:*} -e inject=$1"
-    [ -z "$2" ] || REFUSED+=" -P $2"
-    shift 2
-    TOKENKEEP="$WORK/tmp/refused"
-    run "$@"
-    TOKENKEEP=$program
-}
 both=$'any sufficient secret-service\nany required vault'
 save() { printf %s "$1" | "$TOKENKEEP" save example.com "${@:3}" --stack "$2"; }
 
