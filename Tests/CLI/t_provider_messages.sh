@@ -12,7 +12,7 @@ run session login api ann --provider browser --flow device
 run session login api ann --provider secret --flow paste
 
 title "a line that is too long"
-head -c 20000 /dev/zero | tr '\0' x | "$TOKENKEEP" session login api ann --provider browser --flow paste 2>&1 | tail -n 1
+head -c 20000 /dev/zero | tr '\0' x | "$TOKENKEEP" session login api ann --provider browser --flow paste 2>&1 | tail -n 3 | sed "s|https:.*|ADDRESS|"
 
 title "the client's secret is missing"
 begin secret

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -29,6 +30,11 @@ import TokenKeepCore
             { try signIn(.paste, changing: { $0.authorizationEndpoint = nil }) }
         ),
         (
+            "the pasted address belongs to another sign-in; open the address of this sign-in, and paste where the "
+                + "browser is sent then",
+            { try signIn(.paste, pasting: { "\(OpenedAddress($0.address).redirect)?code=c&state=another" }) }
+        ),
+        (
             "nobody signed in in time; sign in again; --timeout gives more time, --flow device needs no browser here",
             { try signIn(.paste, milliseconds: 1) }
         ),
@@ -40,7 +46,14 @@ import TokenKeepCore
             "the server answered the device's sign-in with status 500",
             { try signIn(.device, PlayedServer(PlayedServer.json("{}", status: 500))) }
         ),
+        (
+            "the code was not approved in time; sign in again",
+            { try signIn(.device, PlayedServer(PlayedServer.json(code)), milliseconds: 1) }
+        ),
     ]
+
+    private static let code =
+        #"{"device_code":"d-1","user_code":"W","verification_uri":"https://login.example.com/device","interval":1}"#
 
     private static func answer(_ query: String) throws -> AuthorizationAnswer {
         try Array(query.utf8).withUnsafeBytes { try AuthorizationAnswer(query: $0) }
@@ -53,9 +66,12 @@ import TokenKeepCore
     ) throws {
         var server = played.server
         change(&server)
-        _ = try SignIn.run(at: server, .test(flow), until: Deadline(milliseconds: milliseconds)) {
+        var options = SignInOptions.test(flow)
+        options.pause = { _, deadline in while !deadline.hasPassed { sched_yield() } }
+        _ = try SignIn.run(at: server, options, until: Deadline(milliseconds: milliseconds)) {
             step throws(TokenKeepError) in
-            try text(step).map { text throws(TokenKeepError) in try SecretBytes(text) }
+            if let problem = step.problem { throw problem }
+            return try text(step).map { text throws(TokenKeepError) in try SecretBytes(text) }
         }
     }
 
