@@ -130,7 +130,7 @@ class WithAgent(Case):
         self.unlock()
         refused = self.load()
         self.assertEqual(refused.returncode, 3)
-        self.assertIn("must be enforced", refused.stderr)
+        self.assertIn("the level must be enforced, and no agent here is known to see the lock of the screen", refused.stderr)
         self.assertEqual(self.screen_axis()["strength"], "advisory")
 
     def test_without_an_agent_the_key_ends_by_itself(self):
