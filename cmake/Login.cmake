@@ -61,7 +61,7 @@ else()
     set(pam_module_in_line "\${prefix}/${TOKENKEEP_PAM_DIRECTORY}/pam_tokenkeep.so")
 endif()
 
-file(GLOB pam_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pam/*.c)
+file(GLOB pam_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/Sources/pam/*.c)
 add_library(pam_tokenkeep MODULE ${pam_sources})
 set_target_properties(pam_tokenkeep PROPERTIES PREFIX "" C_STANDARD 11 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/security)
