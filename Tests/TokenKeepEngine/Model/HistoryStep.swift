@@ -16,6 +16,8 @@ struct HistoryStep: CustomStringConvertible {
         case service(ScriptedService.Condition)
         case fault(ScriptedService.Fault, calls: Int)
         case otherProgramSaves, otherProgramClears
+        /// Another program stores a value that the item had.
+        case otherProgramSavesAgain
         case secondsPass
         case clockIsSet(by: Int64)
         case setPassword, removePassword
@@ -52,6 +54,7 @@ struct HistoryStep: CustomStringConvertible {
 extension HistoryStep {
     static let stores = 3
     static let accounts = 2
+    static let namespaces = ["", "team"]
 
     /// The history of a seed.
     static func history(seed: UInt64) -> [HistoryStep] {
@@ -86,7 +89,7 @@ extension HistoryStep {
     }
 
     private static func action(_ numbers: inout SeededNumbers) -> Action {
-        switch numbers.number(0..<62) {
+        switch numbers.number(0..<64) {
         case 0..<8: .save
         case 8..<10: .saveIfAbsent
         case 10..<13: .saveIfVersion(isStale: numbers.number(0..<3) == 0)
@@ -109,6 +112,7 @@ extension HistoryStep {
         case 53: .removePassword
         case 54..<57: .unlock
         case 60: .clockIsSet(by: [-3600, 3600][numbers.number(0..<2)])
+        case 62..<64: .otherProgramSavesAgain
         case 61: .clockIsSet(by: [-315_360_000, 315_360_000][numbers.number(0..<2)])
         default: .lock(numbers.number(0..<3) == 0 ? .screen : .all)
         }

@@ -106,8 +106,8 @@ struct ItemModel {
         theirs = nil
         perhapsTheirs = nil
         // What is gone from a module is put there anew; a second is the unit of time.
-        guard let value else { return }
-        possible.insert(value)
+        // Nobody can tell a value that the item may have already.
+        guard let value, possible.insert(value).inserted else { return }
         if isLater { theirs = value } else { perhapsTheirs = value }
     }
 }

@@ -46,7 +46,9 @@ final class RealItems: ScriptedItems {
 
     var items: [ItemName: TokenItem] {
         attempt {
-            let names = try module.list(namespace: "", service: nil, call).items.map(\.name)
+            let names = try HistoryStep.namespaces.flatMap {
+                try module.list(namespace: $0, service: nil, call).items.map(\.name)
+            }
             return Dictionary(uniqueKeysWithValues: try names.map { ($0, try module.load($0, call)) })
         }
     }

@@ -163,9 +163,10 @@ extension ScriptedService {
     /// A store that has this service, or no bus.
     func store(
         vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
-        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil
+        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil, namespace: String = ""
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
+        configuration.namespace = namespace
         configuration.isInteractive = prompt != nil
         configuration.prompt = prompt
         configuration.vaultPath = vaultPath

@@ -1,0 +1,136 @@
+import TestSupport
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+@testable import TokenKeepEngine
+
+extension HistoryPlayer {
+    /// Everything comes back: nothing is owed any more, and every store sees the same.
+    func end() throws {
+        world.fault = nil
+        world.become(.up)
+        second?.become(.up)
+        isConnected[1] = true
+        stores[1] = try open(1)
+        if password != nil { try unlock(HistoryStep(action: .unlock, store: 1, account: 0)) }
+        for account in toRetry {
+            let step = HistoryStep(action: .save, store: 1, account: account)
+            try save(step, .none, expecting: nil, Deadline(milliseconds: 5000), false)
+        }
+        for account in items.indices {
+            let step = HistoryStep(action: .load, store: 1, account: account)
+            try load(step, Deadline(milliseconds: 5000), false)
+            if let theirs = items[account].theirs { items[account].acknowledge(theirs) }
+            items[account].endDoubt()
+            try load(step, Deadline(milliseconds: 5000), false)
+            try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
+            let values = try [world, second].compactMap { try $0?.items[name(account)]?.secret.utf8String }
+            try require(values.count < 2, step, "both services have it in the end: \(values)")
+            let record = try record(account)
+            let isBeneath = values.isEmpty || items[account].mayBeShadowed
+            let isHome = record?.isHome == true && items[account].mayStayInVault && isBeneath
+            try require(
+                record == nil || isHome, step,
+                "a record is left: \(record.map { "\($0.holdsValue) \($0.pending)" } ?? "")")
+            let value = try values.first ?? record?.item()?.secret.utf8String
+            let isExpected =
+                items[account].mayBeShadowed
+                ? items[account].possible.contains(value) : items[account].possible == [value]
+            try require(isExpected, step, "there is \(value ?? "nothing") in the end")
+        }
+        for account in items.indices {
+            let list = HistoryStep(action: .list, store: 0, account: account)
+            try self.list(list)
+            try require(removal(account) == nil, list, "the removal of the service is left")
+        }
+    }
+}
+
+/// What is known of an item, and what may be expected of it.
+extension HistoryPlayer {
+    /// Since when the record that governs the item owes something; nil where none does.
+    func governing(_ account: Int) throws -> UnixTime? {
+        let parts = try (record(account)?.pending ?? []) + (removal(account)?.pending ?? [])
+        return parts.map(\.since).max()
+    }
+
+    /// Whether no service is asked for the item.
+    func isGoverned(_ account: Int) throws -> Bool {
+        let removed = try Set(removal(account)?.pending.map(\.module) ?? [])
+        return try record(account)?.pending.isEmpty == false || removed.count == (second == nil ? 1 : 2)
+    }
+
+    /// The pending removal of the service.
+    func removal(_ account: Int) throws -> JournalRecord? {
+        try records.record(
+            of: ItemName(removalOf: serviceName, in: name(account).namespace),
+            CallContext(deadline: Deadline(milliseconds: 5000)))
+    }
+
+    func isCalm(_ step: HistoryStep) -> Bool {
+        world.isCalm && second?.isCalm ?? true && isConnected[step.store]
+    }
+
+    var isAnyLocked: Bool { world.condition == .locked || second?.condition == .locked }
+
+    /// Whether the store can know that the service has items at all: one without a bus knows it by the marker alone.
+    func isSeen(_ step: HistoryStep) throws -> Bool {
+        guard kind.hasOtherPrograms else { return true }
+        if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
+        return try records.hasUsed("secret-service")
+    }
+
+    func isOutage(_ status: Status) -> Bool {
+        [.unavailable, .timedOut, .locked].contains(status) || isCut(status)
+    }
+
+    /// Whether the caller gave up, so that it need not know what became of its call.
+    func isCut(_ status: Status) -> Bool { status == .cancelled && world.wasCut }
+
+    func known(_ account: Int, isStale: Bool) -> (version: UInt64, value: String)? {
+        isStale ? versions[account].first : versions[account].last
+    }
+
+    func learn(_ account: Int, _ version: UInt64, _ value: String) {
+        versions[account].removeAll { $0.value == value }
+        versions[account].append((version, value))
+    }
+
+    /// What is said of a place must be so.
+    func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
+        let first = step.store == 1 ? second ?? world : world
+        let isThere = first.items[try name(step.account)]?.secret.utf8String == value
+        if outcome.pendingModules.isEmpty, outcome.module == "vault" {
+            let isHome = try record(step.account)?.holdsValue == true
+            let mayBeHome = try items[step.account].mayStayInVault || !records.hasUsed(first.name)
+            // What was sent before the service failed goes again.
+            let mayGo = try !isThere || governing(step.account) != nil
+            try require(isHome && mayGo && mayBeHome, step, "said to be in the vault")
+            items[step.account].isInVault()
+        } else if outcome.pendingModules.isEmpty {
+            try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
+        } else {
+            try require(governing(step.account) != nil, step, "said to be owed")
+        }
+    }
+
+    func attempt<Result>(_ body: () throws -> Result) -> (Result?, Status) {
+        do {
+            return (try body(), .ok)
+        } catch {
+            return (nil, (error as? TokenKeepError)?.status ?? .internal)
+        }
+    }
+
+    func note(_ step: HistoryStep, _ what: String) {
+        log.append("\(step): \(what)   [\(world.condition), \(world.now.rawValue)]")
+    }
+
+    func require(_ condition: Bool, _ step: HistoryStep, _ what: String) throws {
+        guard !condition else { return }
+        throw BrokenPromise(description: "\(step): \(what)")
+    }
+
+    func shown(_ values: Set<String?>) -> [String] { values.map { $0 ?? "none" }.sorted() }
+}

@@ -1,0 +1,93 @@
+import TestSupport
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+@testable import TokenKeepEngine
+
+/// Passwords, and what they lock.
+extension HistoryPlayer {
+    func changeKeys(_ step: HistoryStep) throws {
+        passwords += 1
+        let (store, new) = (store(step), "p\(passwords)")
+        let old = try SecretBytes(password ?? "none")
+        let mayBeEnforced = items.contains(where: \.mayBeEnforced)
+        var waiting = step.interlude?.step ?? []
+        var broken: (any Error)?
+        var wasCut = false
+        let isLate = step.interlude?.calls == 1
+        let progress: JournalProgress = { [unowned self] done, total in
+            guard !isLate || done == total else { return }
+            let steps = waiting
+            waiting = []
+            // Whoever writes items anew has opened the vault for all.
+            if !steps.isEmpty { locking = nil }
+            do {
+                for step in steps {
+                    try play(step, isInterlude: false)
+                    wasCut = wasCut || world.wasCut
+                }
+            } catch { broken = error }
+        }
+        let (_, status) = attempt {
+            switch step.action {
+            case .changePassword(let isCompromised):
+                try store.changePassword(
+                    from: old, to: SecretBytes(new), isCompromised: isCompromised, progress: progress)
+            case .removePassword: try store.removePassword(old, isDestroying: false, progress: progress)
+            default: try store.setPassword(SecretBytes(new), progress: progress)
+            }
+        }
+        note(step, "\(status)")
+        if let broken { throw broken }
+        switch (step.action, status) {
+        case (.setPassword, .ok): try require(password == nil, step, "a second first password")
+        case (.setPassword, .invalid): return try require(password != nil, step, "INVALID without a cause")
+        case (_, .unsupported): return try require(password == nil, step, "UNSUPPORTED without a cause")
+        case (.removePassword, .policy):
+            if try isOpen { locking = nil }
+            return try require(mayBeEnforced, step, "POLICY without a cause")
+        case (_, .cancelled): return try require(wasCut, step, "CANCELLED by nobody")
+        case (_, .ok): try require(password != nil, step, "no password to change")
+        default: try require(false, step, "a change of keys failed with \(status.name)")
+        }
+        if case .removePassword = step.action { password = nil } else { password = new }
+        locking = nil
+    }
+
+    var isOpen: Bool {
+        get throws {
+            guard let keys = try records.open()?.keys else { return false }
+            let purposes: [KeyPurpose] = [.metadata, .level(.whenUnlocked), .level(.afterFirstUnlock)]
+            return purposes.allSatisfy { purpose in
+                keys.currentKeyID(for: purpose).map { (try? keys.key($0, for: purpose)) != nil } ?? false
+            }
+        }
+    }
+
+    func unlock(_ step: HistoryStep) throws {
+        let (_, wrong) = attempt { try store(step).unlock(SecretBytes("wrong")) }
+        let (_, status) = attempt { try store(step).unlock(SecretBytes(password ?? "none")) }
+        note(step, "\(status)")
+        try require(wrong == (password == nil ? .unsupported : .denied), step, "\(wrong.name) for a wrong password")
+        try require(status == (password == nil ? .unsupported : .ok), step, "an unlock failed with \(status.name)")
+        locking = nil
+    }
+
+    func lock(_ step: HistoryStep, _ extent: Locking) throws {
+        let (_, status) = attempt { try store(step).lock(extent) }
+        note(step, "\(status)")
+        try require(status == (password == nil ? .unsupported : .ok), step, "a lock failed with \(status.name)")
+        if password != nil, locking != .all { locking = extent }
+    }
+
+    /// Whether the vault has a value of the item that a lock hides.
+    func isHidden(_ account: Int) throws -> Bool {
+        guard let locking, let record = try record(account), record.holdsValue else { return false }
+        return locking == .all || record.details?.accessLevel == .whenUnlocked
+    }
+
+    func record(_ account: Int) throws -> JournalRecord? {
+        try records.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
+    }
+}
