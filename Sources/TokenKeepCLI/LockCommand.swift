@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// `tokenkeep lock`.
 struct LockCommand: ParsableCommand {
@@ -38,11 +39,11 @@ struct LockCommand: ParsableCommand {
 
     func run() throws {
         guard let program = locker.first else { return try lockVault() }
-        // The screen is locked whatever becomes of the keys.
-        do {
-            try lockVault()
-        } catch let error as TokenKeepError {
-            if error.status != .unsupported { Terminal.warn(error) }
+        // The screen is locked whatever becomes of the keys, and no file is read before: a file system may hang.
+        do throws(TokenKeepError) {
+            try ClassKeyStore().purgeScreenKeys()
+        } catch {
+            Terminal.warn(error)
         }
         Terminal.warn(AgentProgram.become(["locker", "--"] + locker))
         let code = ProgramExecution.replaceProcess(program, locker)

@@ -70,7 +70,6 @@ extension Store {
     func unlockVault(
         _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) -> UnlockedVault {
-        records.opener.residentKeys.dropKeysOfLostVaults()
         guard let vault = try records.open() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         let passwords = PasswordSlots(records.opener)
@@ -78,6 +77,8 @@ extension Store {
         try passwords.keep(unlocked, expiringAfter: limit)
         // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
+        // Only now: the file system of another vault may hang.
+        records.opener.residentKeys.dropKeysOfLostVaults()
         return unlocked
     }
 
@@ -104,10 +105,18 @@ extension Store {
     public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
         _ = try begin(.any)
         let keys = records.opener.residentKeys
-        keys.dropKeysOfLostVaults()
-        guard let vaultID = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
+        let vaultID: [UInt8]
+        do throws(TokenKeepError) {
+            guard let found = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
+            vaultID = found
+        } catch {
+            // The agent may hold keys of other vaults.
+            if locking == .screen { keys.lockAgent() }
+            throw error
+        }
         // Remove the keys before the header is read: a damaged header must not prevent their removal.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
+        keys.dropKeysOfLostVaults()
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         return reason
     }

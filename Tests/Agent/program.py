@@ -194,6 +194,21 @@ class Lockers(Case):
         locker.communicate()
         self.assertTrue(os.path.exists(mark))
 
+    def test_a_locker_ends_the_keys_of_every_vault_before_any_file_is_read(self):
+        self.unlock()
+        self.assertNotEqual(self.class_key_1(), [])
+        self.environment["TOKENKEEP_VAULT"] = self.world.directory + "/none"
+        trace = os.path.join(self.world.directory, "trace")
+        locker = subprocess.run(
+            ["strace", "-f", "-e", "trace=%file,execve", "-o", trace,
+             PROGRAM, "lock", "--screen", "--", "/bin/true"], env=self.environment, capture_output=True, text=True)
+        self.assertEqual(self.class_key_1(), [], locker.stderr)
+        with open(trace, encoding="utf-8") as lines:
+            files = lines.read()
+        self.assertIn("execve", files)
+        self.assertNotIn(self.world.directory + "/vault", files)
+        self.assertNotIn(self.world.directory + "/none", files)
+
     def test_test_lock_names_the_source_or_what_to_configure(self):
         self.start_agent(proved=False)
         trial = subprocess.Popen([PROGRAM, "agent", "test-lock"], env=self.environment, stdout=subprocess.PIPE, text=True)

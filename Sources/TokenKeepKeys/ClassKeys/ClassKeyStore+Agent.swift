@@ -49,7 +49,7 @@ extension ClassKeyStore {
     }
 
     /// Tells the agent that the screen is locked. A failure is ignored: the keys are revoked.
-    func lockAgent() { _ = asking { KeyAgent.lockScreen() } }
+    package func lockAgent() { _ = asking { KeyAgent.lockScreen() } }
 
     /// Tells the agent to drop a vault's keys. A failure is ignored: the keys are revoked.
     func dropAgentKeys(of vaultID: [UInt8]) { _ = asking { KeyAgent.drop(vaultID) } }

@@ -258,15 +258,29 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
-    /// Purges the kernel's keys of every vault of the user, without their files. The trusted headers stay.
+    /// Purges the kernel's keys of every vault of the user. The verified headers stay. Touches no file.
     package func purgeAllVaults() throws(TokenKeepError) {
-        guard usesKernel else { return }
-        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") {
-            let parts = place.split(separator: ":")
-            guard parts.count > 2, parts[2] != "trust", let vaultID = Hexadecimal.bytes(String(parts[1]), count: 16)
-            else { continue }
-            _ = try purge(nil, of: vaultID)
+        for vaultID in vaultsInKernel() { _ = try purge(nil, of: vaultID) }
+    }
+
+    /// Purges the kernel's keys that end with the screen's lock, of every vault of the user, and tells the agent that
+    /// the screen is locked. Touches no file, because a file system may hang.
+    package func purgeScreenKeys() throws(TokenKeepError) {
+        defer { lockAgent() }
+        for vaultID in vaultsInKernel() {
+            _ = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(KeyPurpose.level(.whenUnlocked).number):") {}
         }
+    }
+
+    /// The ids of the user's vaults that have keys in the kernel.
+    private func vaultsInKernel() -> Set<[UInt8]> {
+        guard usesKernel else { return [] }
+        return Set(
+            KernelKeyring.descriptions(beginningWith: "tokenkeep:").compactMap { place in
+                let parts = place.split(separator: ":")
+                guard parts.count > 2, parts[2] != "trust" else { return nil }
+                return Hexadecimal.bytes(String(parts[1]), count: 16)
+            })
     }
 
     /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
