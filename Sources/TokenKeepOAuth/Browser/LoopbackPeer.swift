@@ -5,22 +5,38 @@ enum LoopbackPeer {
     /// Whether the other end belongs to this process's user or to root: another user who has seen the address of the
     /// sign-in must not answer it.
     ///
-    /// True as well if the tables are missing or do not show this connection: then the state alone protects the sign-in.
+    /// True as well if the system has no tables: then the state alone protects the sign-in.
     static func isTrusted(_ descriptor: Int32) -> Bool {
         guard let own = endpoint(getsockname, descriptor), let peer = endpoint(getpeername, descriptor) else {
             return true
         }
-        guard row(from: own, to: peer) != nil else { return true }
-        // The row of a closed socket names no owner.
-        guard let (user, inode) = row(from: peer, to: own), inode != 0 else { return false }
-        return user == 0 || user == geteuid() || user == getuid()
+        // The kernel writes a table in pieces, and may skip a row while sockets come and go.
+        for _ in 0..<8 {
+            switch search(from: own, to: peer) {
+            case .noTable: return true
+            case .missing: continue
+            case .found: break
+            }
+            // The row of a closed socket names no owner.
+            guard case .found(let user, let inode) = search(from: peer, to: own), inode != 0 else { continue }
+            return user == 0 || user == geteuid() || user == getuid()
+        }
+        return false
+    }
+
+    private enum Search {
+        case found(user: uid_t, inode: UInt64)
+        case missing
+        /// No table has a row.
+        case noTable
     }
 
     /// The forms in which a table may have an address: a socket of IPv6 may have one of IPv4.
     private typealias Endpoint = [String]
 
-    /// User and inode of the socket with these ends; nil if no table has it.
-    private static func row(from local: Endpoint, to remote: Endpoint) -> (user: uid_t, inode: UInt64)? {
+    /// Searches the tables for the socket with these ends.
+    private static func search(from local: Endpoint, to remote: Endpoint) -> Search {
+        var hasRows = false
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
             guard let file = fopen(table, "re") else { continue }
             defer { fclose(file) }
@@ -30,13 +46,14 @@ enum LoopbackPeer {
             while getline(&line, &capacity, file) > 0 {
                 guard let line else { break }
                 let fields = String(cString: line).split(separator: " ")
-                guard fields.count >= 10, local.contains(String(fields[1])), remote.contains(String(fields[2])),
-                    let user = uid_t(fields[7]), let inode = UInt64(fields[9])
-                else { continue }
-                return (user, inode)
+                // The title of the table has no numbers.
+                guard fields.count >= 10, let user = uid_t(fields[7]), let inode = UInt64(fields[9]) else { continue }
+                hasRows = true
+                guard local.contains(String(fields[1])), remote.contains(String(fields[2])) else { continue }
+                return .found(user: user, inode: inode)
             }
         }
-        return nil
+        return hasRows ? .missing : .noTable
     }
 
     private static func endpoint(
