@@ -1,7 +1,22 @@
-# The agent: C on libsystemd and libc, without Swift and without the library.
+# The agent: C on libsystemd and libc, without Swift and without the library. Without libsystemd's headers the build leaves it
+# out and says so; -DTOKENKEEP_AGENT=ON makes their absence an error, OFF asks for nothing.
+set(TOKENKEEP_AGENT AUTO CACHE STRING "Whether tokenkeep-agent is built: ON, OFF, or AUTO if libsystemd's headers are there")
+set_property(CACHE TOKENKEEP_AGENT PROPERTY STRINGS AUTO ON OFF)
+if(NOT TOKENKEEP_AGENT STREQUAL AUTO AND NOT TOKENKEEP_AGENT)
+    return()
+endif()
+find_package(PkgConfig)
+if(PKG_CONFIG_FOUND)
+    pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
+endif()
+if(NOT SYSTEMD_FOUND)
+    if(NOT TOKENKEEP_AGENT STREQUAL AUTO)
+        message(FATAL_ERROR "libsystemd's headers are missing: install libsystemd-dev, or give -DTOKENKEEP_AGENT=OFF")
+    endif()
+    message(STATUS "tokenkeep-agent is left out: libsystemd's headers are missing (libsystemd-dev)")
+    return()
+endif()
 
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 add_executable(tokenkeep-agent
     Sources/agent/held_keys.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/login1.c
     Sources/agent/login1_sessions.c Sources/agent/main.c Sources/agent/requests.c Sources/agent/session_bus.c Sources/agent/tools.c
@@ -11,3 +26,8 @@ target_compile_options(tokenkeep-agent PRIVATE -std=gnu11 -O2 -Wall -Wextra -Wer
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 target_link_options(tokenkeep-agent PRIVATE -Wl,-z,relro,-z,now)
 target_link_libraries(tokenkeep-agent PRIVATE PkgConfig::SYSTEMD)
+
+install(TARGETS tokenkeep-agent DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep)
+# Not started by an installation: docs/screen-lock.md has the commands.
+install(FILES data/systemd/tokenkeep-agent.socket data/systemd/tokenkeep-unlocked.target DESTINATION lib/systemd/user)
+install_with_prefix(data/systemd/tokenkeep-agent.service.in lib/systemd/user)

@@ -41,17 +41,29 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_P
     PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 # Examples: nothing below share is read when a store is opened.
 # systemd looks for users' units there, whatever the library directory is.
-install(FILES data/systemd/tokenkeep-keep.service data/systemd/tokenkeep-agent.socket
-    data/systemd/tokenkeep-unlocked.target DESTINATION lib/systemd/user)
-# The unit names the agent's path, which is known when the prefix is.
-install(TARGETS tokenkeep-agent DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep)
-install(CODE "
-    cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE prefix)
-    set(agent \"\${prefix}/${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep/tokenkeep-agent\")
-    configure_file(\"${PROJECT_SOURCE_DIR}/data/systemd/tokenkeep-agent.service.in\"
-        \"${PROJECT_BINARY_DIR}/tokenkeep-agent.service\" @ONLY)
-    file(INSTALL \"${PROJECT_BINARY_DIR}/tokenkeep-agent.service\"
-        DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/user\")")
+install(FILES data/systemd/tokenkeep-keep.service DESTINATION lib/systemd/user)
 # Read when a session is renewed at a provider that has no file of the user's or the system's.
 install(DIRECTORY data/providers.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")
+
+# Files that name an installed path get it at the installation, whose prefix may be another one than the configuration's.
+function(install_with_prefix template destination)
+    get_filename_component(name ${template} NAME_WLE)
+    set(permissions OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+    if(ARGV2 STREQUAL PROGRAM)
+        list(APPEND permissions OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+    endif()
+    install(CODE "
+        get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+        set(bindir \"\${prefix}/${CMAKE_INSTALL_BINDIR}\")
+        set(libexecdir \"\${prefix}/${CMAKE_INSTALL_LIBEXECDIR}\")
+        set(pam_module \"${pam_module_in_line}\")
+        if(prefix STREQUAL \"/usr\")
+            set(pam_module pam_tokenkeep.so)
+        endif()
+        set(file \"\${prefix}/${destination}/${name}\")
+        message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
+        configure_file(\"${PROJECT_SOURCE_DIR}/${template}\" \"\$ENV{DESTDIR}\${file}\" @ONLY
+            FILE_PERMISSIONS ${permissions})
+        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
+endfunction()

@@ -4,28 +4,6 @@ set(TOKENKEEP_PAM AUTO CACHE STRING "Whether pam_tokenkeep.so is built: ON, OFF,
 set_property(CACHE TOKENKEEP_PAM PROPERTY STRINGS AUTO ON OFF)
 set(TOKENKEEP_PAM_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/security CACHE STRING "Where pam_tokenkeep.so is installed")
 
-# Files that name an installed path get it at the installation, whose prefix may be another one than the configuration's.
-function(install_with_prefix template destination)
-    get_filename_component(name ${template} NAME_WLE)
-    set(permissions OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
-    if(ARGV2 STREQUAL PROGRAM)
-        list(APPEND permissions OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
-    endif()
-    install(CODE "
-        get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
-        set(bindir \"\${prefix}/${CMAKE_INSTALL_BINDIR}\")
-        set(libexecdir \"\${prefix}/${CMAKE_INSTALL_LIBEXECDIR}\")
-        set(pam_module \"${pam_module_in_line}\")
-        if(prefix STREQUAL \"/usr\")
-            set(pam_module pam_tokenkeep.so)
-        endif()
-        set(file \"\${prefix}/${destination}/${name}\")
-        message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
-        configure_file(\"${PROJECT_SOURCE_DIR}/${template}\" \"\$ENV{DESTDIR}\${file}\" @ONLY
-            FILE_PERMISSIONS ${permissions})
-        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
-endfunction()
-
 # Not started by an installation: docs/login.md has the commands.
 install_with_prefix(data/systemd/tokenkeep-session.service.in lib/systemd/user)
 install_with_prefix(data/systemd/tokenkeep-purge.conf.in lib/systemd/system/user-runtime-dir@.service.d)
