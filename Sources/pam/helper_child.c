@@ -114,24 +114,25 @@ _Noreturn void supervise(const struct helper_child *child) {
     reset_signals();
     if (setpgid(0, 0) != 0)
         _exit(0);
+    /* Until the descriptors are arranged, the status descriptor may be a file of the host. */
+    if (arrange_descriptors(child) != 0)
+        _exit(0);
+    /* If the parent is killed, this process ends itself and the program. */
+    struct sigaction ending = {.sa_handler = kill_group};
+    (void)sigaction(SIGALRM, &ending, NULL);
+    (void)alarm(child->seconds);
+    pid_t process = fork_with(SIGCHLD);
+    if (process == 0)
+        execute(child);
+    int status = 0;
+    pid_t ended = -1;
+    if (process > 0)
+        do
+            ended = waitpid(process, &status, 0);
+        while (ended < 0 && errno == EINTR);
     unsigned char code = 126;
-    if (arrange_descriptors(child) == 0) {
-        /* If the parent is killed, this process ends itself and the program. */
-        struct sigaction ending = {.sa_handler = kill_group};
-        (void)sigaction(SIGALRM, &ending, NULL);
-        (void)alarm(child->seconds);
-        pid_t process = fork_with(SIGCHLD);
-        if (process == 0)
-            execute(child);
-        int status = 0;
-        pid_t ended = -1;
-        if (process > 0)
-            do
-                ended = waitpid(process, &status, 0);
-            while (ended < 0 && errno == EINTR);
-        if (ended > 0)
-            code = WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : HELPER_CHILD_KILLED;
-    }
+    if (ended > 0)
+        code = WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : HELPER_CHILD_KILLED;
     (void)!write(STATUS_DESCRIPTOR, &code, 1);
     _exit(0);
 }

@@ -120,3 +120,16 @@ def dev_null_is_absent(world):
               f"{PASSWORD.encode().hex()} -- auth session"
     ran = run("unshare", "-m", "sh", "-c", command)
     check(ran.stdout.decode().splitlines()[:2] == ["auth 0", "session 0"], f"{ran}")
+
+
+@case
+def the_hosts_file_is_not_written_when_descriptors_run_out(world):
+    world.make_vault()
+    file = world.base / "descriptor-3"
+    # The module's process needs descriptors from 10 on.
+    words = ["sh", "-c", f"ulimit -n 10 && exec \"$@\" 3> '{file}'", "sh", str(world.host), world.service(""),
+             world.user, PASSWORD.encode().hex(), "--", "auth", "session"]
+    ran = run(*words)
+    check(ran.stdout.decode().splitlines()[:2] == ["auth 0", "session 0"], f"{ran}")
+    check(world.load() == 3, "the module's process ran")
+    check(file.read_bytes() == b"", f"{file.read_bytes()}")
