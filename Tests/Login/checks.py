@@ -144,6 +144,21 @@ def the_vault_follows_a_change_of_the_password(world):
 
 
 @case
+def a_change_before_a_session_makes_no_key_stay(world):
+    world.make_vault()
+    service = world.service("")
+    host = world.base / "setuid-host"
+    shutil.copy(world.host, host)
+    host.chmod(0o4755)
+    world.sign_in(service, ["auth"])
+    world.sign_in(service, ["passwd"], new="a wholly other 1", host=host, as_user=True)
+    world.login_password = None
+    times = world.key_times()
+    check(2 in times and "perm" not in times.values(), f"{times}")
+    check(world.opens_with("a wholly other 1"), "the vault did not follow")
+
+
+@case
 def a_change_by_root_is_told_noted_and_mended(world):
     world.make_vault()
     service = world.service("")

@@ -43,11 +43,9 @@ package struct VaultLogin {
     package func unlock(with password: SecretBytes) -> LoginResult {
         // Waits for no lock: the module ends a derivation that takes longer than its timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
-            let areTemporary = keys.areTemporary(vault.keys.vaultID)
-            let isOpen = vault.keys.isOpen(.level(.afterFirstUnlock))
-            let limit = hasSession || (isOpen && !areTemporary) ? nil : VaultLogin.unconfirmedSeconds
+            let limit = limit(of: vault)
             if vault.keys.isWhollyOpen {
-                if areTemporary { try keepAgain(vault, expiringAfter: limit) }
+                if keys.areTemporary(vault.keys.vaultID) { try keepAgain(vault, expiringAfter: limit) }
                 return .done
             }
             do throws(TokenKeepError) {
@@ -83,11 +81,9 @@ package struct VaultLogin {
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
         let wasLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
         let result = onVault { vault, call throws(TokenKeepError) in
-            let limit =
-                hasSession || vault.keys.isOpen(.level(.afterFirstUnlock)) ? nil : VaultLogin.unconfirmedSeconds
             do throws(TokenKeepError) {
                 try store.records.testify(vault)
-                try change(vault, from: old, to: new, call, expiringAfter: limit)
+                try change(vault, from: old, to: new, call)
                 return .done
             } catch {
                 guard VaultLogin.isWrong(error) else { throw error }
@@ -107,9 +103,14 @@ package struct VaultLogin {
 
     private var keys: ClassKeyStore { store.records.opener.residentKeys }
 
+    /// The seconds after which keys expire; nil if a session is open, or other keys stay already.
+    private func limit(of vault: OpenVault) -> UInt32? {
+        let stay = vault.keys.isOpen(.level(.afterFirstUnlock)) && !keys.areTemporary(vault.keys.vaultID)
+        return hasSession || stay ? nil : VaultLogin.unconfirmedSeconds
+    }
+
     private func change(
-        _ vault: OpenVault, from old: SecretBytes, to new: SecretBytes, _ call: CallContext,
-        expiringAfter limit: UInt32?
+        _ vault: OpenVault, from old: SecretBytes, to new: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) {
         let passwords = PasswordSlots(store.records.opener)
         try PasswordDerivation.check(old)
@@ -123,8 +124,7 @@ package struct VaultLogin {
             _ = try passwords.open(.password, with: new, vault, call)
             return
         }
-        let changed = try passwords.change(unlocked, to: new, call)
-        if limit != nil { try passwords.keep(changed, expiringAfter: limit) }
+        _ = try passwords.change(unlocked, to: new, call, expiringAfter: limit(of: vault))
     }
 
     /// Keeps the open keys for another time.

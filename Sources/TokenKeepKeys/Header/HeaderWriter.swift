@@ -21,11 +21,12 @@ package struct HeaderWriter {
     ///   - vault: the vault from which the new slots were computed. Throws if its header has changed since then.
     ///   - headerKey: the key that verifies MAC B of the header.
     ///   - keys: the open keys to keep in the kernel's keyring for later callers.
+    ///   - limit: the seconds after which these keys expire; nil for the usual times.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
     /// - Throws: ``Status/conflict`` if another process changed the keys meanwhile.
     package func replace(
         of vault: OpenVault, slots: [Slot], headerKey: SecretBytes, keeping keys: [OpenKey], _ call: CallContext,
-        check: () throws(TokenKeepError) -> Void = {}
+        expiringAfter limit: UInt32? = nil, check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> OpenVault {
         let lock = try VaultLock(.whole, of: vault.directory, call.until(Deadline(milliseconds: HeaderWriter.patience)))
         defer { lock.release() }
@@ -45,7 +46,7 @@ package struct HeaderWriter {
             try VaultFiles.setAside(name, in: present.era.descriptor)
         }
         for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
-        try trust(header, file, headerKey, keeping: keys)
+        try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)
         guard let written = try opener.open(fresh: true) else {
             throw TokenKeepError(.io, "the vault vanished while its keys were changed", module: "vault")
         }
@@ -68,10 +69,12 @@ package struct HeaderWriter {
     }
 
     private func trust(
-        _ header: Header, _ file: [UInt8], _ headerKey: SecretBytes, keeping keys: [OpenKey]
+        _ header: Header, _ file: [UInt8], _ headerKey: SecretBytes, keeping keys: [OpenKey],
+        expiringAfter limit: UInt32?
     ) throws(TokenKeepError) {
         guard header.hasPassword else { return }
         let entry = HeaderTrust.Entry(header, file: file, headerKey: headerKey)
-        try opener.residentKeys.keep(keys, HeaderTrust(entries: [entry], path: try opener.path()), of: header.vaultID)
+        try opener.residentKeys.keep(
+            keys, HeaderTrust(entries: [entry], path: try opener.path()), of: header.vaultID, expiringAfter: limit)
     }
 }

@@ -102,11 +102,14 @@ package struct PasswordSlots {
     }
 
     /// Replaces the password. The keys of items stay the same.
+    ///
+    /// - Parameter limit: the seconds after which the kept keys expire; nil for the usual times.
     package func change(
-        _ unlocked: UnlockedVault, to password: SecretBytes, _ call: CallContext
+        _ unlocked: UnlockedVault, to password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) -> UnlockedVault {
         let slot = try passwordSlot(unlocked.keys, password, unlocked.vault, call)
-        return try replace(unlocked, slots: unlocked.vault.keys.header.slots(without: [.password]) + [slot], call)
+        let kept = unlocked.vault.keys.header.slots(without: [.password])
+        return try replace(unlocked, slots: kept + [slot], call, expiringAfter: limit)
     }
 
     /// Makes a recovery code, which replaces an earlier one. It does not open items that need the password at each use.
@@ -157,11 +160,12 @@ package struct PasswordSlots {
     }
 
     private func replace(
-        _ unlocked: UnlockedVault, slots: [Slot], _ call: CallContext, check: () throws(TokenKeepError) -> Void = {}
+        _ unlocked: UnlockedVault, slots: [Slot], _ call: CallContext, expiringAfter limit: UInt32? = nil,
+        check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockedVault {
         let vault = try writer.replace(
             of: unlocked.vault, slots: slots, headerKey: try unlocked.headerKey(), keeping: unlocked.keys, call,
-            check: check)
+            expiringAfter: limit, check: check)
         return UnlockedVault(vault: vault.adding(unlocked.keys), keys: unlocked.keys)
     }
 
