@@ -110,36 +110,6 @@ static void publish_waiting(struct agent *agent) {
     }
 }
 
-static void announce(struct agent *agent) {
-    bool is_locked = lock_state_word(agent) != NULL;
-    const char *word = lock_state_source(agent);
-    if (is_locked == agent->was_locked && strcmp(word, agent->announced) == 0)
-        return;
-    agent->was_locked = is_locked;
-    strcpy(agent->announced, word);
-    session_bus_announce(agent);
-}
-
-void lock_state_changed(struct agent *agent) {
-    note_proofs(agent);
-    if (lock_state_is_open(agent))
-        publish_waiting(agent);
-    announce(agent);
-}
-
-void lock_state_locked(struct agent *agent) {
-    /* A lock that tells its end takes the place of one that does not. */
-    if (lasting_lock(agent) != NULL)
-        agent->event_lock = NULL;
-    held_keys_drop_all(agent->keys);
-    lock_state_changed(agent);
-}
-
-void lock_state_locked_once(struct agent *agent, const char *word) {
-    agent->event_lock = word;
-    lock_state_locked(agent);
-}
-
 static int arm(sd_event_source *timer, uint64_t at) {
     int error = sd_event_source_set_time(timer, at);
     return error < 0 ? error : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
@@ -155,6 +125,38 @@ static void arm_renewal(struct agent *agent) {
     }
     if (is_needed && sd_event_source_get_enabled(agent->renewal, NULL) == 0)
         (void)arm(agent->renewal, agent_now() + period);
+}
+
+static void announce(struct agent *agent) {
+    bool is_locked = lock_state_word(agent) != NULL;
+    const char *word = lock_state_source(agent);
+    if (is_locked == agent->was_locked && strcmp(word, agent->announced) == 0)
+        return;
+    agent->was_locked = is_locked;
+    strcpy(agent->announced, word);
+    session_bus_announce(agent);
+}
+
+void lock_state_changed(struct agent *agent) {
+    note_proofs(agent);
+    if (lock_state_is_open(agent)) {
+        publish_waiting(agent);
+        arm_renewal(agent);
+    }
+    announce(agent);
+}
+
+void lock_state_locked(struct agent *agent) {
+    /* A lock that tells its end takes the place of one that does not. */
+    if (lasting_lock(agent) != NULL)
+        agent->event_lock = NULL;
+    held_keys_drop_all(agent->keys);
+    lock_state_changed(agent);
+}
+
+void lock_state_locked_once(struct agent *agent, const char *word) {
+    agent->event_lock = word;
+    lock_state_locked(agent);
 }
 
 int lock_state_hold(struct agent *agent, const struct class_key *key, struct held_key **entry) {

@@ -432,6 +432,18 @@ class Faults(Case):
         self.assertTrue(key.is_readable())
 
 
+    def test_a_key_that_waited_for_the_screen_is_renewed(self):
+        self.world.set_hint(True)
+        self.world.wait_for(locked=True)
+        key = Key()
+        self.assertFalse(self.world.hold(key).published)
+        self.world.set_hint(False)
+        wait_until(key.is_readable, "the key after the hint")
+        pointer = search(key.description)
+        keyctl(SET_TIMEOUT, pointer, 2)
+        wait_until(lambda: [row[2] for row in kernel_keys(key.description) if row[0] == pointer] == ["3s"], "a renewal")
+
+
 class Revocation(Case):
     def expect_never_again(self, key):
         wait_until(lambda: not self.world.status().holds, "the end of the agent's copy")
