@@ -49,15 +49,19 @@ extension ClassKeyStore {
     }
 
     /// Tells the agent that the screen is locked. A failure is ignored: the keys are revoked.
-    package func lockAgent() { _ = asking { KeyAgent.lockScreen() } }
+    ///
+    /// An agent that did not answer is told, too: it obeys the request once it runs again.
+    package func lockAgent() { _ = asking(evenIfSilent: true) { KeyAgent.lockScreen() } }
 
     /// Tells the agent to drop a vault's keys. A failure is ignored: the keys are revoked.
-    func dropAgentKeys(of vaultID: [UInt8]) { _ = asking { KeyAgent.drop(vaultID) } }
+    ///
+    /// An agent that did not answer is told, too.
+    func dropAgentKeys(of vaultID: [UInt8]) { _ = asking(evenIfSilent: true) { KeyAgent.drop(vaultID) } }
 
-    private func asking(_ ask: () -> KeyAgent.Answer) -> KeyAgent.Answer {
+    private func asking(evenIfSilent: Bool = false, _ ask: () -> KeyAgent.Answer) -> KeyAgent.Answer {
         guard !isSimulated else { return .absent }
         let now = ClassKeyStore.timeSinceBoot()
-        guard agentMemory.withLock({ $0.silentUntil <= now }) else { return .silent("does not answer") }
+        guard evenIfSilent || agentMemory.withLock({ $0.silentUntil <= now }) else { return .silent("does not answer") }
         let answer = ask()
         if case .silent = answer {
             agentMemory.withLock { $0.silentUntil = now + ClassKeyStore.silentSeconds }
