@@ -2,8 +2,9 @@ import TokenKeepCore
 
 /// The protection of ``AccessLevel/whenUnlocked`` while the screen is locked, in a vault with a password.
 extension VaultProtection {
-    /// Enforced only if the agent answers and its lock source was seen to lock this desktop.
-    static func screenLock(_ agent: KeyAgent.Answer) -> Protection.Axis {
+    /// Enforced only if the agent answers, its lock source was seen to lock this desktop, and nobody reads the key without
+    /// the agent.
+    static func screenLock(_ agent: KeyAgent.Answer, isReadableWithoutAgent: Bool) -> Protection.Axis {
         switch agent {
         case .absent:
             return Protection.Axis(
@@ -14,6 +15,10 @@ extension VaultProtection {
             return Protection.Axis(
                 .advisory, "tokenkeep-agent \(fault)",
                 remedy: "start it anew: systemctl --user restart tokenkeep-agent.service")
+        case .state(let state) where state.isProved && isReadableWithoutAgent:
+            return Protection.Axis(
+                .advisory, "an unlock without the agent left the key in the kernel",
+                remedy: "give the agent the key: tokenkeep lock --screen, then tokenkeep unlock")
         case .state(let state) where state.isProved:
             return Protection.Axis(
                 .enforced, "the agent alone has the key, and revokes it when the screen is locked (\(word(state)))")

@@ -14,12 +14,14 @@ package struct VaultProtection {
     private let keyringObstacle: String?
     private let isMemoryLocked: Bool
     private let residentKeys: ClassKeyStore
+    private let vault: OpenVault?
 
     /// - Parameter vault: the open vault; nil if there is no vault.
     package init(_ vault: OpenVault?, _ residentKeys: ClassKeyStore) {
         key = vault?.keys.header.hasPassword == true ? .password : .keyfile
         keyringObstacle = residentKeys.knownObstacle
         self.residentKeys = residentKeys
+        self.vault = vault
         isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
@@ -82,7 +84,15 @@ package struct VaultProtection {
                 .none, "the key is in this process's memory alone: \(keyringObstacle)",
                 remedy: "let the user keep keys in the kernel's keyring")
         }
-        return VaultProtection.screenLock(residentKeys.keyAgent())
+        return VaultProtection.screenLock(residentKeys.keyAgent(), isReadableWithoutAgent: isReadableWithoutAgent)
+    }
+
+    /// Whether a key of ``AccessLevel/whenUnlocked`` lies in the kernel directly, as an unlock without an agent put it there.
+    private var isReadableWithoutAgent: Bool {
+        guard let keys = vault?.keys else { return false }
+        let purpose = KeyPurpose.level(.whenUnlocked)
+        let ids = keys.header.listedKeys.filter { $0.purpose == purpose }.map(\.id)
+        return residentKeys.isReadableWithoutAgent(ids, for: purpose, of: keys.vaultID)
     }
 
     private func presence(_ flags: ItemFlags) -> Protection.Axis {

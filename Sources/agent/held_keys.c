@@ -171,17 +171,35 @@ static void collect(const char *description, void *data) {
     strcpy(swept->descriptions[swept->count++], description);
 }
 
+/* Whether a login unlocked the vault of a key for a minute, and its session has yet to begin. */
+static int is_unconfirmed(const char *description) {
+    char mark[DESCRIPTION_LENGTH];
+    int length = (int)sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
+    (void)snprintf(mark, sizeof mark, "%.*slogin", length, description);
+    return key_control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
+                       (unsigned long)mark, 0) >= 0;
+}
+
+static void sweep(int spares_unconfirmed) {
+    struct swept swept = {.count = 0};
+    (void)tokenkeep_keyring_each("tokenkeep:", collect, &swept);
+    for (size_t index = 0; index < swept.count; index++) {
+        int was_read;
+        if (!spares_unconfirmed || !is_unconfirmed(swept.descriptions[index]))
+            (void)tokenkeep_keyring_purge(swept.descriptions[index], &was_read);
+    }
+}
+
+void held_keys_begin(void) {
+    sweep(1);
+}
+
 void held_keys_drop_all(struct held_keys *keys) {
     for (size_t index = 0; index < AGENT_KEYS; index++) {
         if (keys->entries[index].is_used)
             held_keys_drop(&keys->entries[index]);
     }
-    struct swept swept = {.count = 0};
-    (void)tokenkeep_keyring_each("tokenkeep:", collect, &swept);
-    for (size_t index = 0; index < swept.count; index++) {
-        int was_read;
-        (void)tokenkeep_keyring_purge(swept.descriptions[index], &was_read);
-    }
+    sweep(0);
 }
 
 void held_keys_drop_vault(struct held_keys *keys, const uint8_t vault_id[VAULT_ID_LENGTH]) {

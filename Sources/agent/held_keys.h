@@ -57,6 +57,10 @@ void held_keys_renew(struct held_key *entry, uint64_t now, uint64_t ends_at);
 /* Revokes a key and wipes the copy. */
 void held_keys_drop(struct held_key *entry);
 
+/* Revokes the class keys that other programs put into the user's keyring while no agent ran. Those of a login
+ * that no session has confirmed stay: they end within a minute. */
+void held_keys_begin(void);
+
 /* Drops all keys, and revokes the class keys that other programs put into the user's keyring. */
 void held_keys_drop_all(struct held_keys *keys);
 

@@ -115,6 +115,7 @@ static int serve(void) {
         return fault("another agent of this user runs", -error);
     if (error < 0)
         return fault("the socket in XDG_RUNTIME_DIR cannot be made", -error);
+    held_keys_begin();
     error = run_loop(&agent);
     held_keys_drop_all(agent.keys);
     requests_end(&agent);

@@ -133,6 +133,19 @@ class WithAgent(Case):
         self.assertIn("the level must be enforced, and no agent here is known to see the lock of the screen", refused.stderr)
         self.assertEqual(self.screen_axis()["strength"], "advisory")
 
+    def test_enforced_is_not_said_while_a_key_is_readable_without_the_agent(self):
+        self.start_agent()
+        # Before a session the login's keys end after a minute, so the agent does not get them.
+        subprocess.run(
+            [PROGRAM, "login", "unlock", "--service", "test"], input="secret", env=self.environment, text=True, timeout=60,
+            check=True)
+        self.assertEqual([row[3] for row in self.class_key_1()], [32])
+        axis = self.screen_axis()
+        self.assertEqual((axis["strength"], "lock --screen" in axis["remedy"]), ("advisory", True))
+        self.world.lock()
+        self.unlock()
+        self.assertEqual(self.screen_axis()["strength"], "enforced")
+
     def test_without_an_agent_the_key_ends_by_itself(self):
         self.unlock()
         self.assertEqual(self.save().returncode, 0)

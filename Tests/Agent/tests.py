@@ -2,6 +2,7 @@
 """The agent against false services: what locks the screen takes the keys away.
 
 Usage: tests.py AGENT QUICK, the agent as installed and one with short times (run.sh); then names of tests."""
+import ctypes
 import os
 import signal
 import socket
@@ -15,8 +16,8 @@ import dbus
 import dbusmock
 
 from world import (
-    HOLD, PUBLISHED, REVOKE, SETPERM, SET_TIMEOUT, STATUS, UNLINK, USER_KEYRING, Desktop, Key, World, kernel_keys,
-    keyctl, read_serial, search, wait_until,
+    ADD_KEY, HOLD, PUBLISHED, REVOKE, SETPERM, SET_TIMEOUT, STATUS, UNLINK, USER_KEYRING, Desktop, Key, World, kernel_keys,
+    keyctl, libc, read_serial, search, wait_until,
 )
 
 AGENT, QUICK = sys.argv[1:3]
@@ -38,6 +39,14 @@ class Case(unittest.TestCase):
         self.assertEqual((reply.status, reply.published), (0, True))
         self.assertEqual(key.read(), key.bytes)
         return key
+
+    def publish_plain(self, key, description=None):
+        serial = libc.syscall(
+            ADD_KEY, b"user", (description or key.description).encode(), key.bytes, ctypes.c_long(32), ctypes.c_long(-1))
+        keyctl(SETPERM, serial, 0x003B0000)
+        keyctl(8, serial, USER_KEYRING)
+        keyctl(UNLINK, serial, ctypes.c_long(-1))
+        return serial
 
     def expect_gone(self, key):
         wait_until(lambda: not key.is_readable(), "the end of the key")
@@ -193,20 +202,24 @@ class Locks(Case):
     def test_keys_that_other_programs_published_end_with_the_screen(self):
         key = Key()
         serial = self.publish_plain(key)
+        self.assertEqual(key.read(), key.bytes)
         self.world.set_hint(True)
         self.expect_gone(key)
         self.assertNotIn(serial, [row[0] for row in kernel_keys(key.description) if "R" not in row[1]])
 
-    def publish_plain(self, key):
-        from world import ADD_KEY, libc
-        import ctypes
-
-        serial = libc.syscall(ADD_KEY, b"user", key.description.encode(), key.bytes, ctypes.c_long(32), ctypes.c_long(-1))
-        keyctl(SETPERM, serial, 0x003B0000)
-        keyctl(8, serial, USER_KEYRING)
-        keyctl(UNLINK, serial, ctypes.c_long(-1))
-        self.assertEqual(key.read(), key.bytes)
-        return serial
+    def test_keys_from_before_the_agent_end_with_its_start_but_for_those_of_a_login_that_goes_on(self):
+        self.world.stop_agent()
+        left, others, unconfirmed = Key(), Key(purpose=2), Key()
+        for key in (left, others, unconfirmed):
+            self.publish_plain(key)
+        mark = f"tokenkeep:{unconfirmed.vault.hex()}:login"
+        self.publish_plain(unconfirmed, mark)
+        self.world.start_agent()
+        self.world.wait_for(word="none")
+        self.assertFalse(left.is_readable())
+        self.assertTrue(others.is_readable() and unconfirmed.is_readable())
+        for description in (others.description, unconfirmed.description, mark):
+            keyctl(REVOKE, search(description))
 
     def test_either_of_two_sessions_locks(self):
         self.world.add_session("c2")

@@ -24,8 +24,14 @@ extension ClassKeyStore {
 
     /// Whether a key can be read only while the agent holds it, and the agent's lock source is proved.
     func isEnforced(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) -> Bool {
-        usesKernel && KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: id, for: purpose, vaultID))
+        usesKernel && KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: id, for: purpose, vaultID)) == true
             && keyAgent().state?.isProved == true
+    }
+
+    /// Whether the kernel has one of these keys directly, so that it does not end with the agent.
+    func isReadableWithoutAgent(_ ids: [UInt64], for purpose: KeyPurpose, of vaultID: [UInt8]) -> Bool {
+        usesKernel
+            && ids.contains { KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: $0, for: purpose, vaultID)) == false }
     }
 
     /// Gives the agent a key. False if no agent runs: the key is then to be published for its time.

@@ -65,12 +65,13 @@ package enum KernelKeyring {
         return error == 0 || error == EMSGSIZE ? length : nil
     }
 
-    /// Whether TokenKeep's agent (a process that holds the user's keys) has this key, so that the key ends with the agent.
-    static func isHeldByAgent(_ description: String) -> Bool {
+    /// Whether TokenKeep's agent (a process that holds the user's keys) has this key, so that the key ends with the agent;
+    /// nil if there is no such key.
+    static func isHeldByAgent(_ description: String) -> Bool? {
         var length = 0
         var isHeld: Int32 = 0
         let error = tokenkeep_keyring_read(description, nil, 0, &length, &isHeld)
-        return (error == 0 || error == EMSGSIZE) && isHeld != 0
+        return error == 0 || error == EMSGSIZE ? isHeld != 0 : nil
     }
 
     /// The descriptions of the user's keys that begin with `prefix`.
