@@ -16,6 +16,8 @@
 #define NAME   "lock-source"
 #define HINT   "hint"
 #define ACTIVE "active"
+/* Desktops without a name share it, so that the lock of one says nothing of another. */
+#define NAMELESS "-"
 
 static bool is_harmless(char character) {
     return isalnum((unsigned char)character) || strchr(".:_-", character) != NULL;
@@ -26,7 +28,7 @@ void proof_name(char *target, size_t size, const char *name) {
     for (; name[length] != '\0' && length < size - 1; length++)
         target[length] = is_harmless(name[length]) ? name[length] : '_';
     if (length == 0)
-        target[length++] = '-';
+        target[length++] = NAMELESS[0];
     target[length] = '\0';
 }
 
@@ -51,6 +53,8 @@ const struct proof *proofs_find(const struct proofs *proofs, const struct proof_
 }
 
 static bool add(struct proofs *proofs, const struct proof_key *key, bool is_hint) {
+    if (strcmp(key->desktop, NAMELESS) == 0)
+        return false;
     struct proof *found = (struct proof *)proofs_find(proofs, key);
     if (found != NULL) {
         if (found->is_hint || !is_hint)

@@ -33,7 +33,8 @@ void proofs_read(struct proofs *proofs);
 /* The proof for a kind of desktop; NULL if there is none. */
 const struct proof *proofs_find(const struct proofs *proofs, const struct proof_key *key);
 
-/* Notes that a source locked a kind of desktop. A hint takes the place of an ActiveChanged. */
+/* Notes that a source locked a kind of desktop, unless the desktop has no name. A hint takes the place of an
+ * ActiveChanged. */
 void proofs_note(struct proofs *proofs, const struct proof_key *key, bool is_hint);
 
 #endif

@@ -82,15 +82,16 @@ const char *lock_state_source(const struct agent *agent) {
     return !lock_state_is_proved(agent) ? "none" : needs_screensaver(agent) ? "active" : "hint";
 }
 
-/* Notes which source locked the present desktops. */
+/* Notes which source locked the present desktops. A screensaver does not say which of two it locked. */
 static void note_proofs(struct agent *agent) {
+    bool is_alone = login1_graphical_sessions(agent) == 1;
     for (size_t index = 0; index < AGENT_SESSIONS; index++) {
         const struct session *session = &agent->login1.sessions[index];
         if (!session->is_used || !session->is_graphical || session->is_bad)
             continue;
         if (session->is_locked)
             proofs_note(&agent->proofs, &session->kind, true);
-        else if (session_bus_is_active(agent) && !has_hint(agent, session))
+        else if (is_alone && session_bus_is_active(agent) && !has_hint(agent, session))
             proofs_note(&agent->proofs, &session->kind, false);
     }
 }

@@ -338,7 +338,32 @@ class Proof(Case):
         self.world.set_property("Type", "x11")
         self.world.wait_for(proved=False, word="none")
         with open(os.path.join(self.world.directory, "state/tokenkeep/lock-source"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "- wayland hint\n")
+            self.assertEqual(file.read(), "test wayland hint\n")
+
+    def test_a_desktop_without_a_name_is_never_proved(self):
+        self.world.set_property("Desktop", "")
+        self.world.set_hint(True)
+        self.world.wait_for(locked=True)
+        self.world.set_hint(False)
+        self.world.wait_for(locked=False)
+        self.assertFalse(self.world.status().proved)
+        path = os.path.join(self.world.directory, "state/tokenkeep")
+        self.assertFalse(os.path.exists(path))
+        os.makedirs(path, 0o700)
+        with open(os.path.join(path, "lock-source"), "wb") as file:
+            file.write(b"- wayland hint\n")
+        self.world.stop_agent()
+        self.world.start_agent()
+        self.world.wait_for(word="none", proved=False)
+
+    def test_a_screensaver_proves_nothing_of_two_desktops(self):
+        self.world.add_session("c2", desktop="other")
+        self.world.start_saver(GNOME)
+        self.world.set_active(GNOME, True)
+        self.world.wait_for(word="active", locked=True)
+        self.world.set_active(GNOME, False)
+        self.world.wait_for(locked=False, proved=False)
+        self.assertFalse(os.path.exists(os.path.join(self.world.directory, "state/tokenkeep/lock-source")))
 
     def test_a_request_and_a_signal_prove_nothing(self):
         self.world.lock()
@@ -349,7 +374,7 @@ class Proof(Case):
     def test_a_malformed_file_proves_nothing(self):
         os.makedirs(os.path.join(self.world.directory, "state/tokenkeep"), 0o700)
         path = os.path.join(self.world.directory, "state/tokenkeep/lock-source")
-        for content in (b"- wayland", b"- wayland hint more", b"\0\xff" * 4000, b"- wayland Hint\n", b"-" * 70 + b" wayland hint"):
+        for content in (b"test wayland", b"test wayland hint more", b"\0\xff" * 4000, b"test wayland Hint\n", b"-" * 70 + b" wayland hint"):
             with open(path, "wb") as file:
                 file.write(content)
             self.world.stop_agent()

@@ -223,12 +223,13 @@ class World:
     def session(self, name="c1"):
         return self.system_bus().get_object("org.freedesktop.login1", f"/org/freedesktop/login1/session/{name}")
 
-    def add_session(self, name="c1", uid=None, kind="wayland"):
+    def add_session(self, name="c1", uid=None, kind="wayland", desktop="test"):
         self.manager().AddSession(
             name, "seat0", dbus.UInt32(os.geteuid() if uid is None else uid), "tester", True,
             dbus_interface=dbusmock.MOCK_IFACE,
         )
         self.set_property("Type", kind, name)
+        self.session(name).AddProperty(SESSION, "Desktop", desktop, dbus_interface=dbusmock.MOCK_IFACE)
         self.tell_sessions("SessionNew", name)
 
     def remove_session(self, name="c1"):
