@@ -97,7 +97,8 @@ package final class ClassKeyStore: Sendable {
                 // The agent renews what it holds, so it gets no key that must expire.
                 ofScreen: endsWithScreen && limit == nil ? $0 : nil)
         }
-        if !keys.isEmpty { payloads += try mark(limit, of: vaultID) }
+        // Published first, and dropped last: keys that must expire are never without the mark.
+        if !keys.isEmpty, let limit { payloads.insert(try mark(limit, of: vaultID), at: 0) }
         if let trust {
             payloads.append(
                 Payload(
@@ -117,6 +118,7 @@ package final class ClassKeyStore: Sendable {
             if reason == nil { memory.probed = nil }
             if reason == nil ? memory.keys.isEmpty : !keys.isEmpty { memory.reason = reason }
         }
+        if !keys.isEmpty, limit == nil { dropMark(of: vaultID) }
     }
 
     /// Whether the keys expire unless ``keep(_:_:of:expiringAfter:)`` keeps them without a limit.
@@ -124,15 +126,17 @@ package final class ClassKeyStore: Sendable {
         ((try? bytes(at: ClassKeyStore.markPlace(vaultID), atMost: 1)) ?? nil) != nil
     }
 
-    /// The mark of keys that expire after `limit` seconds. For nil, removes an earlier mark.
-    private func mark(_ limit: UInt32?, of vaultID: [UInt8]) throws(TokenKeepError) -> [Payload] {
+    /// The mark of keys that expire after `limit` seconds. It outlasts them: the kernel counts whole seconds.
+    private func mark(_ limit: UInt32, of vaultID: [UInt8]) throws(TokenKeepError) -> Payload {
+        Payload(
+            place: ClassKeyStore.markPlace(vaultID), bytes: try SecretBytes(count: 1) { _ in },
+            seconds: min(limit, .max - 2) + 2, ofScreen: nil)
+    }
+
+    private func dropMark(of vaultID: [UInt8]) {
         let place = ClassKeyStore.markPlace(vaultID)
-        guard let limit else {
-            dropStash(at: place)
-            memory.withLock { $0.keys[place] = nil }
-            return []
-        }
-        return [Payload(place: place, bytes: try SecretBytes(count: 1) { _ in }, seconds: limit, ofScreen: nil)]
+        dropStash(at: place)
+        memory.withLock { $0.keys[place] = nil }
     }
 
     private struct Payload {
