@@ -134,9 +134,10 @@ EXPORTED int pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const 
 }
 
 /* The one line that the module ever prints. */
-static void tell_of_old_password(const struct login *login, int flags) {
+static void tell_of_old_password(const struct login *login, int flags, const char *keeps) {
     if ((flags & PAM_SILENT) == 0)
-        (void)pam_info(login->pamh, "TokenKeep: the vault keeps its former password: tokenkeep login status");
+        (void)pam_info(login->pamh, "TokenKeep: the vault %s its former password: tokenkeep login status",
+                       keeps);
 }
 
 EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const char **argv) {
@@ -156,9 +157,13 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
     case HELPER_NOT_NOW:
     case HELPER_WRONG_PASSWORD:
     case HELPER_DAMAGED:
+        tell_of_old_password(&login, flags, "keeps");
+        break;
     case HELPER_TIMED_OUT:
     case HELPER_KILLED:
-        tell_of_old_password(&login, flags);
+        /* It may have been ended after the change. */
+        tell_of_old_password(&login, flags, "may keep");
+        break;
     }
     return PAM_IGNORE;
 }

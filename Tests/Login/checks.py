@@ -188,6 +188,23 @@ def a_vault_that_never_was_the_logins_is_left_alone(world):
     world.login_password = None
     check(lines == OK("passwd") and world.note() is None, f"{lines} {world.note()}")
     check(world.opens_with("the vault's own"), "the vault's password was changed")
+    for name in ("header", "header.2"):
+        (world.vault / "current" / name).write_bytes(b"damaged")
+    lines, _ = world.sign_in(service, ["passwd"], new="another 2")
+    check(lines == OK("passwd"), f"{lines}")
+
+
+@case
+def nothing_is_said_about_a_home_that_is_away(world):
+    away = world.base / "away"
+    service = world.service("")
+    world.home.rename(away)
+    try:
+        lines, _ = world.sign_in(service, ["passwd"], new="another 1")
+    finally:
+        away.rename(world.home)
+        world.login_password = None
+    check(lines == OK("passwd"), f"{lines}")
 
 
 @case

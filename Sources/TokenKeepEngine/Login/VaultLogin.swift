@@ -75,7 +75,8 @@ package struct VaultLogin {
 
     /// Replaces the vault's password, if it is the login's old one, by the new one.
     ///
-    /// A vault that the login's password never opened is left alone.
+    /// A vault that the login's password never opened is left alone, and nothing is said about it: each failure is then
+    /// ``LoginResult/done``. So it is if the vault cannot be reached to find out.
     ///
     /// - Parameter old: empty if the administrator replaced the login's password without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
@@ -94,7 +95,7 @@ package struct VaultLogin {
             if result == .done { write(.unlocked) }
             return result
         }
-        guard wasLogins else { return result == .wrongPassword ? .done : result }
+        guard wasLogins else { return .done }
         write(.notFollowed)
         return result
     }
