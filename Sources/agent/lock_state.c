@@ -148,8 +148,10 @@ void lock_state_changed(struct agent *agent) {
 }
 
 void lock_state_locked(struct agent *agent) {
-    /* A lock that tells its end takes the place of one that does not. */
-    if (lasting_lock(agent) != NULL)
+    /* A lock that tells its end takes the place of one that does not. login1's silence is no lock of the
+     * screen, and its end no unlock. */
+    const char *word = lasting_lock(agent);
+    if (word != NULL && (strcmp(word, "hint") == 0 || strcmp(word, "active") == 0))
         agent->event_lock = NULL;
     held_keys_drop_all(agent->keys);
     lock_state_changed(agent);

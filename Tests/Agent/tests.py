@@ -417,6 +417,16 @@ class Faults(Case):
         self.world.wait_for(locked=False)
         self.unlock()
 
+    def test_a_lock_without_an_end_outlasts_an_absence_of_login1(self):
+        self.world.lock()
+        self.world.login1.kill()
+        self.world.login1.wait()
+        self.world.wait_for(word="login1")
+        self.world.start_login1()
+        self.world.add_session()
+        self.world.wait_for(word="request", locked=True)
+        self.unlock()
+
     def test_a_login1_that_is_started_anew_is_asked_anew(self):
         self.world.login1.kill()
         self.world.login1.wait()
