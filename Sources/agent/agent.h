@@ -16,6 +16,12 @@
  * that is known of the screen. */
 enum { PRIORITY_BUS = -20, PRIORITY_REQUEST = -10, PRIORITY_TIMER = 10 };
 
+/* The start of a rule for the changes of a name's owner; the quoted name follows. Without the name, each
+ * program that joins the bus would wake the agent. */
+#define OWNER_RULE                                                                                           \
+    "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"                              \
+    "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0="
+
 /* One of the user's sessions at login1. */
 struct session {
     bool is_used, is_listed;

@@ -177,9 +177,7 @@ static int add_matches(struct agent *agent) {
                    "'",
                    session_rule);
     (void)snprintf(lock, sizeof lock, "%sinterface='" SESSION "',member='Lock'", session_rule);
-    int error =
-        sd_bus_match_signal_async(bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                  "org.freedesktop.DBus", "NameOwnerChanged", on_owner_changed, NULL, agent);
+    int error = sd_bus_add_match_async(bus, NULL, OWNER_RULE "'" SERVICE "'", on_owner_changed, NULL, agent);
     if (error >= 0)
         error = sd_bus_add_match_async(bus, NULL, properties, on_session_changed, NULL, agent);
     if (error >= 0)

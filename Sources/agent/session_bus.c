@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define OWN_NAME "org.tokenkeep.Agent1"
@@ -214,13 +215,14 @@ static int connect_bus(struct agent *agent) {
         error = sd_bus_match_signal_async(bus, NULL, NULL, "/org/freedesktop/DBus/Local",
                                           "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, NULL,
                                           agent);
-    if (error >= 0)
-        error = sd_bus_match_signal_async(bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                          "org.freedesktop.DBus", "NameOwnerChanged", on_owner_changed, NULL,
-                                          agent);
     for (size_t index = 0; error >= 0 && index < SAVERS; index++) {
-        error = sd_bus_match_signal_async(bus, NULL, NULL, NULL, session_bus->savers[index].name,
-                                          "ActiveChanged", on_active_changed, NULL, agent);
+        const char *name = session_bus->savers[index].name;
+        char rule[256];
+        (void)snprintf(rule, sizeof rule, OWNER_RULE "'%s'", name);
+        error = sd_bus_add_match_async(bus, NULL, rule, on_owner_changed, NULL, agent);
+        if (error >= 0)
+            error = sd_bus_match_signal_async(bus, NULL, NULL, NULL, name, "ActiveChanged", on_active_changed,
+                                              NULL, agent);
         if (error >= 0)
             error = find_owner(agent, &session_bus->savers[index]);
     }
