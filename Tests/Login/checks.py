@@ -1,6 +1,6 @@
 """The module as it should work, and with a vault in every state."""
 
-import fcntl, os, shutil, socket
+import fcntl, os, pwd, re, shutil, socket
 
 from world import AUTH_ERROR, PASSWORD, SUCCESS, case, check, run
 
@@ -373,6 +373,17 @@ def the_end_of_a_session_purges_the_keys(world):
         check(not world.key_times(), f"{world.key_times()}")
     finally:
         shutil.move(world.base / "gone", world.home)
+
+
+@case
+def the_purge_runs_with_the_users_group(world):
+    script = (world.stage / "libexec/tokenkeep/tokenkeep-purge").read_text()
+    printing = world.fake_program("#!/bin/sh\nid -g\n")
+    purge = world.fake_program(re.sub("^program=.*", f"program={printing}", script, flags=re.M))
+    other = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, entry.pw_gid))
+    for uid, group in ((other.pw_uid, other.pw_gid), (3_999_999_999, 65534)):
+        purged = run(purge, uid)
+        check(purged.stdout.decode().strip() == str(group), f"{uid}: {purged}")
 
 
 @case
