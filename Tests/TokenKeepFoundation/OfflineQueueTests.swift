@@ -3,6 +3,7 @@ import FoundationNetworking
 import TestSupport
 import Testing
 import TokenKeep
+import TokenKeepEngine
 
 @testable import TokenKeepFoundation
 
@@ -332,5 +333,22 @@ import TokenKeep
         #expect(try await queue.cancel(first.id))
         try await queue.send { _, _ in }
         #expect(server.done == ["two"])
+    }
+
+    @Test func aMigrationLeavesTheRequestsInTheVault() async throws {
+        let queue = try queue(await world.signedIn())
+        try await queue.add(server.request("one"))
+        try await world.store().save("secret", service: "other", account: "ann")
+        let keyring = try PrivateKeyring()
+        var configuration = StoreConfiguration(stackText: "any sufficient vault\nany required secret-service")
+        configuration.vaultPath = world.directory.path + "/vault"
+        configuration.busAddress = keyring.bus.address
+        configuration.stackDirectories = .none
+        let store = try Store(configuration)
+        // The session and the other item alone.
+        #expect(try store.migrate(from: "vault", to: "secret-service", isDryRun: true).moved == 2)
+        #expect(try store.migrate(from: "vault", to: "secret-service", service: QueueStorage.service).moved == 0)
+        try await queue.send { _, _ in }
+        #expect(server.done == ["one"])
     }
 }

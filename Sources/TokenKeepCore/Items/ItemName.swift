@@ -7,6 +7,9 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The user's account at the service. May be empty.
     public let account: String
 
+    /// The service of the items of an offline queue, which sends its requests from the vault alone.
+    package static let queueService = "org.tokenkeep.queue"
+
     /// Makes a name, after checking each part.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits (see ``Limits``).

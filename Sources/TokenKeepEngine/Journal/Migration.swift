@@ -75,6 +75,7 @@ struct Migration {
     }
 
     /// The items that the source lists, and the items whose record has a change pending for the source or the target.
+    /// Requests of an offline queue stay in the vault.
     private func candidates(
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
@@ -88,7 +89,8 @@ struct Migration {
                 && record.pending.contains { pending.isOurs($0) && [source.name, target.name].contains($0.module) }
         }
         let onTheirWay = moving.compactMap(\.name).filter { $0.isIn(namespace: namespace, service: service) }
-        return Set(listing.items.map(\.name) + onTheirWay).sorted()
+        let names = Set(listing.items.map(\.name) + onTheirWay)
+        return names.filter { !source.holdsRecords || $0.service != ItemName.queueService }.sorted()
     }
 
     /// Whether the item would be moved. Changes nothing.

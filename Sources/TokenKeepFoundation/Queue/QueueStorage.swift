@@ -12,7 +12,7 @@ import TokenKeepSession
 final class QueueStorage: Sendable {
     typealias Engine = TokenKeepSession.Session
 
-    static let service = "org.tokenkeep.queue"
+    static let service = ItemName.queueService
 
     /// The result of ``add(_:_:)``.
     enum Added {
