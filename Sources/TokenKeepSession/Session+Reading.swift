@@ -261,7 +261,8 @@ extension SessionNote {
     mutating func signOut(_ reason: SessionReason) {
         state = .signedOut
         self.reason = reason
-        signOuts &+= 1
+        // The next sign-in goes on with the guest's work.
+        if reason != .guestExpired { signOuts &+= 1 }
         epoch = SessionEpoch.make()
         nextEpoch = ""
     }

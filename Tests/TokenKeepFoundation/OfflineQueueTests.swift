@@ -196,6 +196,23 @@ import TokenKeepEngine
         #expect(server.loopback.tokens == ["Bearer access-1"])
     }
 
+    /// The server refuses the guest's token, or the guest's time is over.
+    @Test(arguments: [900, 0]) func theEndOfAGuestKeepsTheQueue(_ lifetime: Int) async throws {
+        let session = try await world.session()
+        try await session.begin(.guest, response: .init(#"{"access_token":"visit","expires_in":\#(lifetime)}"#))
+        let queue = try queue(session)
+        try await queue.add(server.request("of the guest"))
+        server.answer(401)
+        await #expect(throws: APIError.authenticationRequired) { try await queue.send { _, _ in } }
+        #expect(server.loopback.requests.count == (lifetime == 0 ? 0 : 1))
+        #expect(try await session.state == .signedOut)
+        #expect(try await queue.requests.count == 1)
+        server.answer(200)
+        let next = try self.queue(await world.signedIn())
+        try await next.send { _, _ in }
+        #expect(server.done == ["of the guest"])
+    }
+
     @Test func aLogoutEndsTheRequestThatIsBeingSent() async throws {
         let gate = Gate()
         let silent = try LoopbackServer.behind(gate)
