@@ -368,4 +368,27 @@ import TokenKeepEngine
         try await queue.send { _, _ in }
         #expect(server.done == ["one"])
     }
+
+    @Test func requestsThatAnotherProgramClearedAreNotSent() async throws {
+        let queue = try queue(await world.signedIn())
+        for body in ["one", "two"] { try await queue.add(server.request(body)) }
+        #expect(try await world.store().clear(service: QueueStorage.service) == 2)
+        #expect(try await queue.send { _, _ in } == 0)
+        try await queue.add(server.request("three"))
+        #expect(try await queue.send { _, _ in } == 1)
+        #expect(server.done == ["three"])
+    }
+
+    @Test func aRequestThatLacksAPartIsNamedAndCanBeCancelled() async throws {
+        let queue = try queue(await world.signedIn())
+        let first = try await queue.add(server.request(String(repeating: "long", count: 20_000)))
+        try await queue.add(server.request("two"))
+        #expect(try await world.store().clear(service: QueueStorage.service, account: first.id + ".0"))
+        let error = await #expect(throws: TokenKeepError.self) { try await queue.send { _, _ in } }
+        #expect(error?.status == .corrupt)
+        #expect(error?.message.contains(first.id) == true)
+        #expect(try await queue.cancel(first.id))
+        try await queue.send { _, _ in }
+        #expect(server.done == ["two"])
+    }
 }

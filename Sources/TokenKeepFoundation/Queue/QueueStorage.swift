@@ -78,8 +78,17 @@ final class QueueStorage: Sendable {
     func content(of entry: QueueEntry, _ engine: Engine) throws(TokenKeepError) -> [SecretBytes]? {
         try locked(engine) { queue throws(TokenKeepError) in
             guard try present(queue).contains(entry) else { return nil }
-            var content = [try load(entry.id, queue)]
-            for number in 0..<entry.parts { content.append(try load(entry.account(ofPart: number), queue)) }
+            guard let head = try load(entry.id, queue) else {
+                // Another program cleared it, and did not change the queue's slot.
+                known.withLock { $0 = nil }
+                guard try !present(queue).contains(entry) else { throw incomplete(entry) }
+                return nil
+            }
+            var content = [head]
+            for number in 0..<entry.parts {
+                guard let part = try load(entry.account(ofPart: number), queue) else { throw incomplete(entry) }
+                content.append(part)
+            }
             return content
         }
     }
@@ -219,8 +228,18 @@ extension QueueStorage {
         onStep()
     }
 
-    private func load(_ account: String, _ queue: Queue) throws(TokenKeepError) -> SecretBytes {
-        try queue.vault.load(name(account, queue), queue.call).secret
+    /// The secret of an item; nil if there is none.
+    private func load(_ account: String, _ queue: Queue) throws(TokenKeepError) -> SecretBytes? {
+        do throws(TokenKeepError) {
+            return try queue.vault.load(name(account, queue), queue.call).secret
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    private func incomplete(_ entry: QueueEntry) -> TokenKeepError {
+        TokenKeepError(.corrupt, "the request \(entry.id) of the queue is incomplete", hint: "cancel it")
     }
 
     private func clear(_ entry: QueueEntry, _ queue: Queue) throws(TokenKeepError) {
