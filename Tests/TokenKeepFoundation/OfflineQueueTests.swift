@@ -391,4 +391,21 @@ import TokenKeepEngine
         try await queue.send { _, _ in }
         #expect(server.done == ["two"])
     }
+
+    @Test func aHeadThatCannotBeReadKeepsItsParts() async throws {
+        let session = try await world.signedIn()
+        let records = "vault/current/records/"
+        let before = Set(world.directory.names(in: records))
+        let body = String(repeating: "long", count: 20_000)
+        try await queue(session).add(server.request(body))
+        let added = world.directory.names(in: records).filter { !before.contains($0) }
+        #expect(added.count == 2)
+        let sizes = added.map { (name: records + $0, bytes: world.directory.read(records + $0) ?? []) }
+        let head = try #require(sizes.min { $0.bytes.count < $1.bytes.count })
+        world.directory.write(Array(repeating: 0, count: head.bytes.count), to: head.name)
+        #expect(try await queue(world.session()).requests.isEmpty)
+        world.directory.write(head.bytes, to: head.name)
+        try await queue(world.session()).send { _, _ in }
+        #expect(server.done == [body])
+    }
 }

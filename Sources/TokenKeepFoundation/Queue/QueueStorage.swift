@@ -196,14 +196,22 @@ extension QueueStorage {
         // A damaged record may be any item's: it does not hold up the queue.
         if let problem = listing.problems.first(where: { $0.status != .corrupt }) { throw problem }
         let entries = listing.items.compactMap { QueueEntry($0, session: queue.session) }
+        // The head of a part may be the item that cannot be read.
+        if listing.problem == nil { try clearOrphans(among: listing.items, of: entries, queue) }
+        return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
+    }
+
+    /// Clears the parts whose head is not there.
+    private func clearOrphans(
+        among items: [ItemDetails], of entries: [QueueEntry], _ queue: Queue
+    ) throws(TokenKeepError) {
         let heads = Set(entries.map(\.id))
-        for item in listing.items {
+        for item in items {
             guard let head = QueueEntry.head(ofPart: item, session: queue.session), !heads.contains(head) else {
                 continue
             }
             _ = try queue.vault.clear(item.name, ifVersion: nil, queue.call)
         }
-        return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     }
 
     /// Other processes list the requests again, also if this one is killed before ``endChange(_:_:)``.
