@@ -408,4 +408,24 @@ import TokenKeepEngine
         try await queue(world.session()).send { _, _ in }
         #expect(server.done == [body])
     }
+
+    @Test func aForgedPlaceInTheOrderEndsNoProcessAndLosesNothing() async throws {
+        let session = try await world.signedIn()
+        let forged = try await queue(session).add(server.request("forged"))
+        let store = try world.store()
+        let items = try await store.list(service: QueueStorage.service).items
+        var attributes = try #require(items.first).attributes
+        func forge(_ place: UInt64) async throws -> OfflineQueue {
+            attributes["sequence"] = String(place)
+            let options = TokenStore.SaveOptions(attributes: attributes)
+            try await store.save("", service: QueueStorage.service, account: forged.id, options: options)
+            return try await queue(world.session())
+        }
+        let last = try await forge(.max - 1)
+        await expect(.corrupt) { try await last.add(server.request("behind")) }
+        let queue = try await forge(.max)
+        try await queue.add(server.request("one"))
+        try await queue.send { _, _ in }
+        #expect(server.done == ["one"])
+    }
 }

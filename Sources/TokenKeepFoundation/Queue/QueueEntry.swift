@@ -53,7 +53,7 @@ extension QueueEntry {
         let attributes = details.attributes
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? { attributes[name].flatMap { Number($0) } }
         guard attributes[Name.session] == session, attributes[Name.head] == nil,
-            let sequence: UInt64 = number(Name.sequence), let bytes: Int = number(Name.bytes), bytes >= 0,
+            let sequence: UInt64 = number(Name.sequence), sequence <= QueueLimits.sequence, let bytes: Int = number(Name.bytes), bytes >= 0,
             let parts: Int = number(Name.parts), (0...QueueLimits.parts).contains(parts),
             let end: Int64 = number(Name.end), let signOuts: UInt32 = number(Name.signOuts)
         else { return nil }
@@ -66,6 +66,8 @@ extension QueueEntry {
 /// The limits of a queue.
 enum QueueLimits {
     static let requests = 1_000
+    /// The highest place in the order.
+    static let sequence = UInt64.max - 1
     static let bytes = 64 << 20
     /// A longer body is kept in items of its own.
     static let longestInline = 64 << 10

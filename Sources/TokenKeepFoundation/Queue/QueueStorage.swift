@@ -54,9 +54,12 @@ final class QueueStorage: Sendable {
             guard !isSignedOut else { return .signedOut }
             guard entries.count < QueueLimits.requests else { return .tooMany }
             guard entries.reduce(addition.bytes, { $0 + $1.bytes }) <= QueueLimits.bytes else { return .tooLong }
-            let sequence = (entries.last?.sequence ?? 0) + 1
+            let last = entries.last?.sequence ?? 0
+            guard last < QueueLimits.sequence else {
+                throw TokenKeepError(.corrupt, "the last request of the queue has no successor", hint: "cancel it")
+            }
             let entry = QueueEntry(
-                id: Hexadecimal.text(RandomBytes.make(16)), sequence: sequence, bytes: addition.bytes,
+                id: Hexadecimal.text(RandomBytes.make(16)), sequence: last + 1, bytes: addition.bytes,
                 parts: addition.parts.count, end: addition.end, signOuts: signOuts,
                 outlivesLogout: addition.outlivesLogout)
             beginChange(queue)
