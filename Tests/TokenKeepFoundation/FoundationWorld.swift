@@ -35,6 +35,13 @@ struct FoundationWorld {
         try await TokenSession(store: store(), service: service, account: account, options: sessionOptions())
     }
 
+    /// Another program signs out and in.
+    func changeSessions() async throws {
+        let other = try await session()
+        try await other.end()
+        try await other.begin(.user, response: .init(Authority.tokens(7, 3600)))
+    }
+
     func signedIn(_ account: String = "ann", lifetime: Int = 3600) async throws -> TokenSession {
         let session = try await session(account)
         try await session.begin(.user, response: .init(Authority.tokens(1, lifetime)))
@@ -43,12 +50,16 @@ struct FoundationWorld {
 
     /// A client that may send the token to a server, and that notes its pauses.
     func client(
-        _ session: TokenSession, _ server: LoopbackServer, connections: Int = 6, pauses: Pauses = Pauses()
+        _ session: TokenSession, _ server: LoopbackServer, connections: Int = 6, pauses: Pauses = Pauses(),
+        whilePausing body: @escaping @Sendable () async throws -> Void = {}
     ) throws -> SessionClient {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpMaximumConnectionsPerHost = connections
         var repeats = RepeatPolicy()
-        repeats.pause = { await pauses.add($0) }
+        repeats.pause = {
+            await pauses.add($0)
+            try await body()
+        }
         let client = SessionClient(session: session, configuration, Broadcast(), repeats: repeats)
         try client.allow(origin: server.origin)
         return client

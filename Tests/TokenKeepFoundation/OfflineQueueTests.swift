@@ -228,6 +228,35 @@ import TokenKeepEngine
         #expect(try await queue.requests.isEmpty)
     }
 
+    @Test func aRepeatDoesNotGoOutUnderTheNextSignIn() async throws {
+        let client = try world.client(await world.signedIn(), server.loopback) { [world] in
+            try await world.changeSessions()
+        }
+        let queue = OfflineQueue(client: client)
+        try await queue.add(server.request("one"))
+        server.loseAnswers(1)
+        #expect(try await queue.send { _, _ in Issue.record("delivered") } == 0)
+        #expect(server.loopback.tokens == ["Bearer access-1"])
+    }
+
+    @Test func aRefusedTokenIsNotReplacedByThatOfTheNextSignIn() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { request in
+            guard request.headers["authorization"] == "Bearer access-1" else { return .init() }
+            gate.pass()
+            return .init(status: 401)
+        }
+        defer { gate.open() }
+        let queue = OfflineQueue(client: try world.client(await world.signedIn(), server))
+        try await queue.add(server.request("/", method: "POST"))
+        let sending = Task { try await queue.send { _, _ in Issue.record("delivered") } }
+        await gate.wait(for: 1)
+        try await world.changeSessions()
+        gate.open()
+        #expect(try await sending.value == 0)
+        #expect(server.tokens == ["Bearer access-1"])
+    }
+
     @Test func eachAccountHasItsQueue() async throws {
         let (ann, bob) = (try queue(await world.signedIn("ann")), try queue(await world.signedIn("bob")))
         try await ann.add(server.request("ann's"))

@@ -55,11 +55,17 @@ extension OfflineQueue {
     private func outcome(of entry: QueueEntry, _ stored: StoredRequest, _ body: Data) async throws -> Outcome? {
         guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
         let request = stored.urlRequest(body: body)
+        // After a logout, and under the next sign-in, no attempt goes out.
+        let check: @Sendable () async throws -> Void = { [self] in
+            guard try await entries().contains(entry) else { throw CancellationError() }
+        }
         let task = running.withLock { running in
             // It looks within the lock: a cancellation from here on finds the task.
             let task = Task {
-                guard try await entries().contains(entry) else { throw CancellationError() }
-                return try await client.data(for: request)
+                try await check()
+                return try await client.send(request, isWhole: true, before: check) {
+                    (try await $0.body(), $0.response)
+                }
             }
             running = (entry.id, task)
             return task

@@ -53,7 +53,8 @@ extension QueueEntry {
         let attributes = details.attributes
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? { attributes[name].flatMap { Number($0) } }
         guard attributes[Name.session] == session, attributes[Name.head] == nil,
-            let sequence: UInt64 = number(Name.sequence), sequence <= QueueLimits.sequence, let bytes: Int = number(Name.bytes), bytes >= 0,
+            let sequence: UInt64 = number(Name.sequence), sequence <= QueueLimits.sequence,
+            let bytes: Int = number(Name.bytes), bytes >= 0,
             let parts: Int = number(Name.parts), (0...QueueLimits.parts).contains(parts),
             let end: Int64 = number(Name.end), let signOuts: UInt32 = number(Name.signOuts)
         else { return nil }
