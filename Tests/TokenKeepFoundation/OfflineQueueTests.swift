@@ -452,9 +452,9 @@ import TokenKeepEngine
         }
         let last = try await forge(.max - 1)
         await expect(.corrupt) { try await last.add(server.request("behind")) }
-        let queue = try await forge(.max)
-        try await queue.add(server.request("one"))
-        try await queue.send { _, _ in }
+        let others = try await forge(.max)
+        try await others.add(server.request("one"))
+        try await others.send { _, _ in }
         #expect(server.done == ["one"])
     }
 }
