@@ -2,7 +2,6 @@
 """The agent against false services: what locks the screen takes the keys away.
 
 Usage: tests.py AGENT QUICK, the agent as installed and one with short times (run.sh); then names of tests."""
-import ctypes
 import os
 import signal
 import socket
@@ -16,8 +15,8 @@ import dbus
 import dbusmock
 
 from world import (
-    ADD_KEY, HOLD, PUBLISHED, REVOKE, SETPERM, SET_TIMEOUT, STATUS, UNLINK, USER_KEYRING, Desktop, Key, World, kernel_keys,
-    keyctl, libc, read_serial, search, wait_until,
+    HOLD, PUBLISHED, REVOKE, SETPERM, SET_TIMEOUT, STATUS, UNLINK, USER_KEYRING, Desktop, Key, World, kernel_keys,
+    keyctl, publish, read_serial, search, wait_until,
 )
 
 AGENT, QUICK = sys.argv[1:3]
@@ -39,14 +38,6 @@ class Case(unittest.TestCase):
         self.assertEqual((reply.status, reply.published), (0, True))
         self.assertEqual(key.read(), key.bytes)
         return key
-
-    def publish_plain(self, key, description=None):
-        serial = libc.syscall(
-            ADD_KEY, b"user", (description or key.description).encode(), key.bytes, ctypes.c_long(32), ctypes.c_long(-1))
-        keyctl(SETPERM, serial, 0x003B0000)
-        keyctl(8, serial, USER_KEYRING)
-        keyctl(UNLINK, serial, ctypes.c_long(-1))
-        return serial
 
     def expect_gone(self, key):
         wait_until(lambda: not key.is_readable(), "the end of the key")
@@ -201,7 +192,7 @@ class Locks(Case):
 
     def test_keys_that_other_programs_published_end_with_the_screen(self):
         key = Key()
-        serial = self.publish_plain(key)
+        serial = publish(key.description, key.bytes)
         self.assertEqual(key.read(), key.bytes)
         self.world.set_hint(True)
         self.expect_gone(key)
@@ -211,9 +202,9 @@ class Locks(Case):
         self.world.stop_agent()
         left, others, unconfirmed = Key(), Key(purpose=2), Key()
         for key in (left, others, unconfirmed):
-            self.publish_plain(key)
+            publish(key.description, key.bytes)
         mark = f"tokenkeep:{unconfirmed.vault.hex()}:login"
-        self.publish_plain(unconfirmed, mark)
+        publish(mark, unconfirmed.bytes)
         self.world.start_agent()
         self.world.wait_for(word="none")
         self.assertFalse(left.is_readable())
