@@ -10,7 +10,7 @@ NAMES = {
     "TokenKeep": {"TokenItem", "TokenKeepError", "TokenSession", "TokenSessions", "TokenStore"},
     "TokenKeepFoundation": {
         "APIError", "AnySessionContainer", "ErrorDetail", "ErrorResponse", "GuestLimitations", "GuestResponse",
-        "LogoutCleanup", "LogoutError", "MemorySessionContainer", "OAuthToken", "Observed", "ObservedSession",
+        "LogoutCleanup", "LogoutError", "MemorySessionContainer", "OAuthToken", "Observed", "ObservedSession", "OfflineQueue",
         "OSStatus", "RateLimit", "Refreshable", "RefreshableToken", "Session", "SessionClient", "SessionContainer",
         "SessionEvent", "SessionManager", "SessionManagerOptions", "SignIn", "StoreSessionContainer",
         "TokenEndpoints", "TokenManager", "UnavailableReason", "UnverifiedClaims", "UserSession",
