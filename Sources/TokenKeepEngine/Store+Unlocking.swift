@@ -116,8 +116,9 @@ extension Store {
         }
         // Remove the keys before the header is read: a damaged header must not prevent their removal.
         let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
-        keys.dropKeysOfLostVaults()
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
+        // Only now: the file system of another vault may hang.
+        keys.dropKeysOfLostVaults()
         return reason
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import TestSupport
 import Testing
 import TokenKeep
@@ -381,7 +382,9 @@ import TokenKeepEngine
         #expect(server.done == ["two"])
     }
 
-    @Test func aMigrationLeavesTheRequestsInTheVault() async throws {
+    /// AddressSanitizer ends the tests here: if many descriptors are open, Foundation's `Process`, which starts the
+    /// keyring, reads past the end of a directory's entry.
+    @Test(.enabled(if: dlsym(nil, "__asan_init") == nil)) func aMigrationLeavesTheRequestsInTheVault() async throws {
         let queue = try queue(await world.signedIn())
         try await queue.add(server.request("one"))
         try await world.store().save("secret", service: "other", account: "ann")

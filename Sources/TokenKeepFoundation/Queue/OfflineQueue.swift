@@ -47,7 +47,9 @@ public final class OfflineQueue: Sendable {
         self.level = level
         self.clock = clock
         storage = QueueStorage(level: level.rawValue, onStep: onStep)
-        client.session.onEnd("queue", order: 20) { [storage, engine = client.session.engine] _, _ in
+        // Weak, because the session keeps the closure.
+        client.session.onEnd("queue", order: 20) { [storage, weak engine = client.session.engine] _, _ in
+            guard let engine else { return }
             // Listing removes the requests of the session that ended.
             _ = try storage.entries(engine)
         }
