@@ -104,13 +104,8 @@ final class QueueStorage: Sendable {
     ) throws(TokenKeepError) -> (removed: Int, left: [QueueEntry]) {
         try locked(engine) { queue throws(TokenKeepError) in
             let entries = try present(queue)
-            let meant = entries.filter(isMeant)
-            guard !meant.isEmpty else { return (0, entries) }
-            let left = entries.filter { !isMeant($0) }
-            beginChange(queue)
-            for entry in meant { try clear(entry, queue) }
-            endChange(queue, left)
-            return (meant.count, left)
+            let left = try clear(among: entries, queue, where: isMeant)
+            return (entries.count - left.count, left)
         }
     }
 
@@ -184,11 +179,18 @@ extension QueueStorage {
             if let slot { known.withLock { $0 = (slot, listed) } }
         }
         let signOuts = try queue.engine.signOuts().count
-        let ended = listed.filter { !$0.outlivesLogout && $0.signOuts < signOuts }
-        guard !ended.isEmpty else { return listed }
+        return try clear(among: listed, queue) { !$0.outlivesLogout && $0.signOuts < signOuts }
+    }
+
+    /// Clears the requests that `isMeant` chooses, and returns the others. If there are none, nothing changes.
+    private func clear(
+        among entries: [QueueEntry], _ queue: Queue, where isMeant: (QueueEntry) -> Bool
+    ) throws(TokenKeepError) -> [QueueEntry] {
+        let meant = entries.filter(isMeant)
+        guard !meant.isEmpty else { return entries }
+        let left = entries.filter { !isMeant($0) }
         beginChange(queue)
-        for entry in ended { try clear(entry, queue) }
-        let left = listed.filter { $0.outlivesLogout || $0.signOuts >= signOuts }
+        for entry in meant { try clear(entry, queue) }
         endChange(queue, left)
         return left
     }
