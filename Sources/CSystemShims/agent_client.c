@@ -6,21 +6,27 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-static int make_address(struct sockaddr_un *address) {
+int tokenkeep_agent_folder(char *path, size_t size) {
     const char *directory = secure_getenv("XDG_RUNTIME_DIR");
-    int length;
-    if (directory != NULL && directory[0] == '/')
-        length = snprintf(address->sun_path, sizeof address->sun_path, "%s/tokenkeep/agent", directory);
-    else
-        length = snprintf(address->sun_path, sizeof address->sun_path, "/run/user/%u/tokenkeep/agent",
-                          (unsigned)geteuid());
-    return length < (int)sizeof address->sun_path;
+    int length = directory != NULL && directory[0] == '/'
+                     ? snprintf(path, size, "%s/tokenkeep", directory)
+                     : snprintf(path, size, "/run/user/%u/tokenkeep", (unsigned)geteuid());
+    return length >= 0 && (size_t)length < size;
+}
+
+static int make_address(struct sockaddr_un *address) {
+    static const char name[] = "/agent";
+    if (!tokenkeep_agent_folder(address->sun_path, sizeof address->sun_path - (sizeof name - 1)))
+        return 0;
+    strcat(address->sun_path, name);
+    return 1;
 }
 
 static uint64_t milliseconds_now(void) {

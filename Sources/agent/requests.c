@@ -1,5 +1,6 @@
 /* The socket: one request and one reply for each connection. */
 #define _GNU_SOURCE
+#include "../CSystemShims/include/CSystemShims.h"
 #include "agent.h"
 
 #include <errno.h>
@@ -186,13 +187,12 @@ int requests_serve(struct agent *agent) {
     return error;
 }
 
-/* XDG_RUNTIME_DIR, which must be the user's. */
+/* Opens the socket's directory, which must be the user's. */
 static int open_runtime_folder(char path[PATH_MAX]) {
-    const char *directory = secure_getenv("XDG_RUNTIME_DIR");
-    if (directory == NULL || directory[0] != '/')
-        snprintf(path, PATH_MAX, "/run/user/%u/tokenkeep", (unsigned)geteuid());
-    else if (snprintf(path, PATH_MAX, "%s/tokenkeep", directory) >= PATH_MAX)
+    if (!tokenkeep_agent_folder(path, PATH_MAX)) {
+        errno = ENAMETOOLONG;
         return -1;
+    }
     (void)mkdir(path, 0700);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;

@@ -177,6 +177,10 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
  * they point. 0, or the first errno. was_read is 0 if the keyring itself could not be read. */
 int tokenkeep_keyring_purge(const char *prefix, int *was_read);
 
+/* Writes the path of the directory of the agent's socket, of at most size bytes with its end: in
+ * XDG_RUNTIME_DIR, or in the user's directory below /run/user. 0 if the path is too long. */
+int tokenkeep_agent_folder(char *path, size_t size);
+
 /* Sends a request to the user's agent (docs/screen-lock.md) and receives its reply of at most capacity bytes.
  * 0, or an errno: ENOENT if no agent of this user listens, ETIMEDOUT if there is no reply within timeout_ms,
  * EPROTO if there is none at all or it is longer. */
