@@ -4,7 +4,6 @@ import TestSupport
 import Testing
 import TokenKeepCore
 import TokenKeepEngine
-import TokenKeepKeys
 import TokenKeepOAuth
 import TokenKeepRecords
 import TokenKeepSession
@@ -17,10 +16,7 @@ import TokenKeepSession
 
     init() throws {
         server = try LyingServer()
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
-        store = try Store(configuration)
+        store = try Store(inVaultOf: directory)
     }
 
     private func provider(_ name: String = "example", more: String = "") throws -> Provider {

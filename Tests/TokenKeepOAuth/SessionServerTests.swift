@@ -3,7 +3,6 @@ import TestSupport
 import Testing
 import TokenKeepCore
 import TokenKeepEngine
-import TokenKeepKeys
 import TokenKeepOAuth
 import TokenKeepSession
 
@@ -15,10 +14,7 @@ import TokenKeepSession
 
     init() throws {
         server = try LyingServer()
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
-        store = try Store(configuration)
+        store = try Store(inVaultOf: directory)
     }
 
     private func provider(_ name: String, _ lines: [String]) throws -> Provider {

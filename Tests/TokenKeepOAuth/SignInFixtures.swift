@@ -2,6 +2,8 @@ import Glibc
 import Synchronization
 import TestSupport
 import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
 import TokenKeepOAuth
 
 /// A browser, or anybody else who calls the listener: one request on a connection of its own.
@@ -121,5 +123,15 @@ extension SignInOptions {
         options.opensBrowser = false
         options.pause = { _, _ in }
         return options
+    }
+}
+
+extension Store {
+    /// A store of a vault in a directory. Its keys stay in this process.
+    convenience init(inVaultOf directory: TemporaryDirectory) throws {
+        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
+        try self.init(configuration)
     }
 }
