@@ -52,6 +52,13 @@ public final class ChildProcess: @unchecked Sendable {
     /// Sends it a signal.
     public func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
 
+    /// Stops it and waits until each of its threads has stopped: until then one of them may still answer.
+    public func stop() {
+        signal(SIGSTOP)
+        var information = siginfo_t()
+        _ = waitid(P_PID, id_t(process.processIdentifier), &information, WSTOPPED | WNOWAIT)
+    }
+
     /// Kills it and waits for its end.
     public func kill() {
         guard process.isRunning else { return }

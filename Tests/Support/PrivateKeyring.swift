@@ -45,5 +45,7 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     /// Stops the daemon in its tracks, or lets it go on.
-    public func freeze(_ isFrozen: Bool) { daemon.signal(isFrozen ? SIGSTOP : SIGCONT) }
+    public func freeze(_ isFrozen: Bool) {
+        if isFrozen { daemon.stop() } else { daemon.signal(SIGCONT) }
+    }
 }

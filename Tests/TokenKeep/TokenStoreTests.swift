@@ -63,13 +63,23 @@ import TokenKeep
             for _ in 0..<moments { sched_yield() }
             task.cancel()
         }
-        await #expect(throws: CancellationError.self) { try await task.value }
+        let result = await task.result
         canceller.join()
         // Long before the store's timeout; how long other tests keep this one's task waiting cannot be told.
         #expect(ContinuousClock.now - start < .seconds(300))
         keyring?.freeze(false)
         holder?.release()
-        #expect(try await store.load(service: "s", account: "a").secret.utf8String == "old")
+        // A busy machine may cancel so late that the service counts as unavailable: then the save has succeeded.
+        let mayBeTooLate = isService && ContinuousClock.now - start > .seconds(5)
+        var value = "new"
+        do {
+            _ = try result.get()
+            #expect(mayBeTooLate)
+        } catch {
+            #expect(error is CancellationError)
+            value = "old"
+        }
+        #expect(try await store.load(service: "s", account: "a").secret.utf8String == value)
         try await store.save("newer", service: "s", account: "a")
         #expect(try await store.load(service: "s", account: "a").secret.utf8String == "newer")
     }

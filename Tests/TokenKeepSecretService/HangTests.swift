@@ -46,7 +46,7 @@ import TokenKeepCore
     @Test func frozenBus() throws {
         let keyring = try PrivateKeyring()
         let client = try ServiceClient(keyring.bus)
-        keyring.bus.daemon.signal(SIGSTOP)
+        keyring.bus.daemon.stop()
         expectHang { _ = try client.load("example.com", "ann", within: 300) }
         keyring.bus.daemon.signal(SIGCONT)
     }
@@ -55,7 +55,7 @@ import TokenKeepCore
         let keyring = try PrivateKeyring()
         let client = try ServiceClient(keyring.bus)
         try client.save("example.com", "ann", "token")
-        keyring.bus.daemon.signal(SIGSTOP)
+        keyring.bus.daemon.stop()
         expectHang { _ = try client.load("example.com", "ann", within: 300) }
         keyring.bus.daemon.signal(SIGCONT)
         try waitUntil { status { _ = try client.load("example.com", "ann") } == .ok }
