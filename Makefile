@@ -175,6 +175,7 @@ test-login: deps stage
 
 test-login-short: deps stage
 	Tests/Login/run.py $(STAGE)
+	Tests/Login/ssh.py $(STAGE)
 
 # Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
 test-histories: deps stage

@@ -8,6 +8,8 @@ set(TOKENKEEP_PAM_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/security CACHE STRING "Where
 install_with_prefix(data/systemd/tokenkeep-session.service.in lib/systemd/user)
 install_with_prefix(data/systemd/tokenkeep-purge.conf.in lib/systemd/system/user-runtime-dir@.service.d)
 install_with_prefix(data/systemd/tokenkeep-purge.in ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep PROGRAM)
+install_with_prefix(data/ssh/ssh-askpass.in ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep PROGRAM)
+install_with_prefix(data/systemd/tokenkeep-ssh-add.service.in lib/systemd/user)
 
 if(TOKENKEEP_PAM STREQUAL AUTO OR TOKENKEEP_PAM)
     find_path(PAM_INCLUDE_DIR security/pam_ext.h)
