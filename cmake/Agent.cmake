@@ -18,7 +18,7 @@ if(NOT SYSTEMD_FOUND)
 endif()
 
 add_executable(tokenkeep-agent
-    Sources/agent/held_keys.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/login1.c
+    Sources/agent/draining.c Sources/agent/held_keys.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/login1.c
     Sources/agent/login1_sessions.c Sources/agent/main.c Sources/agent/requests.c Sources/agent/session_bus.c Sources/agent/tools.c
     Sources/CSystemShims/agent_client.c Sources/CSystemShims/keyring.c)
 target_include_directories(tokenkeep-agent PRIVATE Sources/CSystemShims/include)
@@ -31,3 +31,4 @@ install(TARGETS tokenkeep-agent DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tokenkee
 # Not started by an installation: docs/screen-lock.md has the commands.
 install(FILES data/systemd/tokenkeep-agent.socket data/systemd/tokenkeep-unlocked.target DESTINATION lib/systemd/user)
 install_with_prefix(data/systemd/tokenkeep-agent.service.in lib/systemd/user)
+install_with_prefix(data/systemd/tokenkeep-sync.service.in lib/systemd/user)

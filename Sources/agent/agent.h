@@ -79,6 +79,9 @@ struct agent {
     char announced[16];
     /* Fires while keys are held, or while the service manager watches the agent. */
     sd_event_source *renewal, *waiting;
+    /* When `tokenkeep sync` was last started for a Secret Service that appeared; 0: never. */
+    uint64_t drained_at;
+    sd_event_source *drain;
     uint64_t watchdog_us;
     int listener;
     sd_event_source *requests, *start;
@@ -122,10 +125,17 @@ void login1_end(struct agent *agent);
 /* session_bus.c */
 void session_bus_start(struct agent *agent);
 void session_bus_announce(struct agent *agent);
-void session_bus_start_unit(struct agent *agent, bool starts);
+void session_bus_start_unit(struct agent *agent, const char *unit, bool starts);
+/* Whether the bus itself sent the message. */
+bool session_bus_is_from_bus(sd_bus_message *message);
 bool session_bus_is_active(const struct agent *agent);
 bool session_bus_has_screensaver(const struct agent *agent);
 void session_bus_end(struct agent *agent);
+
+/* draining.c */
+int draining_start(struct agent *agent);
+/* Watches for the Secret Service on the user's bus, which must be connected. */
+int draining_watch(struct agent *agent);
 
 /* requests.c */
 int requests_listen(struct agent *agent);

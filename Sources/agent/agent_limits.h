@@ -26,6 +26,10 @@
 #ifndef AGENT_CALL_S
 #define AGENT_CALL_S 2
 #endif
+/* `tokenkeep sync` is started at most once in this time for Secret Services that appear. */
+#ifndef AGENT_DRAIN_S
+#define AGENT_DRAIN_S 300
+#endif
 /* Requests are read once the lock sources are known, or after this time: clients wait 500 ms. */
 #define AGENT_START_MS 300
 

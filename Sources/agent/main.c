@@ -90,6 +90,8 @@ static int run_loop(struct agent *agent) {
     if (error >= 0)
         error = lock_state_start(agent);
     if (error >= 0)
+        error = draining_start(agent);
+    if (error >= 0)
         error = watch_clock(agent);
     if (error >= 0)
         error = login1_start(agent);

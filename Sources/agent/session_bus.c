@@ -8,7 +8,6 @@
 
 #define OWN_NAME "org.tokenkeep.Agent1"
 #define OWN_PATH "/org/tokenkeep/Agent1"
-#define TARGET   "tokenkeep-unlocked.target"
 #define CALL_US  (AGENT_CALL_S * SECOND_US)
 #define SAVERS   (sizeof((struct session_bus *)NULL)->savers / sizeof(struct screensaver))
 
@@ -107,12 +106,16 @@ static void set_owner(struct agent *agent, struct screensaver *saver, const char
     lock_state_changed(agent);
 }
 
+bool session_bus_is_from_bus(sd_bus_message *message) {
+    const char *sender = sd_bus_message_get_sender(message);
+    return sender != NULL && strcmp(sender, "org.freedesktop.DBus") == 0;
+}
+
 static int on_owner_changed(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
     struct agent *agent = data;
-    const char *sender = sd_bus_message_get_sender(message), *name, *before, *after;
-    if (sender == NULL || strcmp(sender, "org.freedesktop.DBus") != 0 ||
-        sd_bus_message_read(message, "sss", &name, &before, &after) < 0)
+    const char *name, *before, *after;
+    if (!session_bus_is_from_bus(message) || sd_bus_message_read(message, "sss", &name, &before, &after) < 0)
         return 0;
     struct screensaver *saver = saver_of(agent, name, NULL);
     if (saver != NULL)
@@ -169,8 +172,8 @@ void session_bus_announce(struct agent *agent) {
         (void)sd_bus_emit_signal(agent->session_bus.bus, OWN_PATH, OWN_NAME, "Changed", "");
 }
 
-/* Starts or stops the target of programs that need the vault. Nothing waits for the service manager. */
-void session_bus_start_unit(struct agent *agent, bool starts) {
+/* Starts or stops a unit of the user. Nothing waits for the service manager. */
+void session_bus_start_unit(struct agent *agent, const char *unit, bool starts) {
     sd_bus_message *message = NULL;
     session_bus_start(agent);
     if (agent->session_bus.bus == NULL ||
@@ -179,7 +182,7 @@ void session_bus_start_unit(struct agent *agent, bool starts) {
                                        starts ? "StartUnit" : "StopUnit") < 0)
         return;
     if (sd_bus_message_set_auto_start(message, 0) >= 0 && sd_bus_message_set_expect_reply(message, 0) >= 0 &&
-        sd_bus_message_append(message, "ss", TARGET, "replace") >= 0)
+        sd_bus_message_append(message, "ss", unit, "replace") >= 0)
         (void)sd_bus_send(agent->session_bus.bus, message, NULL);
     sd_bus_message_unref(message);
 }
@@ -226,6 +229,8 @@ static int connect_bus(struct agent *agent) {
         if (error >= 0)
             error = find_owner(agent, &session_bus->savers[index]);
     }
+    if (error >= 0)
+        error = draining_watch(agent);
     if (error >= 0)
         error = sd_bus_add_object_vtable(bus, NULL, OWN_PATH, OWN_NAME, interface, agent);
     return error < 0 ? error : sd_bus_request_name_async(bus, NULL, OWN_NAME, 0, NULL, NULL);

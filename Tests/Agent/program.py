@@ -12,6 +12,7 @@ from world import Desktop, kernel_keys, publish, wait_until
 
 AGENT, QUICK, PROGRAM = sys.argv[1:4]
 SECRET = "when the screen is open"
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tokenkeep-sync.service.in")
 # The agent that `tokenkeep agent run` becomes lies beside the program.
 assert os.path.exists(os.path.join(os.path.dirname(PROGRAM), "../libexec/tokenkeep/tokenkeep-agent"))
 
@@ -172,6 +173,56 @@ class WithAgent(Case):
         wait_until(self.world.is_listening, "the agent's socket")
         with open(f"/proc/{self.world.agent.pid}/comm", encoding="utf-8") as name:
             self.assertEqual(name.read().strip(), "tokenkeep-agent")
+
+
+class Draining(Case):
+    """A real gnome-keyring on the desktop's bus, and a service manager that runs what the unit runs."""
+
+    def start_keyring(self):
+        keyring = subprocess.Popen(
+            ["gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground"], env=self.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        keyring.stdin.write(b"password")
+        keyring.stdin.close()
+        self.addCleanup(keyring.wait)
+        self.addCleanup(keyring.kill)
+        wait_until(lambda: self.world.session_connection.name_has_owner("org.freedesktop.secrets"), "the keyring")
+        return keyring
+
+    def run_default(self, *arguments, input=""):
+        return subprocess.run(
+            [PROGRAM, *arguments], input=input, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def kept_by_the_keyring(self):
+        found = subprocess.run(
+            ["secret-tool", "lookup", "service", "example.com", "username", "ann"], env=self.environment,
+            capture_output=True, text=True, timeout=60)
+        return found.stdout
+
+    def test_a_change_that_the_keyring_missed_is_drained_when_the_keyring_appears(self):
+        self.world.environment.update(
+            TOKENKEEP_VAULT=self.environment["TOKENKEEP_VAULT"], XDG_DATA_HOME=self.world.directory + "/data",
+            XDG_CONFIG_HOME=self.world.directory + "/config")
+        self.environment = dict(self.world.environment)
+        with open(UNIT, encoding="utf-8") as unit:
+            command = next(line for line in unit if line.startswith("ExecStart=")).split("/")[-1].split()
+        self.assertEqual(command[0], "tokenkeep")
+        self.world.start_manager(f"__import__('subprocess').Popen({[PROGRAM, *command[1:]]})")
+        self.unlock()
+        keyring = self.start_keyring()
+        saved = self.run_default("save", "example.com", "ann", input="before")
+        self.assertEqual((saved.returncode, self.kept_by_the_keyring()), (0, "before"), saved.stderr)
+        keyring.kill()
+        keyring.wait()
+        wait_until(lambda: not self.world.session_connection.name_has_owner("org.freedesktop.secrets"), "its end")
+        saved = self.run_default("save", "example.com", "ann", input="after")
+        self.assertEqual(saved.returncode, 0, saved.stderr)
+        self.assertIn("pending", self.run_default("status").stdout)
+        self.start_agent(proved=False)
+        self.assertEqual(self.world.started_units(), [])
+        self.start_keyring()
+        wait_until(lambda: self.kept_by_the_keyring() == "after", "the drained change")
+        self.assertEqual(self.world.started_units(), ["tokenkeep-sync.service"])
 
 
 class Lockers(Case):

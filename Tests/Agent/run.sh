@@ -14,7 +14,7 @@ chmod 755 "$work"
 # The same sources with short times and a signal in place of a step of the clock, under AddressSanitizer.
 # shellcheck disable=SC2046
 gcc -Wall -Wextra -Werror -g -O1 -fsanitize=address,undefined -DTOKENKEEP_AGENT_TEST -DAGENT_KEY_S=3 \
-    -DAGENT_RENEWAL_S=1 -DAGENT_WAIT_S=2 -DAGENT_LOGIN1_S=1 -DAGENT_CALL_S=1 -I"$root/Sources/CSystemShims/include" \
+    -DAGENT_RENEWAL_S=1 -DAGENT_WAIT_S=2 -DAGENT_LOGIN1_S=1 -DAGENT_CALL_S=1 -DAGENT_DRAIN_S=1 -I"$root/Sources/CSystemShims/include" \
     "$root"/Sources/agent/*.c "$root/Sources/CSystemShims/keyring.c" "$root/Sources/CSystemShims/agent_client.c" -o "$work/quick" \
     $(pkg-config --cflags --libs libsystemd)
 install -m 755 "$agent" "$work/agent"
@@ -42,6 +42,7 @@ program)
     shift 2
     mkdir -p "$work/bin" "$work/libexec/tokenkeep"
     install -m 755 "$program" "$work/bin/tokenkeep"
+    cp "$root/data/systemd/tokenkeep-sync.service.in" "$work"
     ln "$work/agent" "$work/libexec/tokenkeep/tokenkeep-agent"
     $as_user /usr/bin/python3 "$work/program.py" "$work/agent" "$work/quick" "$work/bin/tokenkeep" "$@"
     ;;

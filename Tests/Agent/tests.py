@@ -316,6 +316,27 @@ class ScreenSavers(Case):
             properties.GetAll("org.tokenkeep.Agent1"), {"Locked": True, "LockSource": "hint"})
 
 
+class SecretServices(Case):
+    def appear(self):
+        bus = self.world.session_connection
+        bus.request_name("org.freedesktop.secrets")
+        bus.release_name("org.freedesktop.secrets")
+        # The bus tells the agent of its names before it passes this call on.
+        agent = bus.get_object("org.tokenkeep.Agent1", "/org/tokenkeep/Agent1")
+        dbus.Interface(agent, dbus.PROPERTIES_IFACE).Get("org.tokenkeep.Agent1", "Locked")
+
+    def test_one_that_comes_and_goes_starts_one_sync_at_once_and_one_after_the_pause(self):
+        self.world.start_manager()
+        started = time.monotonic()
+        for _ in range(3):
+            self.appear()
+        wait_until(self.world.started_units, "the first sync")
+        self.assertTrue(len(self.world.started_units()) == 1 or time.monotonic() - started >= 1)
+        wait_until(lambda: len(self.world.started_units()) == 2, "the second sync")
+        self.assertGreaterEqual(time.monotonic() - started, 1)
+        self.assertEqual(set(self.world.started_units()), {"tokenkeep-sync.service"})
+
+
 class Proof(Case):
     def test_what_locked_once_is_proved_for_the_next_agent_and_this_desktop_alone(self):
         self.assertFalse(self.world.status().proved)

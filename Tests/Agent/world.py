@@ -192,6 +192,18 @@ class World:
         mock.AddMethod("", "GetActive", "", "b", "ret = False")
         self.savers[name] = (process, mock)
 
+    def start_manager(self, sync="pass"):
+        """Starts a false service manager, which runs a Python statement for tokenkeep-sync.service."""
+        name, path = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
+        self.start_mock("--session", name, path, name + ".Manager")
+        wait_until(lambda: self.session_connection.name_has_owner(name), name)
+        self.manager_mock = dbus.Interface(self.session_connection.get_object(name, path), dbusmock.MOCK_IFACE)
+        self.manager_mock.AddMethod(
+            "", "StartUnit", "ss", "o", f"if args[0] == 'tokenkeep-sync.service': {sync}\nret = '/job'")
+
+    def started_units(self):
+        return [str(call[2][0]) for call in self.manager_mock.GetCalls() if call[1] == "StartUnit"]
+
     def set_active(self, name, is_active):
         self.savers[name][1].EmitSignal("", "ActiveChanged", "b", [is_active])
 
