@@ -60,8 +60,15 @@ struct screensaver {
     sd_bus_slot *asking;
 };
 
+/* The state of the target that the user's systemd has not yet acknowledged. */
+struct service_manager {
+    bool is_pending, starts;
+    sd_bus_slot *call;
+};
+
 struct session_bus {
     sd_bus *bus;
+    struct service_manager manager;
     struct screensaver savers[2];
     uint64_t tried_at;
 };
@@ -136,6 +143,14 @@ void session_bus_end(struct agent *agent);
 int draining_start(struct agent *agent);
 /* Watches for the Secret Service on the user's bus, which must be connected. */
 int draining_watch(struct agent *agent);
+
+/* service_manager.c: the target of programs that need the vault, at the user's systemd */
+
+/* Starts or stops the target. Nothing waits for the service manager. If the bus does not know it yet, as in
+ * the first moments of a session, the target follows once it does. */
+void service_manager_set_target(struct agent *agent, bool starts);
+int service_manager_start(struct agent *agent);
+void service_manager_end(struct agent *agent);
 
 /* requests.c */
 int requests_listen(struct agent *agent);

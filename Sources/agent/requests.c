@@ -17,8 +17,6 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-/* Programs that need the vault. */
-#define TARGET           "tokenkeep-unlocked.target"
 #define SIGNATURE        "TKA1"
 #define SIGNATURE_LENGTH 4
 #define HEAD_LENGTH      (SIGNATURE_LENGTH + 1)
@@ -82,7 +80,7 @@ static void hold(struct connection *connection, const uint8_t *request) {
         return;
     session_bus_start(agent);
     int error = lock_state_hold(agent, key, &entry);
-    session_bus_start_unit(agent, TARGET, true);
+    service_manager_set_target(agent, true);
     reply(connection, error == 0 ? STATUS_OK : STATUS_IO, entry);
 }
 
@@ -110,7 +108,7 @@ static void answer(struct connection *connection, const uint8_t *request, size_t
         if (length != DROP_LENGTH)
             break;
         held_keys_drop_vault(agent->keys, request + HEAD_LENGTH);
-        session_bus_start_unit(agent, TARGET, false);
+        service_manager_set_target(agent, false);
         reply(connection, STATUS_OK, NULL);
         break;
     default:

@@ -196,6 +196,7 @@ void session_bus_end(struct agent *agent) {
         saver->owner[0] = '\0';
         saver->is_active = false;
     }
+    service_manager_end(agent);
     session_bus->bus = sd_bus_close_unref(session_bus->bus);
     if (was_active)
         lock_state_locked_once(agent, "active");
@@ -233,6 +234,8 @@ static int connect_bus(struct agent *agent) {
         error = draining_watch(agent);
     if (error >= 0)
         error = sd_bus_add_object_vtable(bus, NULL, OWN_PATH, OWN_NAME, interface, agent);
+    if (error >= 0)
+        error = service_manager_start(agent);
     return error < 0 ? error : sd_bus_request_name_async(bus, NULL, OWN_NAME, 0, NULL, NULL);
 }
 

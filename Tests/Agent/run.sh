@@ -49,6 +49,7 @@ program)
 model) shift; $as_user /usr/bin/python3 "$work/model.py" "$work/agent" "$@" ;;
 *)
     $as_user /usr/bin/python3 "$work/tests.py" "$work/agent" "$work/quick" "$@"
+    [ $# -gt 0 ] || $as_user /usr/bin/python3 "$work/units.py" "$work/agent"
     [ -z "$as_user" ] || /usr/bin/python3 "$work/strangers.py" "$work/agent" "$user"
     ;;
 esac

@@ -610,24 +610,6 @@ class Socket(Case):
             return 0
 
 
-class ServiceManager(unittest.TestCase):
-    def test_a_first_request_starts_the_agent_on_the_service_managers_socket(self):
-        world = Desktop(AGENT)
-        self.addCleanup(world.close)
-        os.mkdir(os.path.dirname(world.socket), 0o700)
-        world.agent = subprocess.Popen(
-            ["/usr/bin/systemd-socket-activate", "--seqpacket", "-l", world.socket,
-             *(f"--setenv={name}={value}" for name, value in world.environment.items()), AGENT],
-            env=world.environment, stderr=subprocess.DEVNULL)
-        wait_until(lambda: os.path.exists(world.socket), "the socket")
-        key = Key()
-        reply = world.hold(key)
-        self.assertEqual((reply.published, reply.word), (True, "none"))
-        self.assertEqual(key.read(), key.bytes)
-        with open(f"/proc/{world.agent.pid}/comm", encoding="utf-8") as name:
-            self.assertEqual(name.read().strip(), os.path.basename(AGENT))
-
-
 class Absent(unittest.TestCase):
     def test_without_a_system_bus_no_key_is_published(self):
         world = World(QUICK)
