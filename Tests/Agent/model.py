@@ -114,7 +114,8 @@ class History:
             self.world.sleep_signal(False)
             self.sleeping = False
         self.world.start_agent()
-        self.world.wait_for(locked=self.hint)
+        # The agent knows the sessions, and not only that it was not told of a lock.
+        self.world.wait_for(locked=self.hint, word="hint")
 
     def stop(self):
         """The agent is stopped while a client gives up a key; what the client sent is passed over."""
