@@ -28,13 +28,13 @@ SECONDS ?= 600
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
         test-faults test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
-        compare-builds docs test-release soak fuzz test-login test-login-short
+        compare-builds docs test-release soak fuzz test-login test-login-short test-systemd
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-messages test-swift stage test-vectors test-abi test-cli test-examples \
-      test-consumers test-servers docs test-faults test-login-short test-agent
+      test-consumers test-servers docs test-faults test-login-short test-systemd test-agent
 	@echo "All tests passed."
 
 deps:
@@ -176,6 +176,10 @@ test-login: deps stage
 test-login-short: deps stage
 	Tests/Login/run.py $(STAGE)
 	Tests/Login/ssh.py $(STAGE)
+
+# A machine whose systemd signs the test's user in and out, by systemd-nspawn, as root.
+test-systemd: deps stage
+	Tests/Systems/sessions.py build
 
 # Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
 test-histories: deps stage

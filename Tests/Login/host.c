@@ -1,7 +1,8 @@
 /* A program that signs a user in through PAM, as awkwardly as real ones do.
  *
  * Usage: host [OPTION…] SERVICE USER PASSWORD [NEW_PASSWORD] -- CALL…
- * Calls: auth, account, session, close, passwd, setcred, fork (the rest runs in a child, as sshd does), end.
+ * Calls: auth, account, session, close, passwd, setcred, fork (the rest runs in a child, as sshd does), wait
+ * (until standard input has a line).
  * Options: --ignore-sigchld, --reaper (a thread waits for any child), --descriptors, --threads,
  * --small-stack. Prints a line for each call, NAME CODE, and a line for each message. A password is given as
  * hexadecimal digits. */
@@ -69,6 +70,8 @@ static int call(pam_handle_t *pamh, const char *name) {
         return pam_close_session(pamh, 0);
     if (strcmp(name, "passwd") == 0)
         return pam_chauthtok(pamh, 0);
+    if (strcmp(name, "wait") == 0)
+        return getchar() == EOF;
     return pam_setcred(pamh, PAM_ESTABLISH_CRED);
 }
 
@@ -88,6 +91,7 @@ static void *sign_in(void *data) {
         }
         code = call(pamh, *name);
         printf("%s %d\n", *name, code);
+        (void)fflush(stdout);
     }
     (void)fflush(stdout);
     if (child > 0) {

@@ -31,6 +31,13 @@ def run(*words, input=b"", timeout=HANG, **options):
     return subprocess.run([str(word) for word in words], input=input, capture_output=True, timeout=timeout, **options)
 
 
+def class_keys(text):
+    """The class keys in /proc/keys that can be read: purpose, time left and length. A pointer to the agent's key has 4 bytes."""
+    found = re.findall(r"^\S+ (\S+) +\d+ +(\S+) \S+ +\d+ +\d+ user +tokenkeep:[0-9a-f]+:(\d+):[0-9a-f]+: (\d+)$", text, re.M)
+    return [(int(number), time, int(length)) for flags, time, number, length in found
+            if not set("RD") & set(flags) and time != "expd"]
+
+
 class World:
     def __init__(self, stage):
         World.remove_leftovers()
@@ -225,9 +232,7 @@ class World:
 
     def key_times(self):
         """The time-out of each class key of the user, as /proc/keys shows it: `perm` for none."""
-        keys = self.as_user("cat", "/proc/keys").stdout.decode()
-        found = re.findall(r"^\S+ (\S+)\s+\d+ (\S+)\s+\S+\s+\d+\s+\d+ user\s+tokenkeep:[0-9a-f]+:(\d+):", keys, re.M)
-        return {int(number): time for flags, time, number in found if flags[2:3] != "R" and time != "expd"}
+        return {number: time for number, time, _ in class_keys(self.as_user("cat", "/proc/keys").stdout.decode())}
 
     # The end.
 

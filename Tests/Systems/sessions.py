@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Signs a user in on a machine with systemd, and ends the session in every way. Usage: sessions.py BUILD [NAME…]
+
+BUILD is what `cmake --install` installs. NAMEs choose cases."""
+
+import json, os, pathlib, pty, select, sys, time, traceback
+
+from machine import LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, die_on_signals, \
+    enter_own_namespace, wait_until
+
+VAULT = ("--stack", "any required vault")
+SERVICE = "tokenkeep-test"
+SECRET = "a token"
+
+
+def set_up(machine):
+    """The commands of docs/login.md after `make install`."""
+    machine.compile(LOGIN / "host.c", "-lpam", "-lpthread")
+    machine.must("pam-auth-update", "--enable", "tokenkeep", environment={"DEBIAN_FRONTEND": "noninteractive"})
+    machine.must("systemctl", "--global", "enable", "tokenkeep-session.service", "tokenkeep-agent.socket")
+    machine.write(f"/etc/pam.d/{SERVICE}", "".join(
+        f"@include common-{kind}\n" for kind in ("auth", "account", "session", "password")))
+    session = Session(machine, SERVICE)
+    machine.must("tokenkeep", "password", "set", "--stdin", as_user=True, input=PASSWORD.encode() + b"\n")
+    for level in ("after-first-unlock", "when-unlocked"):
+        saved = machine.tokenkeep("save", "example.com", level, "--level", level, *VAULT, input=SECRET.encode())
+        check(saved.returncode == 0, saved.stderr.decode())
+    end(machine, session)
+    check(machine.keys() == [], f"the first session left keys: {machine.keys()}")
+
+
+def end(machine, session):
+    session.close()
+    wait_until(machine.manager_is_gone, "the end of the user's manager")
+
+
+def load(machine, level):
+    """The secret, or the exit code."""
+    loaded = machine.tokenkeep("load", "example.com", level, *VAULT)
+    return loaded.stdout.decode() if loaded.returncode == 0 else loaded.returncode
+
+
+def both(machine):
+    return load(machine, "after-first-unlock"), load(machine, "when-unlocked")
+
+
+def converse(words, answers):
+    """Runs a program on a terminal, and gives each answer when its question is there. Returns its output and exit code."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvp(words[0], words)
+    output, deadline = b"", time.monotonic() + PATIENCE
+    while True:
+        ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+        check(ready, f"{words} waits for ever: {output!r}")
+        try:
+            output += os.read(terminal, 4096)
+        except OSError:
+            break
+        if answers and answers[0][0].encode() in output.rsplit(b"\n", 1)[-1]:
+            os.write(terminal, answers.pop(0)[1].encode() + b"\n")
+            output += b"\n"
+    os.close(terminal)
+    return output.decode(errors="replace"), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def screen_axis(machine):
+    levels = json.loads(machine.must("tokenkeep", "protection", "--json", *VAULT, as_user=True))["levels"]
+    return next(row for row in levels if row["level"] == "when-unlocked")["axes"]["screen-lock"]["strength"]
+
+
+def set_hint(machine, is_locked):
+    session = machine.must("loginctl", "show-user", machine.user, "--property=Display", "--value").strip()
+    check(session, "there is no graphical session")
+    machine.must("busctl", "call", "org.freedesktop.login1", f"/org/freedesktop/login1/session/{session}",
+                 "org.freedesktop.login1.Session", "SetLockedHint", "b", str(is_locked).lower(), as_user=True)
+
+
+@case
+def a_login_opens_both_levels_and_its_end_purges_the_keys(machine):
+    session = Session(machine, SERVICE)
+    check(both(machine) == (SECRET, SECRET), f"{both(machine)} {machine.must('cat', vault_file(machine, 'login'))}")
+    check((2, "perm", 32) in machine.keys(), f"{machine.keys()}")
+    check(machine.is_active("tokenkeep-agent.service"), "the agent's socket did not start it")
+    wait_until(lambda: machine.is_active("tokenkeep-unlocked.target"), "tokenkeep-unlocked.target")
+    check(machine.is_active("tokenkeep-session.service"), "nothing locks the vault at the end")
+    status = machine.must("tokenkeep", "login", "status", as_user=True)
+    check("vault: unlocked" in status and "opened the vault" in status, status)
+    end(machine, session)
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def login_on_a_terminal_is_such_a_login(machine):
+    machine.write(f"/home/{machine.user}/.profile",
+                  "tokenkeep load example.com when-unlocked --stack 'any required vault'\nexit\n")
+    try:
+        output, _ = converse(machine.inside("login", machine.user, service="pty"), [("assword:", PASSWORD)])
+    finally:
+        (machine.root / f"home/{machine.user}/.profile").unlink()
+    check(SECRET in output, output)
+    wait_until(machine.manager_is_gone, "the end of the user's manager")
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def a_second_session_keeps_the_vault_open(machine):
+    first, second = Session(machine, SERVICE), Session(machine, SERVICE)
+    first.close()
+    check(load(machine, "after-first-unlock") == SECRET, "locked with the first of two sessions")
+    end(machine, second)
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def a_killed_manager_leaves_no_key(machine):
+    session = Session(machine, SERVICE)
+    check(both(machine) == (SECRET, SECRET), f"{both(machine)}")
+    machine.must("systemctl", "kill", "--signal=KILL", "--kill-who=all", f"user@{machine.uid}.service")
+    wait_until(lambda: not machine.keys(1), "the end of the agent's keys")
+    end(machine, session)
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def lingering_keeps_level_2_alone(machine):
+    machine.must("loginctl", "enable-linger", machine.user)
+    session = Session(machine, SERVICE)
+    session.close()
+    wait_until(lambda: machine.must("loginctl", "show-user", machine.user, "--property=Sessions", "--value").strip() == "",
+               "the end of the session")
+    check(load(machine, "after-first-unlock") == SECRET, "lingering does not keep level 2")
+    # Without a graphical session the kernel ends the key of level 1.
+    check(all(time != "perm" for _, time, _ in machine.keys(1)), f"{machine.keys()}")
+    machine.must("loginctl", "disable-linger", machine.user)
+    wait_until(machine.manager_is_gone, "the end of the user's manager")
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def the_lock_of_the_screen_ends_level_1(machine):
+    session = Session(machine, SERVICE, kind="wayland", desktop="test")
+    check(screen_axis(machine) == "advisory", "enforced before the lock was seen")
+    set_hint(machine, True)
+    wait_until(lambda: not machine.keys(1), "the end of the keys")
+    check(both(machine) == (SECRET, 3), f"{both(machine)}")
+    set_hint(machine, False)
+    # A locker asks PAM, which unlocks.
+    machine.must("tokenkeep", "unlock", "--stdin", as_user=True, input=PASSWORD.encode() + b"\n")
+    check(both(machine) == (SECRET, SECRET) and screen_axis(machine) == "enforced", f"{both(machine)} {screen_axis(machine)}")
+    machine.must("systemctl", "--user", "kill", "--signal=KILL", "tokenkeep-agent.service", as_user=True)
+    wait_until(lambda: not machine.keys(1), "the end of the keys")
+    check(load(machine, "when-unlocked") == 3, "open after the agent was killed")
+    end(machine, session)
+    check(machine.keys() == [], f"{machine.keys()}")
+
+
+@case
+def a_change_of_the_password_is_followed(machine):
+    session = Session(machine, SERVICE)
+    new = "a wholly other 1"
+    try:
+        output, code = converse(
+            machine.inside("setpriv", "--reuid", machine.uid, "--regid", machine.gid, "--init-groups", "passwd", service="pty"),
+            [("urrent", PASSWORD), ("ew password:", new), ("new password:", new)])
+        check(code == 0 and "TokenKeep" not in output, f"{output} {code}")
+        end(machine, session)
+        session = Session(machine, SERVICE, password=new)
+        check(both(machine) == (SECRET, SECRET), f"{both(machine)}")
+        machine.must("tokenkeep", "password", "change", "--stdin", as_user=True, input=f"{new}\n{PASSWORD}\n".encode())
+    finally:
+        machine.set_login_password(PASSWORD)
+        end(machine, session)
+    session = Session(machine, SERVICE)
+    check(both(machine) == (SECRET, SECRET), f"{both(machine)}")
+    end(machine, session)
+
+
+def vault_file(machine, name):
+    return f"/home/{machine.user}/.local/share/tokenkeep/{name}"
+
+
+def main():
+    build, *names = sys.argv[1:]
+    if os.geteuid() != 0:
+        print("skip systemd (needs root)")
+        return 0
+    enter_own_namespace()
+    die_on_signals()
+    try:
+        machine = Machine(build)
+    except Skipped as reason:
+        print(f"skip systemd ({reason})\n0 passed, 0 failed, 1 skipped")
+        return 0
+    passed = failed = 0
+    try:
+        set_up(machine)
+        for name, body in [(name, body) for name, body in globals().items() if getattr(body, "is_case", False)]:
+            if names and name not in names:
+                continue
+            try:
+                body(machine)
+                passed += 1
+                print(f"ok   {name}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAIL {name}: {error}", flush=True)
+                if not isinstance(error, Failure):
+                    traceback.print_exc()
+                machine.run("loginctl", "terminate-user", machine.user)
+                wait_until(machine.manager_is_gone, "the end of the user's manager")
+                machine.tokenkeep("login", "purge")
+    finally:
+        machine.close()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
