@@ -10,7 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { thread_count = 8, forks_of_a_process = 40, deadline_seconds = 120, refused = 3 };
+enum {
+    thread_count = 8,
+    forks_of_a_process = 40,
+    children_at_a_time = 8,
+    deadline_seconds = 120,
+    refused = 3
+};
 
 static atomic_int stop;
 
@@ -86,14 +92,14 @@ static void *use_stores(void *argument) {
     return NULL;
 }
 
-/* Nine of ten children use a vault that no thread of the parent locks: they would wait for its locks most of
- * the time. The tenth uses the parent's vault, whose locks the parent may hold at the fork. */
+/* Nine of ten children use a vault that no thread of the parent locks: else they would wait for its locks
+ * most of the time. The tenth uses the parent's vault, whose locks the parent may hold at the fork. */
 static void choose_vault(int number) {
     const char *vault = getenv("TOKENKEEP_VAULT");
     char path[4096];
     if (vault == NULL || number % 10 == 0)
         return;
-    snprintf(path, sizeof path, "%s-of-children", vault);
+    snprintf(path, sizeof path, "%s-of-children-%d", vault, number % children_at_a_time);
     setenv("TOKENKEEP_VAULT", path, 1);
 }
 
@@ -151,6 +157,14 @@ static void count(struct outcome *outcome, int status) {
     }
 }
 
+static int count_a_child(struct outcome *outcome) {
+    int status = 0;
+    if (wait(&status) < 0)
+        return 0;
+    count(outcome, status);
+    return 1;
+}
+
 /* The threads' first calls and the first forks happen together. */
 static int fresh_process(int report) {
     pthread_t threads[thread_count];
@@ -161,14 +175,12 @@ static int fresh_process(int report) {
         if (pthread_create(&threads[i], NULL, use_stores, &numbers[i]) != 0)
             return 2;
     }
-    for (int i = 0; i < forks_of_a_process; i++) {
-        int status = 0;
-        pid_t id = fork();
+    for (int i = 0; i < forks_of_a_process + children_at_a_time; i++) {
+        pid_t id = i < forks_of_a_process ? fork() : 1;
         if (id == 0)
             _exit(child(i));
-        if (id < 0 || waitpid(id, &status, 0) != id)
+        if (id < 0 || (i >= children_at_a_time && !count_a_child(&outcome)))
             return 2;
-        count(&outcome, status);
     }
     atomic_store(&stop, 1);
     for (int i = 0; i < thread_count; i++)
