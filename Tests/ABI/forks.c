@@ -13,7 +13,7 @@
 enum {
     thread_count = 8,
     forks_of_a_process = 40,
-    children_at_a_time = 8,
+    children_at_a_time = 4,
     deadline_seconds = 120,
     refused = 3
 };
@@ -30,40 +30,40 @@ static tokenkeep_status answer_request(void *data, const tokenkeep_http_request 
     return TOKENKEEP_OK;
 }
 
-static tokenkeep_status begin_renew_and_end(tokenkeep_session *session) {
+static tokenkeep_status begin_renew_and_end(tokenkeep_session *session, tokenkeep_error **error) {
     static const char tokens[] = "{\"access_token\":\"a\",\"expires_in\":30,\"refresh_token\":\"r\"}";
     tokenkeep_token *token = NULL;
     tokenkeep_session_info *info = NULL;
     tokenkeep_status status =
-        tokenkeep_session_begin(session, TOKENKEEP_SESSION_USER, tokens, sizeof tokens - 1, NULL);
+        tokenkeep_session_begin(session, TOKENKEEP_SESSION_USER, tokens, sizeof tokens - 1, error);
     if (status == TOKENKEEP_OK)
-        status = tokenkeep_session_token(session, 60, &token, NULL);
+        status = tokenkeep_session_token(session, 60, &token, error);
     if (status == TOKENKEEP_OK)
-        status = tokenkeep_session_next(session, &info, NULL);
+        status = tokenkeep_session_next(session, &info, error);
     (void)tokenkeep_session_fd(session);
     tokenkeep_token_free(token);
     tokenkeep_session_info_free(info);
-    return status == TOKENKEEP_OK ? tokenkeep_session_end(session, 0, NULL, NULL) : status;
+    return status == TOKENKEEP_OK ? tokenkeep_session_end(session, 0, NULL, error) : status;
 }
 
-static tokenkeep_status use_a_session(tokenkeep_store *store, const char *account) {
+static tokenkeep_status use_a_session(tokenkeep_store *store, const char *account, tokenkeep_error **error) {
     tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
     tokenkeep_session *session = NULL;
     options.http = answer_request;
     options.timeout_ms = 60000;
-    tokenkeep_status status = tokenkeep_session_open(store, "forks", account, &options, &session, NULL);
+    tokenkeep_status status = tokenkeep_session_open(store, "forks", account, &options, &session, error);
     if (status == TOKENKEEP_OK)
-        status = begin_renew_and_end(session);
+        status = begin_renew_and_end(session, error);
     tokenkeep_session_close(session);
     return status;
 }
 
-static tokenkeep_status use_a_watch(tokenkeep_store *store) {
+static tokenkeep_status use_a_watch(tokenkeep_store *store, tokenkeep_error **error) {
     tokenkeep_watch *watch = NULL;
     tokenkeep_event *event = NULL;
-    tokenkeep_status status = tokenkeep_watch_open(store, "forks", &watch, NULL);
+    tokenkeep_status status = tokenkeep_watch_open(store, "forks", &watch, error);
     if (status == TOKENKEEP_OK)
-        status = tokenkeep_watch_next(watch, &event, NULL);
+        status = tokenkeep_watch_next(watch, &event, error);
     tokenkeep_event_free(event);
     tokenkeep_watch_close(watch);
     return status == TOKENKEEP_NOT_FOUND ? TOKENKEEP_OK : status;
@@ -73,8 +73,8 @@ static void use_a_store(const char *account) {
     tokenkeep_store *store = open_store();
     tokenkeep_items *items = NULL;
     if (stack_is_durable()) {
-        (void)!use_a_watch(store);
-        (void)!use_a_session(store, account);
+        (void)!use_a_watch(store, NULL);
+        (void)!use_a_session(store, account, NULL);
     }
     (void)!save_text(store, "forks", account, account, NULL);
     (void)!load_status(store, "forks", account);
@@ -103,6 +103,12 @@ static void choose_vault(int number) {
     setenv("TOKENKEEP_VAULT", path, 1);
 }
 
+static int failed_step(int number, const tokenkeep_error *error) {
+    printf("     step %d of a child: %s\n", number, tokenkeep_error_message(error));
+    fflush(stdout);
+    return number;
+}
+
 /* 0, or refused, or the number of the check that failed. */
 static int child(int number) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
@@ -122,19 +128,16 @@ static int child(int number) {
     if (status != TOKENKEEP_OK)
         return 5;
     snprintf(account, sizeof account, "child-%d", (int)getpid());
-    if (tokenkeep_save(store, "children", account, "x", 1, NULL, &error) != TOKENKEEP_OK) {
-        printf("     a child's save: %s\n", tokenkeep_error_message(error));
-        fflush(stdout);
-        return 6;
-    }
+    if (tokenkeep_save(store, "children", account, "x", 1, NULL, &error) != TOKENKEEP_OK)
+        return failed_step(6, error);
     if (load_status(store, "children", account) != TOKENKEEP_OK)
         return 7;
-    if (tokenkeep_clear(store, "children", account, NULL) != TOKENKEEP_OK)
-        return 8;
-    if (stack_is_durable() && use_a_watch(store) != TOKENKEEP_OK)
+    if (tokenkeep_clear(store, "children", account, &error) != TOKENKEEP_OK)
+        return failed_step(8, error);
+    if (stack_is_durable() && use_a_watch(store, NULL) != TOKENKEEP_OK)
         return 9;
-    if (stack_is_durable() && use_a_session(store, account) != TOKENKEEP_OK)
-        return 10;
+    if (stack_is_durable() && use_a_session(store, account, &error) != TOKENKEEP_OK)
+        return failed_step(10, error);
     tokenkeep_close(store);
     return 0;
 }
