@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 import TokenKeepOAuth
 import TokenKeepRecords
 import TokenKeepSession
@@ -84,6 +85,22 @@ import TokenKeepSession
         #expect(error.message.contains("still valid at the server: end it at https://page.example/"))
         #expect(try revocations.isEmpty)
         #expect(try session.token().value == SecretBytes("access-2"))
+    }
+
+    @Test func aSessionOfAnotherNamespaceIsNotHarmedByARevocation() throws {
+        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
+        configuration.namespace = "other"
+        configuration.vaultPath = directory.path + "/vault"
+        configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
+        var options = SessionOptions()
+        options.provider = "example"
+        let other = try Session(Store(configuration), service: "api.example.com", account: "ann", options)
+        try other.begin(.user, response: SecretBytes(#"{"access_token":"a","refresh_token":"r"}"#))
+        let error = try fault { _ = try login(nil, scope: "openid") }
+        #expect(error.message.contains("still valid at the server"))
+        #expect(try revocations.isEmpty)
+        _ = try other.end(isLocalOnly: true)
+        #expect(try fault { _ = try login(nil, scope: "openid") }.message.contains("were revoked"))
     }
 
     @Test func anAnswerThatArrivesAfterACancellationIsRevoked() throws {

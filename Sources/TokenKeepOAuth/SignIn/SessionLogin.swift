@@ -43,7 +43,7 @@ package struct SessionLogin {
 
     /// Signs in. A present session of the account is replaced once the sign-in has succeeded, and else unchanged.
     ///
-    /// Tokens with which no session can begin are revoked, unless another session of the provider is there: many servers
+    /// Tokens with which no session can begin are revoked, unless the vault has another session of the provider: many servers
     /// revoke all tokens of the user and the client with one.
     ///
     /// - Throws: as ``SignIn/run(at:_:until:_:)`` and ``Session/begin(_:response:revokesReplaced:)``.
@@ -105,9 +105,6 @@ package struct SessionLogin {
         }
     }
 
-    /// Whether the store certainly has no session of the provider.
-    private var isAlone: Bool {
-        guard let listing = try? Sessions(store).list(), listing.problem == nil else { return false }
-        return !listing.sessions.contains { $0.provider == provider.name && $0.state != .signedOut }
-    }
+    /// Whether the vault certainly has no session of the provider, in any namespace.
+    private var isAlone: Bool { (try? Sessions(store).areAllWithout(provider: provider.name)) ?? false }
 }

@@ -90,6 +90,19 @@ public struct Sessions: Sendable {
         return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: OutboxMark(store.records).isSet)
     }
 
+    /// Whether no session of any namespace has tokens of a provider, as far as the vault's notes tell. Works while the
+    /// vault is locked. Another vault's sessions are not known.
+    ///
+    /// - Throws: the reason why the notes cannot be read; ``Status/corrupt`` if one is damaged.
+    package func areAllWithout(provider: String) throws(TokenKeepError) -> Bool {
+        let (notes, damaged) = try files.notes()
+        if let problem = Sessions.problem(hasLocked: false, damaged: damaged) { throw problem }
+        return notes.allSatisfy { file in
+            guard let note = try? SessionNote(file.state) else { return false }
+            return note.state == .signedOut || note.provider != provider
+        }
+    }
+
     /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
         let call = try Session.call(store, options)
