@@ -68,7 +68,7 @@ extension Session {
         var view = try readFiles(call)
         if let taken = try withoutPrompts.takeOver(view, call) { view = taken }
         if view.note.state == .signedOut, view.note.endedEpoch != nil { try? finishEnd() }
-        if view.hasOrphan { try? dropOrphan(call) }
+        if !orphanedRefreshItems(view).isEmpty { try? dropOrphans(call) }
         return view
     }
 
@@ -176,9 +176,7 @@ extension Session {
                 let now = options.clock()
                 try changeNote(call) { note in
                     guard note.nextEpoch == epoch || note.epoch.isEmpty && note.nextEpoch.isEmpty else { return false }
-                    let signOuts = note.signOuts
-                    note = SessionNote(record, epoch: epoch, details, now: now)
-                    note.signOuts = signOuts
+                    note = self.note(of: record, epoch: epoch, details, after: note, now: now)
                     return true
                 }
                 slots.change(id)
@@ -244,6 +242,20 @@ extension Session {
     }
 }
 
+extension Session {
+    /// The note of a live record, with the present note's knowledge of the account.
+    func note(
+        of record: SessionRecord, epoch: String, _ details: ItemDetails? = nil, after present: SessionNote,
+        now: SessionTime
+    ) -> SessionNote {
+        var note = SessionNote(record, epoch: epoch, details, now: now)
+        note.logoutMark = present.logoutMark
+        note.refreshItems = present.refreshItems | refreshItemBit(record.refreshItem)
+        if note.refreshLevel == 0 { note.refreshLevel = present.refreshLevel }
+        return note
+    }
+}
+
 extension SessionNote {
     /// The note of a live record.
     init(_ record: SessionRecord, epoch: String, _ details: ItemDetails?, now: SessionTime) {
@@ -262,7 +274,7 @@ extension SessionNote {
         state = .signedOut
         self.reason = reason
         // The next sign-in goes on with the guest's work.
-        if reason != .guestExpired { signOuts &+= 1 }
+        if reason != .guestExpired { logoutMark &+= 1 }
         epoch = SessionEpoch.make()
         nextEpoch = ""
     }

@@ -102,8 +102,8 @@ extension Session {
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new
     /// session, never neither. A refresh token of its own is written before the record, with the present one beside it.
     ///
-    /// - Parameter keepsPrevious: whether a present refresh token that cannot be read is an error. Else it is replaced: a
-    ///   crash before the record is written leaves the old session without it.
+    /// - Parameter keepsPrevious: whether a present refresh token that cannot be read is an error. Else its item stays until
+    ///   the new record is noted, and the new token becomes an item of another account.
     func write(
         _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false,
         keepsPrevious: Bool = true, _ call: CallContext
@@ -111,35 +111,39 @@ extension Session {
         try record.adopt(epoch: epoch)
         let before = try note() ?? SessionNote()
         let refreshLevel = try separateLevel(of: record, level, before)
-        try record.separate(refreshLevel.map { (refreshAccount, $0) })
-        let previous = refreshLevel == nil ? nil : try presentRefreshEntry(before, needsIt: keepsPrevious, call)
+        let place = try refreshLevel.map { level throws(TokenKeepError) in
+            let place = try refreshPlace(before, needsPresent: keepsPrevious, call)
+            try record.separate((place.account, level))
+            return place
+        }
+        if place == nil { try record.separate(nil) }
         try changeNote(call) { note in
             note.nextEpoch = epoch
             if let refreshLevel { note.refreshLevel = refreshLevel.rawValue }
+            note.refreshItems |= self.refreshItemBit(place?.account)
             return true
         }
-        try save(record, level: level, refreshLevel: refreshLevel, previous: previous, call)
+        try save(record, level: level, refreshLevel: refreshLevel, previous: place?.previous, call)
         let now = options.clock()
         try changeNote(call) { note in
-            let (known, rotation, signOuts) = (note.level, note.rotation, note.signOuts)
-            note = SessionNote(record, epoch: epoch, nil, now: now)
-            note.signOuts = signOuts
-            if refreshLevel == nil { note.refreshLevel = before.refreshLevel }
+            let (known, rotation) = (note.level, note.rotation)
+            note = self.note(of: record, epoch: epoch, after: note, now: now)
             note.level = level?.rawValue ?? (known == 0 ? AccessLevel.afterFirstUnlock.rawValue : known)
             note.rotation = self.options.rotation ?? rotation
             note.validatedAt = isFromServer ? now.wall : 0
             return true
         }
         slots.change(id)
-        dropPreviousRefreshToken(record, refreshLevel, hadItem: before.refreshLevel != 0, previous, call)
+        dropPreviousRefreshToken(record, refreshLevel, before, place?.previous, call)
     }
 
     /// Drops the refresh token of the earlier sign-in. After a failure a later call drops it, or the next refresh.
     private func dropPreviousRefreshToken(
-        _ record: SessionRecord, _ level: AccessLevel?, hadItem: Bool, _ previous: RefreshItem.Entry?,
+        _ record: SessionRecord, _ level: AccessLevel?, _ before: SessionNote, _ previous: RefreshItem.Entry?,
         _ call: CallContext
     ) {
-        if level == nil, hadItem { try? dropRefreshItem(call) }
+        let replaced = refreshAccounts(before).filter { $0 != record.refreshItem }
+        if !replaced.isEmpty { try? dropRefreshItems(replaced, call) }
         if previous != nil { try? saveRefreshToken(of: record, level: level, previous: nil, call) }
     }
 
@@ -204,7 +208,9 @@ extension Session {
         _ call: CallContext, else known: SessionNote = SessionNote(), _ body: (inout SessionNote) -> Bool
     ) throws(TokenKeepError) {
         try files.change(.note, of: name, call) { file in
-            var note = file.flatMap { try? SessionNote($0.state) } ?? known
+            let present = file.flatMap { try? SessionNote($0.state) }
+            var note = present ?? known
+            if present == nil { note.logoutMark = .random(in: 1...UInt32.max) }
             return body(&note) ? note.serialized() : nil
         }
     }
@@ -275,7 +281,8 @@ extension Session {
         if isSame {
             slots.change(id)
             try store.clearWithoutPrompts(name)
-            if view.note.refreshLevel != 0 { try dropRefreshItem(call) }
+            let items = refreshAccounts(view.note)
+            if !items.isEmpty { try dropRefreshItems(items, call) }
         }
         _ = consume lock
         if isSame { try? Sessions(store).deactivate(name, call) }

@@ -250,10 +250,15 @@ public final class Session: Sendable {
         }
     }
 
-    /// The number of the account's logouts, and whether the last session has ended. Reads the note alone.
-    package func signOuts() throws(TokenKeepError) -> (count: UInt32, isSignedOut: Bool) {
-        let note = try note() ?? SessionNote()
-        return (note.signOuts, note.state == .signedOut)
+    /// A number that each logout of the account replaces, and whether the last session has ended; nil if nobody has ever
+    /// signed in. Reads the note alone, unless it must be rebuilt.
+    package func lastLogout() throws(TokenKeepError) -> (mark: UInt32, isSignedOut: Bool)? {
+        var present = try note()
+        if present == nil {
+            _ = try withoutPrompts.read(begin())
+            present = try note()
+        }
+        return present.map { ($0.logoutMark, $0.state == .signedOut) }
     }
 
     private func renewed(

@@ -30,18 +30,85 @@ struct LogoutTests {
         #expect(try world.store().load(service: service, account: "ann").secret.utf8String == later)
     }
 
-    @Test func logoutsAreCountedAcrossSignIns() throws {
+    private func mark(isSignedOut: Bool = false) throws -> UInt32 {
+        let last = try #require(try world.session().lastLogout())
+        #expect(last.isSignedOut == isSignedOut)
+        return last.mark
+    }
+
+    /// Damages the notes of all sessions.
+    private func damageNotes() {
+        let folder = "vault/current/sessions"
+        for name in world.directory.names(in: folder) where !name.hasSuffix(".active") {
+            world.directory.write([1, 2, 3], to: "\(folder)/\(name)")
+        }
+    }
+
+    @Test func eachLogoutReplacesTheMark() throws {
+        #expect(try world.session().lastLogout() == nil)
         let session = try world.signedIn()
-        #expect(try session.signOuts() == (0, false))
+        let first = try mark()
         // Neither another sign-in nor a refresh is a logout.
         _ = try world.signedIn().refresh()
-        #expect(try session.signOuts() == (0, false))
+        #expect(try mark() == first)
         _ = try session.end()
-        #expect(try session.signOuts() == (1, true))
+        let second = try mark(isSignedOut: true)
+        #expect(second != first)
         _ = try world.signedIn().refresh()
-        #expect(try session.signOuts() == (1, false))
+        #expect(try mark() == second)
         _ = try session.end()
-        #expect(try world.session().signOuts() == (2, true))
+        #expect(try ![first, second].contains(mark(isSignedOut: true)))
+    }
+
+    @Test func aNoteThatWasDamagedCountsAsALogout() throws {
+        _ = try world.signedIn()
+        let first = try mark()
+        damageNotes()
+        #expect(try mark() != first, "it is rebuilt from the record")
+        _ = try world.session().end()
+        let second = try mark(isSignedOut: true)
+        damageNotes()
+        #expect(try world.session().lastLogout() == nil)
+        _ = try world.signedIn()
+        #expect(try ![0, first, second].contains(mark()))
+    }
+
+    @Test func aLateAnswerAfterALogoutWhoseNoteIsDamagedBringsNobodyBack() throws {
+        let session = try world.signedIn()
+        let other = try world.session()
+        world.move(seconds: 3601)
+        world.server.whileAnswering {
+            _ = try? other.end()
+            self.damageNotes()
+        }
+        #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.session().token() }
+        #expect(try world.store().list(service: service).items.isEmpty)
+        #expect(try Outbox(world.store(), session.options).flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1", "refresh-2"])
+    }
+
+    @Test func aWaitThatTheServerAskedForIsKeptThoughItsEntryCannotBeWritten() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        #expect(try session.end().revocation == .queued)
+        let asked = MutexGuarded(0)
+        let counting = try world.session { request throws(TokenKeepError) in
+            asked.withLock { $0 += 1 }
+            return try world.server.transport(request)
+        }
+        world.server.become(.says(429, ["Retry-After": "600"], ""))
+        world.server.whileAnswering { world.shelf.lock() }
+        let flushed = try counting.outbox.flush()
+        #expect(flushed.left == 1 && flushed.problem?.status == .locked)
+        world.shelf.unlock()
+        world.server.become(.answers)
+        #expect(try counting.outbox.flush().left == 1)
+        #expect(asked.withLock { $0 } == 1)
+        world.move(seconds: 601)
+        #expect(try counting.outbox.flush().sent == 1)
+        #expect(world.server.revoked == ["refresh-1"])
     }
 
     @Test func aLogoutEndsTheSessionForEveryHandleAndAtTheServer() throws {

@@ -115,6 +115,53 @@ struct RefreshItemTests {
         #expect(try world.session().token().text == "fresh")
     }
 
+    /// The keyring with the old refresh token is locked; the vault is locked before the new record is written.
+    @Test func aSignInThatFailsBetweenItsWritesLeavesARefreshTokenThatItCouldNotRead() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        _ = try world.store().setPassword(SecretBytes("horse"))
+        let session = try world.signedIn(refreshLevel: .whenUnlocked)
+        world.shelf.lock()
+        let lines = MutexGuarded(false)
+        let failing = try world.session(whenExplained: { line in
+            guard line.hasPrefix("saved the refresh token") else { return }
+            lines.withLock { $0 = true }
+            _ = try? world.store().lock()
+        })
+        let response = #"{"access_token":"fresh","refresh_token":"other","expires_in":3600}"#
+        #expect(throws: TokenKeepError(.locked, "")) { try failing.begin(.user, response: SecretBytes(response)) }
+        #expect(lines.withLock { $0 })
+        world.shelf.unlock()
+        try world.store().unlock(SecretBytes("horse"))
+        _ = try world.store().sync()
+        #expect(try session.refresh().text == "access-2")
+        #expect(world.server.requests == ["refresh-1"])
+        #expect(
+            try world.store().list(service: refreshService).items.count == 1, "that of the failed sign-in is cleared")
+        // The next sign-in can read it, and the item of the one before is replaced.
+        try session.begin(.user, response: SecretBytes(response))
+        #expect(try session.token().text == "fresh")
+        #expect(try world.store().list(service: refreshService).items.count == 1)
+    }
+
+    @Test func aSignInOverALockedRefreshTokenClearsItOnceItsRecordIsThere() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        _ = try world.store().setPassword(SecretBytes("horse"))
+        let session = try world.signedIn(refreshLevel: .whenUnlocked)
+        for number in 1...2 {
+            world.shelf.lock()
+            let response = #"{"access_token":"fresh-\#(number)","refresh_token":"refresh-1","expires_in":3600}"#
+            try session.begin(.user, response: SecretBytes(response))
+            world.shelf.unlock()
+            _ = try world.store().sync()
+            #expect(try session.token().text == "fresh-\(number)")
+            #expect(try world.store().list(service: refreshService).items.count == 1)
+        }
+        #expect(try session.refresh().text == "access-2")
+        _ = try session.end()
+        #expect(world.server.revoked == ["refresh-2"])
+        #expect(try world.store().list(service: refreshService).items.isEmpty)
+    }
+
     @Test func aTokenWhoseItemIsGoneComesBackAtItsLevel() throws {
         let session = try separated()
         world.move(seconds: 3400)

@@ -43,6 +43,9 @@ struct SessionMutationTests {
         note.isStashed = true
         note.endsLocally = true
         note.scope = "read"
+        note.refreshLevel = AccessLevel.whenUnlocked.rawValue
+        note.refreshItems = 3
+        note.logoutMark = 7
         note.rotation = .overlap(seconds: 60)
         note.refreshing = SessionNote.Refreshing(
             fingerprint: [UInt8](repeating: 3, count: 16), since: now, process: 4711, isRepeated: true)

@@ -60,7 +60,8 @@ final class SessionWorld: Sendable {
     func session(
         _ account: String? = "ann", rotation: RotationProfile = .strict, sends: Bool = true,
         timeout: UInt32 = 10_000, validates: Bool = false, refreshLevel: AccessLevel? = nil,
-        _ transport: SessionTransport? = nil, prompt: PromptHandler? = nil
+        _ transport: SessionTransport? = nil, whenExplained: @escaping @Sendable (String) -> Void = { _ in },
+        prompt: PromptHandler? = nil
     ) throws -> Session {
         var options = SessionOptions(
             transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
@@ -71,7 +72,10 @@ final class SessionWorld: Sendable {
             pauses.withLock { $0.append(milliseconds) }
             self.move(seconds: Int64(milliseconds + 999) / 1000)
         }
-        options.explain = { [lines] line in lines.withLock { $0.append(line) } }
+        options.explain = { [lines] line in
+            lines.withLock { $0.append(line) }
+            whenExplained(line)
+        }
         return try Session(try store(prompt: prompt), service: "api.example.com", account: account, options)
     }
 

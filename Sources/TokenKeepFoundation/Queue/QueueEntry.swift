@@ -8,7 +8,7 @@ struct QueueEntry: Sendable, Equatable {
         static let bytes = "bytes"
         static let parts = "parts"
         static let end = "end"
-        static let signOuts = "sign-outs"
+        static let logoutMark = "logout-mark"
         static let outlivesLogout = "outlives-logout"
         static let head = "head"
     }
@@ -22,8 +22,9 @@ struct QueueEntry: Sendable, Equatable {
     let parts: Int
     /// The request's end in Unix seconds.
     let end: Int64
-    /// The number of the account's logouts before the request was added.
-    let signOuts: UInt32
+    /// The mark of the account's last logout before the request was added. A request with another mark than the present
+    /// one is of a session that has ended.
+    let logoutMark: UInt32
     let outlivesLogout: Bool
 
     /// The account of a part's item.
@@ -32,7 +33,7 @@ struct QueueEntry: Sendable, Equatable {
     func attributes(session: String) throws(TokenKeepError) -> ItemAttributes {
         try ItemAttributes([
             (Name.session, session), (Name.sequence, String(sequence)), (Name.bytes, String(bytes)),
-            (Name.parts, String(parts)), (Name.end, String(end)), (Name.signOuts, String(signOuts)),
+            (Name.parts, String(parts)), (Name.end, String(end)), (Name.logoutMark, String(logoutMark)),
             (Name.outlivesLogout, outlivesLogout ? "1" : "0"),
         ])
     }
@@ -56,11 +57,11 @@ extension QueueEntry {
             let sequence: UInt64 = number(Name.sequence), sequence <= QueueLimits.sequence,
             let bytes: Int = number(Name.bytes), bytes >= 0,
             let parts: Int = number(Name.parts), (0...QueueLimits.parts).contains(parts),
-            let end: Int64 = number(Name.end), let signOuts: UInt32 = number(Name.signOuts)
+            let end: Int64 = number(Name.end), let logoutMark: UInt32 = number(Name.logoutMark)
         else { return nil }
         self.init(
             id: details.name.account, sequence: sequence, bytes: min(bytes, QueueLimits.bytes), parts: parts, end: end,
-            signOuts: signOuts, outlivesLogout: attributes[Name.outlivesLogout] == "1")
+            logoutMark: logoutMark, outlivesLogout: attributes[Name.outlivesLogout] == "1")
     }
 }
 

@@ -50,8 +50,7 @@ final class QueueStorage: Sendable {
     func add(_ addition: Addition, _ engine: Engine) throws(TokenKeepError) -> Added {
         try locked(engine) { queue throws(TokenKeepError) in
             let entries = try present(queue)
-            let (signOuts, isSignedOut) = try engine.signOuts()
-            guard !isSignedOut else { return .signedOut }
+            guard let (logoutMark, isSignedOut) = try engine.lastLogout(), !isSignedOut else { return .signedOut }
             guard entries.count < QueueLimits.requests else { return .tooMany }
             guard entries.reduce(addition.bytes, { $0 + $1.bytes }) <= QueueLimits.bytes else { return .tooLong }
             let last = entries.last?.sequence ?? 0
@@ -60,7 +59,7 @@ final class QueueStorage: Sendable {
             }
             let entry = QueueEntry(
                 id: Hexadecimal.text(RandomBytes.make(16)), sequence: last + 1, bytes: addition.bytes,
-                parts: addition.parts.count, end: addition.end, signOuts: signOuts,
+                parts: addition.parts.count, end: addition.end, logoutMark: logoutMark,
                 outlivesLogout: addition.outlivesLogout)
             beginChange(queue)
             for (number, part) in addition.parts.enumerated() {
@@ -178,8 +177,8 @@ extension QueueStorage {
             listed = try list(queue)
             if let slot { known.withLock { $0 = (slot, listed) } }
         }
-        let signOuts = try queue.engine.signOuts().count
-        return try clear(among: listed, queue) { !$0.outlivesLogout && $0.signOuts < signOuts }
+        guard let mark = try queue.engine.lastLogout()?.mark else { return listed }
+        return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 
     /// Clears the requests that `isMeant` chooses, and returns the others. If there are none, nothing changes.

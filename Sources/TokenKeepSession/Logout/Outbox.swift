@@ -185,7 +185,9 @@ public struct Outbox: Sendable {
             result.dropped += 1
             return
         }
-        guard (entry.json["not_before"]?.integer ?? 0) <= now, !silent.contains(service) else {
+        guard (entry.json["not_before"]?.integer ?? 0) <= now, !silent.contains(service),
+            try coolDown(of: entry) == nil
+        else {
             result.left += 1
             return
         }
@@ -205,8 +207,7 @@ public struct Outbox: Sendable {
                 .corrupt, "the entry \(entry.name.account) of the outbox has no token",
                 hint: "remove it: tokenkeep clear \(Outbox.service) ENTRY")
         }
-        let session = try ItemName(
-            namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
+        let session = try session(of: entry)
         let options = options(for: session)
         guard let transport = options.transport else { return nil }
         let request = try SessionRequest(
@@ -231,15 +232,48 @@ public struct Outbox: Sendable {
             return true
         }
         let now = options.clock().wall
-        try entry.json.set("not_before", now + (response.wait(serverTime: now) ?? 300))
+        let wait = response.wait(serverTime: now) ?? 300
+        try entry.json.set("not_before", now + wait)
         options.explain?("the server answered \(response.status)")
         do throws(TokenKeepError) {
             try save(entry, level: nil)
         } catch {
             // Another process has sent the token, or noted the wait.
-            guard error.status == .conflict else { throw error }
+            guard error.status != .conflict else { return false }
+            try noteCoolDown(wait, of: entry)
+            throw error
         }
         return false
+    }
+
+    /// Notes the server's wait beside the session's record, if the place of the entry cannot be written.
+    private func noteCoolDown(_ seconds: Int64, of entry: Entry) throws(TokenKeepError) {
+        let now = options.clock()
+        let session = try session(of: entry)
+        try SessionFiles(store.records).change(.note, of: session, Session.call(store, options)) { file in
+            guard var note = file.flatMap({ try? SessionNote($0.state) }), isAbout(note, entry) else { return nil }
+            note.coolDown(seconds, now: now)
+            return note.serialized()
+        }
+    }
+
+    /// The seconds for which the server of an entry asks to be left alone, as its session's note tells; nil for none.
+    private func coolDown(of entry: Entry) throws(TokenKeepError) -> Int64? {
+        guard let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
+            let note = try? SessionNote(file.state), isAbout(note, entry)
+        else { return nil }
+        return note.coolDown(at: options.clock())
+    }
+
+    /// Whether the cool-down of a note is that of the entry's server: the account's next session may have another one.
+    private func isAbout(_ note: SessionNote, _ entry: Entry) -> Bool {
+        note.state == .signedOut || note.provider == entry.json["provider"]?.text ?? ""
+    }
+
+    private func session(of entry: Entry) throws(TokenKeepError) -> ItemName {
+        let json = entry.json
+        return try ItemName(
+            namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
     }
 
     private func clear(_ entry: Entry) throws(TokenKeepError) {

@@ -97,10 +97,8 @@ extension Session {
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
         let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note, call)
         if isEnded { try store.clearWithoutPrompts(name) }
-        let ownAccount = note.refreshLevel == 0 ? nil : refreshAccount
-        if let account = (isEnded ? record?.refreshItem : nil) ?? ownAccount {
-            try dropRefreshItem(account: account, call)
-        }
+        let items = Set(refreshAccounts(note) + (isEnded ? [record?.refreshItem].compactMap { $0 } : []))
+        if !items.isEmpty { try dropRefreshItems(items.sorted(), call) }
         try stash.drop()
         try changeNote(call) { note in
             note.endedEpoch = nil
@@ -147,7 +145,7 @@ extension Session {
         do throws(TokenKeepError) {
             return try joined(record, call)
         } catch {
-            if record.refreshItem == refreshAccount { try store.clearWithoutPrompts(name) }
+            if refreshItemBit(record.refreshItem) != 0 { try store.clearWithoutPrompts(name) }
             throw error
         }
     }
@@ -155,7 +153,7 @@ extension Session {
     /// Queues the refresh token of an ended session whose record is cleared. Returns whether there is one.
     private func queueRefreshToken(_ note: SessionNote, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard note.refreshLevel != 0, let ended = note.endedEpoch,
-            let entry = try refreshItem(refreshAccount, call)?.entry(of: ended)
+            let entry = try refreshEntry(of: ended, note, call)
         else { return false }
         try Outbox(store, options).add(
             entry.token, isRefresh: true, of: name, note.provider, level: AccessLevel(rawValue: note.refreshLevel))

@@ -86,8 +86,22 @@ extension Session {
         try ItemName(namespace: name.namespace, service: RefreshItem.service, account: account)
     }
 
-    /// The account of the session's refresh token: the ID of the session's name, the same in every era.
-    var refreshAccount: String { Hexadecimal.text(id) }
+    /// The accounts that the item of the refresh token may have: the ID of the session's name, the same in every era, and
+    /// another one. A sign-in takes the other one if an item is there that cannot be read.
+    private var refreshAccounts: [String] {
+        let id = Hexadecimal.text(id)
+        return [id, id + "-2"]
+    }
+
+    /// The accounts whose items may be there.
+    func refreshAccounts(_ note: SessionNote) -> [String] {
+        refreshAccounts.enumerated().filter { note.refreshItems & 1 << $0.offset != 0 }.map(\.element)
+    }
+
+    /// The bit of an account in ``SessionNote/refreshItems``; 0 for another item's account.
+    func refreshItemBit(_ account: String?) -> UInt8 {
+        account.flatMap { refreshAccounts.firstIndex(of: $0) }.map { 1 << UInt8($0) } ?? 0
+    }
 
     /// The item with the refresh token; nil if there is none.
     func refreshItem(_ account: String, _ call: CallContext) throws(TokenKeepError) -> RefreshItem? {
@@ -114,20 +128,54 @@ extension Session {
         return joined
     }
 
-    /// The token that the item has for the present sign-in; nil if the item has none.
+    /// The place for the refresh token of another sign-in.
+    struct RefreshPlace {
+        let account: String
+        /// The token that its item has for the present sign-in; nil if it has none.
+        let previous: RefreshItem.Entry?
+    }
+
+    /// Finds the place for the refresh token of another sign-in: the item of the present one, or the account of no item
+    /// that cannot be read.
     ///
-    /// - Parameter needsIt: whether an item that cannot be read is an error; else there is no token. A damaged item has
-    ///   none in any case; that of a later TokenKeep is never replaced.
-    func presentRefreshEntry(
-        _ note: SessionNote, needsIt: Bool, _ call: CallContext
-    ) throws(TokenKeepError) -> RefreshItem.Entry? {
-        guard note.refreshLevel != 0, !note.epoch.isEmpty else { return nil }
-        do throws(TokenKeepError) {
-            return try refreshItem(refreshAccount, call)?.entry(of: note.epoch)
-        } catch {
-            guard error.status == .unsupported || needsIt && error.status != .corrupt else { return nil }
-            throw error
+    /// - Parameter needsPresent: whether an item that cannot be read is an error. A damaged item never is one; an item of
+    ///   a later TokenKeep always is.
+    /// - Throws: the reason why a present item cannot be read, or why both cannot.
+    func refreshPlace(
+        _ note: SessionNote, needsPresent: Bool, _ call: CallContext
+    ) throws(TokenKeepError) -> RefreshPlace {
+        var free = refreshAccounts
+        var problem: TokenKeepError?
+        for account in refreshAccounts(note) {
+            do throws(TokenKeepError) {
+                guard let entry = try refreshItem(account, call)?.entry(of: note.epoch) else { continue }
+                return RefreshPlace(account: account, previous: entry)
+            } catch {
+                guard error.status != .unsupported, !needsPresent || error.status == .corrupt else { throw error }
+                problem = error
+                free.removeAll { $0 == account }
+            }
         }
+        if let account = free.first { return RefreshPlace(account: account, previous: nil) }
+        throw problem ?? TokenKeepError(.internal, "a refresh token has no place")
+    }
+
+    /// The refresh token of a sign-in whose record is cleared; nil if no item has it.
+    ///
+    /// - Throws: the reason why an item that may have it cannot be read.
+    func refreshEntry(
+        of epoch: String, _ note: SessionNote, _ call: CallContext
+    ) throws(TokenKeepError) -> RefreshItem.Entry? {
+        var problem: TokenKeepError?
+        for account in refreshAccounts(note) {
+            do throws(TokenKeepError) {
+                if let entry = try refreshItem(account, call)?.entry(of: epoch) { return entry }
+            } catch {
+                problem = error
+            }
+        }
+        if let problem { throw problem }
+        return nil
     }
 
     /// Saves the refresh token of a record as the item that the record names. Called before the record is saved.
@@ -144,34 +192,37 @@ extension Session {
         options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
     }
 
-    /// Clears the item with the refresh token, and notes that there is none.
-    func dropRefreshItem(account: String? = nil, _ call: CallContext) throws(TokenKeepError) {
-        try store.clearWithoutPrompts(refreshName(account ?? refreshAccount))
+    /// Clears the items of accounts, and notes that they are not there.
+    func dropRefreshItems(_ accounts: [String], _ call: CallContext) throws(TokenKeepError) {
+        for account in accounts { try store.clearWithoutPrompts(refreshName(account)) }
+        let dropped = accounts.reduce(UInt8(0)) { $0 | refreshItemBit($1) }
         try changeNote(call) { note in
-            guard note.refreshLevel != 0 else { return false }
-            note.refreshLevel = 0
+            guard note.refreshItems & dropped != 0 else { return false }
+            note.refreshItems &= ~dropped
+            if note.refreshItems == 0 { note.refreshLevel = 0 }
             return true
         }
     }
 
-    /// Clears the item of a sign-in that was cut short before its record, or of one that has no such item any more.
-    func dropOrphan(_ call: CallContext) throws(TokenKeepError) {
+    /// Clears the items of a sign-in that was cut short before its record, and those that a sign-in has replaced.
+    func dropOrphans(_ call: CallContext) throws(TokenKeepError) {
         let call = CallContext(deadline: call.deadline.within(milliseconds: 1000))
         let lock = try changeLock(call)
-        if try readFiles(call).hasOrphan {
-            options.explain?("cleared the refresh token of a sign-in that was cut short")
-            try dropRefreshItem(call)
+        let orphans = try orphanedRefreshItems(readFiles(call))
+        if !orphans.isEmpty {
+            options.explain?("cleared the refresh token of a sign-in that was cut short or replaced")
+            try dropRefreshItems(orphans, call)
         }
         _ = consume lock
     }
-}
 
-extension SessionView {
-    /// Whether there may be an item with a refresh token that no record needs. Only under the change lock it is certain.
-    var hasOrphan: Bool {
-        guard note.refreshLevel != 0, foreign == nil else { return false }
-        if let record { return record.refreshItem == nil }
-        return !note.nextEpoch.isEmpty && note.endedEpoch == nil && (note.epoch.isEmpty || note.state == .signedOut)
+    /// The accounts whose items may have a refresh token that no record needs. Only under the change lock it is certain.
+    func orphanedRefreshItems(_ view: SessionView) -> [String] {
+        let note = view.note
+        guard note.refreshItems != 0, view.foreign == nil else { return [] }
+        if let record = view.record { return refreshAccounts(note).filter { $0 != record.refreshItem } }
+        let isOver = note.epoch.isEmpty || note.state == .signedOut
+        return !note.nextEpoch.isEmpty && note.endedEpoch == nil && isOver ? refreshAccounts(note) : []
     }
 }
 

@@ -35,7 +35,8 @@ package struct SessionNote: Sendable, Equatable {
         static let endsLocally: UInt16 = 20
         static let validatedAt: UInt16 = 21
         static let refreshLevel: UInt16 = 22
-        static let signOuts = FieldReader.firstOptional + 1
+        static let logoutMark = FieldReader.firstOptional + 1
+        static let refreshItems = FieldReader.firstOptional + 2
     }
 
     package var kind = SessionKind.user
@@ -67,8 +68,12 @@ package struct SessionNote: Sendable, Equatable {
     package var level: UInt32 = 0
     /// The level of the item that has the refresh token, set before the item is written; 0 if there is no such item.
     package var refreshLevel: UInt32 = 0
-    /// The number of the account's logouts, so that work for a session is not done for a later one.
-    package var signOuts: UInt32 = 0
+    /// A bit for each of the two accounts whose item may have a refresh token (``Session/refreshAccounts``); 0 if
+    /// ``refreshLevel`` is 0.
+    package var refreshItems: UInt8 = 0
+    /// A number that each logout replaces, so that work for a session is not done for a later one. A note that takes the
+    /// place of none, or of a damaged one, begins with a random number: it knows no earlier session.
+    package var logoutMark: UInt32 = 0
     package var refreshing: Refreshing?
     /// The server's treatment of used refresh tokens, as the sign-in said.
     package var rotation = RotationProfile.strict
@@ -110,12 +115,16 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.refreshing: note.refreshing = try parseRefreshing(&reader)
             case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
-            case Tag.signOuts: note.signOuts = try reader.integer(UInt32.self, "number of logouts")
+            case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
+            case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
             }
             try reader.end()
         }
+        note.refreshItems = note.refreshLevel == 0 ? 0 : note.refreshItems & 3
+        // A note of one item has no such field.
+        if note.refreshLevel != 0, note.refreshItems == 0 { note.refreshItems = 1 }
         return note
     }
 
@@ -173,7 +182,8 @@ package struct SessionNote: Sendable, Equatable {
         if endsLocally { writer.append(field: Tag.endsLocally, integer: UInt8(1)) }
         if validatedAt != 0 { writer.append(field: Tag.validatedAt, integer: validatedAt) }
         if refreshLevel != 0 { writer.append(field: Tag.refreshLevel, integer: refreshLevel) }
-        if signOuts != 0 { writer.append(field: Tag.signOuts, integer: signOuts) }
+        if logoutMark != 0 { writer.append(field: Tag.logoutMark, integer: logoutMark) }
+        if refreshLevel != 0, refreshItems > 1 { writer.append(field: Tag.refreshItems, integer: refreshItems) }
         return writer.bytes
     }
 }

@@ -71,9 +71,12 @@ extension Renewal {
     private func saveInPlace(_ renewed: SessionRecord, _ view: SessionView) throws(TokenKeepError) -> SessionView? {
         let call = Renewal.saving.leasing(view.lease)
         let lock = try session.changeLock(call)
-        let note = try session.note() ?? view.note
+        let noted = try session.note()
+        let note = noted ?? view.note
         let present = try self.present(note, view, call)
-        guard note.epoch == view.note.epoch, present == nil || present?.epoch == note.epoch else {
+        // Without a note, a record that is gone was cleared by a logout, unless nobody has changed the session.
+        let isSame = present.map { $0.epoch == note.epoch } ?? (noted != nil || isUnchanged(view))
+        guard note.epoch == view.note.epoch, isSame else {
             options.explain?("the session ended meanwhile: the new tokens are not used")
             try session.queue(renewed, note, unlessOf: present)
             return nil
@@ -116,12 +119,15 @@ extension Renewal {
             item = try session.item(call)
         } catch {
             // A sign-in that was cut short may have replaced the record, and a change of the profile may have.
-            guard note.nextEpoch.isEmpty, let slot = view.slot, session.slots.value(of: session.id) == slot else {
-                throw error
-            }
+            guard note.nextEpoch.isEmpty, isUnchanged(view) else { throw error }
             return nil
         }
         return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
+    }
+
+    /// Whether certainly no process has changed the session since it was read.
+    private func isUnchanged(_ view: SessionView) -> Bool {
+        view.slot.map { $0 == session.slots.value(of: session.id) } ?? false
     }
 
     /// Keeps the renewed record in the stash until its place opens.
