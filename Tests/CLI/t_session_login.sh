@@ -12,6 +12,8 @@ own="issuer = $https\nca_file = $WORK/served/ca.pem\nclient_id = app\n"
 put example "$own"
 put refuses "${own}authorization_endpoint = $https/authorize-refused\n"
 put elsewhere "${own}authorization_endpoint = $https/authorize-elsewhere\n"
+put used "${own}authorization_endpoint = $https/authorize-used\n"
+put wordless "${own}token_endpoint = $https/wordless\n"
 put nameless "issuer = $https\n"
 # A browser that follows the server's answer.
 printf '#!/bin/sh\nexec curl -sL --cacert %s/served/ca.pem -o page "$1"\n' "$WORK" >browse
@@ -41,6 +43,12 @@ grep -o 'POST /revoke token=refresh-[0-9]*' served/requests
 title "a refusal, and an answer of another server, leave the session as it was"
 login api.example.com ann --provider refuses --flow browser
 login api.example.com ann --provider elsewhere --flow browser
+run session token api.example.com ann
+
+title "a code that was used, and a refusal without a word"
+login api.example.com ann --provider used --flow browser
+login api.example.com ann --provider wordless --flow browser
+login api.example.com ann --provider wordless --flow device
 run session token api.example.com ann
 
 title "a code for another device"

@@ -2,7 +2,8 @@
 
 Usage: terminal.py [STEP...] -- COMMAND...
 
-Steps: "expect:TEXT" waits for TEXT to appear; "send:TEXT" types it (escapes as in Python); "echo" says whether the
+Steps: "expect:TEXT" waits for TEXT to appear; "send:TEXT" types it (escapes as in Python); "pipe:COMMAND" types the
+output of a shell command that reads the screen; "echo" says whether the
 terminal shows what is typed; "signal:NAME" sends a signal to the program; "close", the last step, closes the terminal. Then the program must
 end by itself. A step that waits longer than 20 seconds fails.
 """
@@ -63,7 +64,12 @@ def main():
     screen = Screen(main_end)
     for step in steps:
         word, _, text = step.partition(":")
-        text = text.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        if word == "pipe":
+            text = subprocess.run(
+                ["bash", "-c", text], input=screen.text, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT).stdout
+            word = "send"
+        else:
+            text = text.encode("latin-1", "backslashreplace").decode("unicode_escape")
         if word == "expect":
             screen.wait_for(text)
         elif word == "send":

@@ -102,6 +102,8 @@ def authorize(connection, path):
     code = f"code-{secrets.token_hex(4)}"
     CODES[code] = (asked["code_challenge"], asked["redirect_uri"])
     answer = {"code": code, "state": asked["state"]}
+    if path.startswith("/authorize-used"):
+        del CODES[code]
     if path.startswith("/authorize-refused"):
         answer = {"error": "access_denied", "state": asked["state"]}
     if path.startswith("/authorize-elsewhere"):
@@ -198,6 +200,8 @@ def answer(connection, name, method, path, headers, body):
     if "/.well-known/" in place:
         found = metadata(name, place)
         return respond(connection, 200 if found else 404, found or {})
+    if place == "/wordless":
+        return respond(connection, 400)
     if place == "/refuses":
         return respond(connection, 200, {"error": "bad_refresh_token"})
     if place == "/echo":

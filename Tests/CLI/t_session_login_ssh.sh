@@ -1,0 +1,77 @@
+# needs: openssl
+# Sign-ins over ssh on a machine without a browser, on a terminal: the device code, the pasted address, and interruptions
+# at each step.
+mkdir -p served config/tokenkeep/providers.d
+export XDG_CACHE_HOME="$WORK/cache"
+: >ports # before the server has it
+python3 "$HERE/../Servers/lying_server.py" served >>ports &
+server=$!
+tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
+https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+put() { printf "ca_file = $WORK/served/ca.pem\nclient_id = app\n$2" >"config/tokenkeep/providers.d/$1.conf"; }
+put device "issuer = $https\n"
+put paste "authorization_endpoint = $https/authorize\ntoken_endpoint = $https/token\n"
+put slow "authorization_endpoint = $https/authorize\ntoken_endpoint = $https/waits\ndevice_authorization_endpoint = $https/device\n"
+# As sshd sets it; a display that is forwarded changes nothing.
+export SSH_CONNECTION="192.0.2.1 50000 192.0.2.2 22" DISPLAY=localhost:10.0
+# Only the first address that the screen shows; a browser elsewhere opens it, and is sent to a port of this machine.
+export CURL="curl -s --cacert $WORK/served/ca.pem -o /dev/null"
+visit='pipe:$CURL -w "%{redirect_url}\n" "$(grep -o -m 1 "https://.*authorize.*")"'
+# The server has the request that waits for the gate.
+arrives='pipe:tail -n +1 -f served/requests | grep -q -m 1 /waits'
+login() { # PROVIDER [STEP...]
+    local provider=$1
+    shift
+    echo "$ tokenkeep session login api.example.com ann --provider $provider${options:+ $options}"
+    on_terminal "$@" -- "$TOKENKEEP" session login api.example.com ann --provider "$provider" $options |
+        sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g; s/(authorize\?|callback\?).*/\1…/'
+}
+options=
+
+title "a server with device codes"
+login device
+run session token api.example.com ann
+
+title "a server without them: the address is pasted"
+login paste 'expect:the whole line' "$visit"
+run session token api.example.com ann
+
+title "a browser on this machine may come back meanwhile"
+login paste 'expect:the whole line' 'pipe:$CURL -L "$(grep -o -m 1 "https://.*authorize.*")"'
+
+title "no browser can be started: the address is pasted in the same run"
+export BROWSER=/bin/false
+options="--flow browser"
+login paste 'expect:the address to which it was sent' "$visit"
+options=
+run session token api.example.com ann
+
+title "Ctrl-C while nothing was sent leaves the old session"
+login device 'expect:type the code' 'send:\x03'
+login paste 'expect:the whole line' 'send:\x03'
+options="--flow browser --no-open"
+login paste 'expect:the whole line' 'send:\x03'
+options=
+run session token api.example.com ann
+
+title "kill -9 leaves the old session, also while the code is redeemed"
+login device 'expect:type the code' signal:KILL
+login paste 'expect:the whole line' signal:KILL
+mkfifo served/gate
+login slow 'expect:type the code' "$arrives" signal:KILL
+: >served/gate
+: >served/requests
+options="--flow paste"
+login slow 'expect:the whole line' "$visit" "$arrives" signal:KILL
+: >served/gate
+options=
+run session token api.example.com ann
+
+title "Ctrl-C while the code is redeemed waits for the answer: the new session stands"
+: >served/requests
+options="--flow paste"
+login slow 'expect:the whole line' "$visit" "$arrives" 'send:\x03' 'pipe:: >served/gate'
+run session token api.example.com ann
+kill "$server"
+wait "$server" 2>/dev/null
+true
