@@ -6,7 +6,7 @@
 set -eu
 
 build="libsodium-dev libargon2-dev libjansson-dev libpam0g-dev libsystemd-dev pkg-config cmake make gcc g++ git ca-certificates"
-tests="clang-format python3 python3-venv python3-nacl curl strace util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container"
+tests="clang-format python3 python3-venv python3-nacl curl strace util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container libcurl3-gnutls"
 modules="pass gnupg abigail-tools"
 servers="glewlwyd sqlite3 dbconfig-no-thanks"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-dbusmock python3-gi python3-keyring python3-secretstorage python3-jeepney keepassxc"
