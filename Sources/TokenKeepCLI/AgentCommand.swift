@@ -76,9 +76,17 @@ struct AgentCommand: ParsableCommand {
                 screen: \(state.isLocked ? "locked" : "open")
                 keys: \(keys)
                 lock source: \(meaning(state.source))
-                proved: \(state.isProved ? "yes" : "no; lock the screen once, or: tokenkeep agent test-lock")
+                proved: \(state.isProved ? "yes" : remedy(state.source))
 
                 """
+        }
+
+        private static func remedy(_ source: String) -> String {
+            switch source {
+            case "no-session": "no; use the level in a graphical session"
+            case "nameless": "no; give pam_systemd.so the option desktop=NAME, and log in again"
+            default: "no; lock the screen once, or: tokenkeep agent test-lock"
+            }
         }
 
         private static func meaning(_ source: String) -> String {
@@ -90,6 +98,7 @@ struct AgentCommand: ParsableCommand {
             case "sleep": "the machine's sleep"
             case "login1": "none: login1 does not answer"
             case "no-session": "none: there is no graphical session"
+            case "nameless": "unknown: this desktop has no name, under which its lock could be noted"
             default: "none has locked this desktop yet"
             }
         }

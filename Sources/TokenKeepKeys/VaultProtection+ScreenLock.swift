@@ -30,6 +30,10 @@ extension VaultProtection {
             return Protection.Axis(
                 .advisory, "without a graphical session there is no screen to lock; the kernel ends the key",
                 remedy: "use the level in a graphical session")
+        case .state(let state) where state.source == "nameless":
+            return Protection.Axis(
+                .advisory, "this desktop has no name, under which its lock could be noted",
+                remedy: "give pam_systemd.so the option desktop=NAME, and log in again")
         case .state:
             return Protection.Axis(
                 .advisory, "the agent has not yet seen this desktop's lock",

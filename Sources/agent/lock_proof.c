@@ -32,6 +32,10 @@ void proof_name(char *target, size_t size, const char *name) {
     target[length] = '\0';
 }
 
+bool proof_is_nameless(const struct proof_key *key) {
+    return strcmp(key->desktop, NAMELESS) == 0;
+}
+
 static bool is_name(const char *text, size_t size) {
     size_t length = strlen(text);
     if (length == 0 || length >= size)
@@ -53,7 +57,7 @@ const struct proof *proofs_find(const struct proofs *proofs, const struct proof_
 }
 
 static bool add(struct proofs *proofs, const struct proof_key *key, bool is_hint) {
-    if (strcmp(key->desktop, NAMELESS) == 0)
+    if (proof_is_nameless(key))
         return false;
     struct proof *found = (struct proof *)proofs_find(proofs, key);
     if (found != NULL) {

@@ -27,6 +27,9 @@ struct proofs {
 /* Copies a name of login1's, with "_" for each character that does not belong in the file. */
 void proof_name(char *target, size_t size, const char *name);
 
+/* Whether the desktop has no name. No lock of it is noted. */
+bool proof_is_nameless(const struct proof_key *key);
+
 /* Reads the file. An unreadable file counts as empty, and a malformed line is passed over. */
 void proofs_read(struct proofs *proofs);
 

@@ -71,6 +71,15 @@ bool lock_state_is_proved(const struct agent *agent) {
     return true;
 }
 
+static bool has_nameless_desktop(const struct agent *agent) {
+    for (size_t index = 0; index < AGENT_SESSIONS; index++) {
+        const struct session *session = &agent->login1.sessions[index];
+        if (session->is_used && session->is_graphical && proof_is_nameless(&session->kind))
+            return true;
+    }
+    return false;
+}
+
 const char *lock_state_source(const struct agent *agent) {
     const char *word = lock_state_word(agent);
     if (word != NULL)
@@ -79,6 +88,8 @@ const char *lock_state_source(const struct agent *agent) {
         return "login1";
     if (login1_graphical_sessions(agent) == 0)
         return "no-session";
+    if (has_nameless_desktop(agent))
+        return "nameless";
     return !lock_state_is_proved(agent) ? "none" : needs_screensaver(agent) ? "active" : "hint";
 }
 

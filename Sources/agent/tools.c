@@ -107,6 +107,11 @@ int tool_test_lock(void) {
                         "tokenkeep-agent.socket, or tokenkeep agent run\n");
         return UNAVAILABLE;
     }
+    if (strcmp(word, "nameless") == 0) {
+        fprintf(stderr, "tokenkeep: this desktop has no name, under which its lock could be noted\n"
+                        "hint: give pam_systemd.so the option desktop=NAME, and log in again\n");
+        return UNAVAILABLE;
+    }
     sd_bus *bus = NULL;
     int error = open_session(&bus, path);
     if (error >= 0)

@@ -275,6 +275,19 @@ class Lockers(Case):
         self.assertNotIn(self.world.directory + "/vault", files)
         self.assertNotIn(self.world.directory + "/none", files)
 
+    def test_a_desktop_without_a_name_gets_no_remedy_that_cannot_help(self):
+        self.start_agent(proved=False)
+        self.world.set_property("Desktop", "")
+        self.world.wait_for(word="nameless")
+        levels = json.loads(self.run_program("protection", "--json", check=True).stdout)["levels"]
+        axis = next(row for row in levels if row["level"] == "when-unlocked")["axes"]["screen-lock"]
+        self.assertEqual(axis["mechanism"], "this desktop has no name, under which its lock could be noted")
+        self.assertEqual(axis["remedy"], "give pam_systemd.so the option desktop=NAME, and log in again")
+        self.assertIn(f"proved: no; {axis['remedy']}\n", self.run_program("agent", "status", check=True).stdout)
+        trial = self.run_program("agent", "test-lock")
+        self.assertEqual((trial.returncode, axis["remedy"] in trial.stderr), (4, True))
+        self.assertEqual(self.world.status().word, "nameless")
+
     def test_test_lock_names_the_source_or_what_to_configure(self):
         self.start_agent(proved=False)
         trial = subprocess.Popen([PROGRAM, "agent", "test-lock"], env=self.environment, stdout=subprocess.PIPE, text=True)

@@ -357,7 +357,7 @@ class Proof(Case):
         self.world.set_hint(True)
         self.world.wait_for(locked=True)
         self.world.set_hint(False)
-        self.world.wait_for(locked=False)
+        self.world.wait_for(locked=False, word="nameless")
         self.assertFalse(self.world.status().proved)
         path = os.path.join(self.world.directory, "state/tokenkeep")
         self.assertFalse(os.path.exists(path))
@@ -366,7 +366,7 @@ class Proof(Case):
             file.write(b"- wayland hint\n")
         self.world.stop_agent()
         self.world.start_agent()
-        self.world.wait_for(word="none", proved=False)
+        self.world.wait_for(word="nameless", proved=False)
 
     def test_a_screensaver_proves_nothing_of_two_desktops(self):
         self.world.add_session("c2", desktop="other")

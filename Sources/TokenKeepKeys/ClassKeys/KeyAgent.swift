@@ -32,7 +32,8 @@ package enum KeyAgent {
         package let isLocked: Bool
         /// Whether a lock source was seen to lock each kind of desktop that the user's sessions have now.
         package let isProved: Bool
-        /// The word of the lock source: `hint`, `active`, `signal`, `request`, `sleep`, `login1`, `no-session` or `none`.
+        /// The word of the lock source: `hint`, `active`, `signal`, `request`, `sleep`, `login1`, `no-session`,
+        /// `nameless` or `none`.
         package let source: String
     }
 
