@@ -8,12 +8,12 @@ pam-auth-update) are left out. NAMEs choose cases."""
 
 import os, sys, traceback
 
-import checks, faults, programs
+import checks, faults, homes, programs
 from world import Failure, World, die_on_signals
 
 
 def cases(every):
-    modules = [checks, faults] + ([programs] if every else [])
+    modules = [checks, faults, homes] + ([programs] if every else [])
     return [(name, body) for module in modules for name, body in vars(module).items() if getattr(body, "is_case", False)]
 
 

@@ -80,11 +80,15 @@ package struct VaultLogin {
     ///
     /// - Parameter old: empty if the administrator replaced the login's password without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
-        let wasLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
+        var isLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
         let result = onVault { vault, call throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 try store.records.testify(vault)
-                try change(vault, from: old, to: new, call)
+                guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
+                // No login may have noted it, as on a full disk.
+                isLogins = true
+                _ = try PasswordSlots(store.records.opener).change(
+                    unlocked, to: new, call, expiringAfter: limit(of: vault))
                 return .done
             } catch {
                 guard VaultLogin.isWrong(error) else { throw error }
@@ -95,7 +99,7 @@ package struct VaultLogin {
             if result == .done { write(.unlocked) }
             return result
         }
-        guard wasLogins else { return .done }
+        guard isLogins else { return .done }
         write(.notFollowed)
         return result
     }
@@ -110,22 +114,21 @@ package struct VaultLogin {
         return hasSession || stay ? nil : VaultLogin.unconfirmedSeconds
     }
 
-    private func change(
-        _ vault: OpenVault, from old: SecretBytes, to new: SecretBytes, _ call: CallContext
-    ) throws(TokenKeepError) {
+    /// Opens the vault with the login's old password. nil if the vault's password was changed before the login's, and
+    /// follows already.
+    private func open(
+        _ vault: OpenVault, with old: SecretBytes, orAlready new: SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> UnlockedVault? {
         let passwords = PasswordSlots(store.records.opener)
         try PasswordDerivation.check(old)
         try PasswordDerivation.check(new)
-        let unlocked: UnlockedVault
         do throws(TokenKeepError) {
-            unlocked = try passwords.open(.password, with: old, vault, call)
+            return try passwords.open(.password, with: old, vault, call)
         } catch {
-            // If the vault's password was changed before the login's, it follows already.
             guard VaultLogin.isWrong(error) else { throw error }
             _ = try passwords.open(.password, with: new, vault, call)
-            return
+            return nil
         }
-        _ = try passwords.change(unlocked, to: new, call, expiringAfter: limit(of: vault))
     }
 
     /// Keeps the open keys for another time.
