@@ -120,6 +120,7 @@ test-cli: deps stage
 
 test-examples: deps stage
 	Tests/Examples/run.sh $(STAGE)
+	Tests/Examples/login_helper.py $(STAGE)
 
 # A Swift package that depends on ours by path, and one by the URL of a clone of what is committed; programs in other
 # languages beside an installation that was moved.
