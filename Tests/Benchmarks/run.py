@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
 password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
-what programs write for themselves, and requests beside URLSession's. Nothing is asserted.
+what programs write for themselves, refreshes beside scripts with curl, and requests beside URLSession's. Nothing is asserted.
 
 Usage: run.py PREFIX [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
 """
@@ -12,6 +12,7 @@ import drain_figures
 import era_figures
 import module_figures
 import password_figures
+import refresh_figures
 import requests_figures
 import service_figures
 import session_figures
@@ -21,7 +22,7 @@ from harness import WORK
 
 TABLES = [
     vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures, module_figures,
-    session_figures, requests_figures]
+    session_figures, refresh_figures, requests_figures]
 
 try:
     for figures in TABLES:
