@@ -110,6 +110,16 @@ static void kill_group(int number) {
     (void)kill(0, SIGKILL);
 }
 
+static volatile pid_t program;
+
+/* Kills the program alone, so that the supervisor reaps it. */
+static void kill_program(int number) {
+    if (program > 0)
+        (void)kill(program, SIGKILL);
+    else
+        kill_group(number);
+}
+
 _Noreturn void supervise(const struct helper_child *child) {
     reset_signals();
     if (setpgid(0, 0) != 0)
@@ -120,15 +130,17 @@ _Noreturn void supervise(const struct helper_child *child) {
     /* If the parent is killed, this process ends itself and the program. */
     struct sigaction ending = {.sa_handler = kill_group};
     (void)sigaction(SIGALRM, &ending, NULL);
+    struct sigaction ending_program = {.sa_handler = kill_program};
+    (void)sigaction(SIGTERM, &ending_program, NULL);
     (void)alarm(child->seconds);
-    pid_t process = fork_with(SIGCHLD);
-    if (process == 0)
+    program = fork_with(SIGCHLD);
+    if (program == 0)
         execute(child);
     int status = 0;
     pid_t ended = -1;
-    if (process > 0)
+    if (program > 0)
         do
-            ended = waitpid(process, &status, 0);
+            ended = waitpid(program, &status, 0);
         while (ended < 0 && errno == EINTR);
     unsigned char code = 126;
     if (ended > 0)

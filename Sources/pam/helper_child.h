@@ -28,7 +28,8 @@ struct helper_child {
  * that the parent's own wait() never does. */
 pid_t fork_silently(void);
 
-/* Runs the program in a group of its own, and writes its exit code to the pipe as one byte. */
+/* Runs the program in a group of its own, and writes its exit code to the pipe as one byte. SIGTERM kills the
+ * program. */
 _Noreturn void supervise(const struct helper_child *child);
 
 #endif

@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The time for the supervisor to reap a program that was killed. */
+#define ENDING_MS 200
+
 int64_t monotonic_ms(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -147,6 +150,15 @@ static pid_t start(const struct helper_child *child) {
     return process;
 }
 
+/* Has the supervisor kill and reap the program. Without it, the program would become a child of a host that
+ * is a subreaper.
+ */
+static void end_program(pid_t supervisor, int status) {
+    struct pollfd ended = {.fd = status};
+    (void)kill(supervisor, SIGTERM);
+    (void)poll(&ended, 1, ENDING_MS);
+}
+
 static int run_child(const struct helper_call *call, struct helper_child *child) {
     int sockets[2], status[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
@@ -165,6 +177,8 @@ static int run_child(const struct helper_call *call, struct helper_child *child)
     int result = HELPER_NOT_STARTED;
     if (process > 0) {
         result = converse(call, &exchange);
+        if (result == HELPER_TIMED_OUT)
+            end_program(process, exchange.status);
         /* The group, and the supervisor in case it has not made its group yet. */
         (void)kill(-process, SIGKILL);
         (void)kill(process, SIGKILL);

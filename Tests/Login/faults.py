@@ -53,6 +53,13 @@ def a_program_that_hangs_is_stopped_or_leaves_children(world):
 
 
 @case
+def a_program_that_hangs_becomes_no_child_of_a_host_that_adopts_orphans(world):
+    program = world.fake_program("#!/bin/sh\nexec sleep 1000\n")
+    _, children = world.sign_in(world.service(f"helper={program} timeout=1"), ["auth"], options=["--subreaper"])
+    check(children == "children 0 signals 0", children)
+
+
+@case
 def a_program_that_is_killed(world):
     for number in ("KILL", "SEGV", "TERM"):
         signs_in_as_without(world, f"helper={world.fake_program(f'#!/bin/sh{chr(10)}kill -{number} $${chr(10)}')}", told=1,

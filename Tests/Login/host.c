@@ -1,9 +1,9 @@
 /* A program that signs a user in through PAM, as awkwardly as real ones do.
  *
  * Usage: host [OPTION…] SERVICE USER PASSWORD [NEW_PASSWORD] -- CALL…
- * Calls: auth, account, session, close, passwd, setcred, fork (the rest runs in a child, as sshd does), wait
- * (until standard input has a line).
- * Options: --ignore-sigchld, --reaper (a thread waits for any child), --descriptors, --threads,
+ * Calls: auth, account, session, close, passwd, setcred, fork (the rest runs in a child, as sshd does), end,
+ * wait (until standard input has a line).
+ * Options: --ignore-sigchld, --reaper (a thread waits for any child), --subreaper, --descriptors, --threads,
  * --small-stack. Prints a line for each call, NAME CODE, and a line for each message. A password is given as
  * hexadecimal digits. */
 #define _GNU_SOURCE
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,7 +141,7 @@ static void open_descriptors(void) {
 }
 
 int main(int argc, char **argv) {
-    int index = 1, has_small_stack = 0, is_reaping = 0, has_threads = 0;
+    int index = 1, has_small_stack = 0, is_reaping = 0, has_threads = 0, is_subreaper = 0;
     (void)signal(SIGCHLD, count_signal);
     for (; index < argc && strncmp(argv[index], "--", 2) == 0; index++) {
         if (strcmp(argv[index], "--ignore-sigchld") == 0)
@@ -149,6 +150,8 @@ int main(int argc, char **argv) {
             open_descriptors();
         else if (strcmp(argv[index], "--reaper") == 0)
             is_reaping = 1;
+        else if (strcmp(argv[index], "--subreaper") == 0)
+            is_subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
         else if (strcmp(argv[index], "--threads") == 0)
             has_threads = 1;
         else if (strcmp(argv[index], "--small-stack") == 0)
@@ -175,6 +178,9 @@ int main(int argc, char **argv) {
     if (pthread_create(&thread, &attributes, sign_in, NULL) != 0)
         return 3;
     (void)pthread_join(thread, NULL);
+    /* A process that the module left becomes this program's child. */
+    if (is_subreaper && waitpid(-1, NULL, WNOHANG) >= 0)
+        stolen++;
     /* No call forks children of this program's own but "fork": others' signals and children are the module's.
      */
     printf("children %d signals %d\n", stolen, handled);
