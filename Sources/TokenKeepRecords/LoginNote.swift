@@ -47,7 +47,9 @@ package struct LoginNote: Sendable, Equatable {
             let text = String(validating: bytes.dropLast(), as: UTF8.self)
         else { return nil }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 3, let time = Int64(words[0]), time >= 0, LoginNote.isName(String(words[1])),
+        // Int64 would take a sign, too.
+        guard words.count == 3, words[0].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let time = Int64(words[0]), LoginNote.isName(String(words[1])),
             let outcome = Outcome(rawValue: String(words[2]))
         else { return nil }
         self.init(time: UnixTime(time), service: String(words[1]), outcome: outcome)

@@ -186,5 +186,6 @@ def directory_cases():
     journal = with_anna({"/changes": bytes(32), "making": b""})
     journal |= {"pending/" + VAULT.name_of(*BERT.names()): b"", f"used/secret-service@{bytes(16).hex()}": b""}
     journal[f"holders/{VAULT.id_of(*ANNA.names())}.secret-service@{bytes(16).hex()}"] = bytes(40)
+    journal["/login"] = b"1764057600 gdm-password unlocked\n"
     comment = "The files beside the records that are no part of an item."
     yield vector("valid-journal-files", "OK", comment, ANNA, journal, also=ALSO_BERT)

@@ -13,6 +13,7 @@ import re
 import stat
 import sys
 
+from vault_login import check_login
 from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 from vault_reader import ERA_NAME, VaultReader
@@ -20,7 +21,7 @@ from vault_sessions import FOLDER as SESSIONS
 from vault_sessions import NAMES as SESSION_NAMES
 from vault_sessions import check_record, check_shared_files, read_sessions
 
-TOP_LEVEL_FILES = re.compile(r"(lock|changes)(\.tmp)?")
+TOP_LEVEL_FILES = re.compile(r"(lock|changes|login)(\.tmp)?")
 ERA_FILES = re.compile(r"(keyfile|header|header\.2)(\.tmp)?|header(\.2)?\.corrupt-[0-9]+|making")
 NAMED_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 # The files of an era's directories, and their size where all have the same.
@@ -160,6 +161,7 @@ def audit(directory, password=None, code=None, trust=None):
     result = {"vault": None, "items": [], "sessions": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
+        result["problems"] += check_login(directory)
         reader = VaultReader(directory, password, code, trust)
         result["problems"] += check_era(reader)
         result["problems"] += check_header_copies(reader)

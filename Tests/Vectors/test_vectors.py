@@ -10,6 +10,7 @@ from read_vault import audit
 from vault_export import read_export
 from vault_format import RECORD_MAXIMUM, item_name
 from vault_notes import read_note_of
+from vault_login import read_login
 from vault_primitives import VaultError
 from vault_reader import VaultReader
 from vault_sealed import open_carried_over, open_sealed
@@ -90,6 +91,18 @@ def failures(vector, directory):
         yield "the reader changed the vault"
 
 
+def login_failures():
+    with open(os.path.join(os.path.dirname(__file__), "login.vectors"), encoding="ascii") as lines:
+        cases = [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
+    if len(cases) < 30:
+        yield f"only {len(cases)} lines"
+    for expected, data in cases:
+        note = read_login(bytes.fromhex(data))
+        read = "-" if note is None else "{} {} {}".format(*note)
+        if read != expected:
+            yield f"{data}: {read} instead of {expected}"
+
+
 def snapshot(directory):
     paths = [os.path.join(parent, name) for parent, _, names in os.walk(directory) for name in names]
     return {path: open(path, "rb").read() for path in paths if not os.path.islink(path)}
@@ -105,6 +118,10 @@ def main():
         for failure in found:
             print(f"{file_name}: {failure}")
         passed, failed = passed + (not found), failed + bool(found)
+    found = list(login_failures())
+    for failure in found:
+        print(f"login.vectors: {failure}")
+    passed, failed = passed + (not found), failed + bool(found)
     print(f"{passed} passed, {failed} failed")
     return 0 if passed and not failed else 1
 
