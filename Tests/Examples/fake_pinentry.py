@@ -65,6 +65,8 @@ for line in sys.stdin:
         say("D " + answer)
         say("OK")
     else:
+        if mode == "repeats":
+            say("S PIN_REPEATED")
         for part in (answer[:2], answer[2:]) if "%" not in answer[:4] else (answer,):
             say("D " + part)
         say("OK")

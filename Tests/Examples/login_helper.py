@@ -385,6 +385,76 @@ class Locked(Case):
         self.wait_for_out("one\n")
 
 
+class Pinentry(Case):
+    """pinentry.c in another program."""
+
+    NEW_PASSWORD = "2"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = WORK / "pinentry_host"
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(STAGE / "lib/pkgconfig")}
+        flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=environment, text=True).split()
+        subprocess.run(
+            ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=address,undefined", f"-I{SOURCES}",
+             HERE / "pinentry_host.c", SOURCES / "pinentry.c", "-o", cls.program, *flags], check=True)
+
+    def ask(self, mode, *words, kind="1", capacity="100"):
+        self.environment["FAKE_PINENTRY"] = mode
+        self.fake_log.write_text("")
+        result = subprocess.run(
+            [self.program, FAKE, kind, capacity, *words], env=self.environment, capture_output=True, text=True, timeout=HANG)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.rstrip("\n")
+
+    def test_texts_are_escaped_and_answers_decoded(self):
+        self.assertEqual(self.ask("right:%25%41%c3%a4 x"), "OK %Aä x")
+        self.assertEqual(self.pinentry_lines("SETDESC"), ['SETDESC 100%25 of%0Athe "vault" ä'])
+        self.assertEqual(self.ask("right:"), "OK ")
+
+    def test_an_answer_fills_the_buffer_and_no_more(self):
+        self.assertEqual(self.ask("right:abcde", capacity="5"), "OK abcde")
+        self.assertEqual(self.ask("right:abcdef", capacity="5"), "INVALID ")
+
+    def test_each_failure_has_its_status(self):
+        for mode, status in (
+            ("cancel", "CANCELLED"), ("dead", "UNAVAILABLE"), ("rude", "UNAVAILABLE"), ("garbage", "IO"), ("long", "IO"),
+            ("early", "IO"), ("escape", "IO"), ("killed", "UNAVAILABLE"), ("hang", "TIMED_OUT"), ("endless", "INVALID"),
+            ("flood", "IO"),
+        ):
+            with self.subTest(mode):
+                self.assertEqual(self.ask(mode), status + " ")
+
+    def test_a_program_that_ignores_its_children_asks_too(self):
+        self.assertEqual(self.ask("right:abc", "ignore-children"), "OK abc")
+
+    def test_a_new_password_is_typed_twice(self):
+        self.assertEqual(self.ask("repeats:abc", kind=self.NEW_PASSWORD), "OK abc")
+        self.assertEqual(len(self.pinentry_lines("GETPIN")), 1)
+        self.assertEqual(self.ask("strict:abc", kind=self.NEW_PASSWORD), "OK abc")
+        self.assertEqual(len(self.pinentry_lines("GETPIN")), 2)
+        self.assertEqual(self.ask("right:abc,abd,xyz,xyz", kind=self.NEW_PASSWORD), "OK xyz")
+        self.assertEqual(self.pinentry_lines("SETERROR"), ["SETERROR The two answers differ."])
+        self.assertEqual(self.ask("right:a,b,c,d,e,f,g,h", kind=self.NEW_PASSWORD), "CANCELLED ")
+        self.assertEqual(len(self.pinentry_lines("GETPIN")), 6)
+
+    @unittest.skipUnless(shutil.which("pinentry-tty"), "pinentry-tty is not installed")
+    def test_the_real_pinentry_has_a_new_password_typed_twice(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        asking = subprocess.Popen(
+            [self.program, "pinentry-tty", self.NEW_PASSWORD, "100"], stdout=subprocess.PIPE, text=True,
+            env={**self.environment, "GPG_TTY": os.ttyname(slave), "TERM": "xterm"})
+        self.addCleanup(asking.stdout.close)
+        shown = b""
+        for prompt in (b"Password:", b"Repeat:"):
+            while prompt not in shown:
+                shown += os.read(master, 4096)
+            os.write(master, b"n e w\n")
+        self.assertEqual((asking.stdout.read(), asking.wait(HANG)), ("OK n e w\n", 0))
+
+
 class Asking(Case):
     def test_a_missing_token_is_asked_for_and_saved(self):
         self.environment["FAKE_PINENTRY"] = "right:t0%25ken"
