@@ -226,7 +226,7 @@ static const char *locale_of_types(void) {
     return NULL;
 }
 
-/* What pinentry needs to show itself, and the texts. */
+/* Sends the options by which pinentry can show itself, and the texts. */
 static tokenkeep_status prepare(struct dialog *dialog, const struct pinentry *pinentry,
                                 const struct pinentry_question *question) {
     char terminal[128], seconds[24];
