@@ -11,7 +11,7 @@ import TokenKeepCore
         let text = (try? String(contentsOf: file, encoding: .ascii)) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            return (String(fields[0]), bytes(ofHexadecimal: fields[1]))
+            return (String(fields[0]), LoginNoteTests.bytes(ofHexadecimal: fields[1]))
         }
     }()
 
