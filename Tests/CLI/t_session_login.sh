@@ -14,6 +14,7 @@ put refuses "${own}authorization_endpoint = $https/authorize-refused\n"
 put elsewhere "${own}authorization_endpoint = $https/authorize-elsewhere\n"
 put used "${own}authorization_endpoint = $https/authorize-used\n"
 put wordless "${own}token_endpoint = $https/wordless\n"
+put scant "${own}token_endpoint = $https/scant\nscope = read write\n"
 put nameless "issuer = $https\n"
 # A browser that follows the server's answer.
 printf '#!/bin/sh\nexec curl -sL --cacert %s/served/ca.pem -o page "$1"\n' "$WORK" >browse
@@ -50,6 +51,10 @@ login api.example.com ann --provider used --flow browser
 login api.example.com ann --provider wordless --flow browser
 login api.example.com ann --provider wordless --flow device
 run session token api.example.com ann
+
+title "other scopes than asked for, and no refresh token, are said"
+login api.example.com ivy --provider scant --flow browser
+run session logout api.example.com ivy
 
 title "a code for another device"
 login api.example.com bob --provider example --flow device
@@ -88,6 +93,11 @@ put anonymous "${own}scope = openid\n"
 grep -c 'POST /revoke' served/requests
 login other.example.com --provider anonymous --flow browser
 grep -c 'POST /revoke' served/requests
+
+title "the port, and the parameters of the address"
+"$TOKENKEEP" session login api.example.com eve --provider example --flow browser --no-open --port 47890 --scope "read write" \
+    --resource https://files.example.com --audience api --timeout 300ms 2>&1 |
+    grep -o '[?&][a-z_]*=[^&]*' | sed -E 's/(state|code_challenge)=.*/\1=…/' | sort
 
 title "a code alone is refused"
 echo code-1 | login api.example.com eve --provider example --flow paste

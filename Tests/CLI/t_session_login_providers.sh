@@ -20,7 +20,7 @@ mount --bind system /etc/ssl/certs
 cp config/tokenkeep/stack.d/default.conf home/.config/tokenkeep/stack.d
 export XDG_CONFIG_HOME="$HOME/.config" XDG_CACHE_HOME="$HOME/.cache" BROWSER="$WORK/bin/browser" PATH="$WORK/bin:$PATH"
 printf '#!/bin/sh\nexec "$TOKENKEEP" "$@"\n' >bin/tokenkeep
-printf '#!/bin/sh\nexec curl -sL -o /dev/null "$1"\n' >bin/browser
+printf '#!/bin/sh\necho noise; echo noise >&2; exec curl -sL -o /dev/null "$1"\n' >bin/browser
 chmod 755 bin/*
 
 # Each block to a file of its own, in their order.

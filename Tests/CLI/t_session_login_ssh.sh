@@ -39,6 +39,11 @@ run session token api.example.com ann
 title "a browser on this machine may come back meanwhile"
 login paste 'expect:the whole line' 'pipe:$CURL -L "$(grep -o -m 1 "https://.*authorize.*")"'
 
+title "the time that is left is said each minute"
+options="--timeout 63s"
+login paste 'expect:one minute left' 'send:\x03'
+options=
+
 title "no browser can be started: the address is pasted in the same run"
 export BROWSER=/bin/false
 options="--flow browser"

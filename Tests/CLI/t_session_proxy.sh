@@ -45,6 +45,8 @@ chown nobody privileged
 chmod 4755 privileged
 program=("$WORK/privileged") address=$https
 for name in $names; do ask "$name=$proxy"; done
+ask "SSLKEYLOGFILE=$WORK/tmp/keys"
+cat told
 
 title "the same program and user without more rights asks the proxy"
 chmod 755 privileged

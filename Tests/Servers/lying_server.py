@@ -129,14 +129,18 @@ def wait():
         gate.read()
 
 
-def token(connection, form):
+def token(connection, form, is_scant=False):
     with LOCK:
         if form.get("grant_type") in ("authorization_code", "urn:ietf:params:oauth:grant-type:device_code"):
             error = grant(form)
             if error:
                 return respond(connection, 400, {"error": error})
             TOKENS["number"] += 1
-            return respond(connection, 200, tokens(form))
+            given = tokens(form)
+            if is_scant:
+                del given["refresh_token"]
+                given["scope"] = "read"
+            return respond(connection, 200, given)
         if form.get("refresh_token") != f"refresh-{TOKENS['number']}":
             return respond(connection, 400, {"error": "invalid_grant"})
         TOKENS["number"] += 1
@@ -200,6 +204,8 @@ def answer(connection, name, method, path, headers, body):
     if "/.well-known/" in place:
         found = metadata(name, place)
         return respond(connection, 200 if found else 404, found or {})
+    if place == "/scant":
+        return token(connection, form, is_scant=True)
     if place == "/wordless":
         return respond(connection, 400)
     if place == "/refuses":
