@@ -10,6 +10,7 @@
 # make soak MINUTES=1440   eight terminals that share a session so long, while all around them is disturbed
 # make test-agent-model HISTORIES=10000   plays random histories of a desktop against the agent
 # make fuzz-agent SECONDS=600             sends the agent mutations of requests
+# make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make test-login          signs a test's user in through PAM, su and sshd, as root
@@ -28,7 +29,8 @@ SECONDS ?= 600
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
         test-faults test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
-        compare-builds docs test-release soak fuzz test-login test-login-short test-systemd
+        compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
+        test-desktops bench-login
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -182,6 +184,11 @@ test-login-short: deps stage
 test-systemd: deps stage
 	Tests/Systems/sessions.py build
 
+# Real lockers and display managers on such a machine. Not a part of `make test`: the first run fetches 200 MB by apt, into
+# /var/cache/tokenkeep-machine.
+test-desktops: stage
+	Tests/Systems/desktops.py build
+
 # Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
 test-histories: deps stage
 	Tests/Faults/histories.py $(STAGE) $(HISTORIES) $(SEED)
@@ -206,6 +213,10 @@ sanitize: deps stage
 
 bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
+
+# What a login and the agent cost, on a machine with systemd, as root.
+bench-login: stage
+	Tests/Benchmarks/login_figures.py $(STAGE)
 
 clean:
 	rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS) .build-fuzz

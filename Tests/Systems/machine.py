@@ -3,7 +3,7 @@
 Nothing is written to this machine's files: they are the lower layer, and a mount namespace of the tests has the overlay. The
 kernel's keys are shared, so the machine's user has a uid of its own."""
 
-import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time
+import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time, traceback
 
 PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).parent
@@ -12,7 +12,7 @@ sys.path.insert(0, str(LOGIN))
 from world import Failure, case, check, class_keys, die_on_signals, run  # noqa: E402
 
 # Far above every bound that is tested, because this machine may be busy.
-PATIENCE = 20
+PATIENCE = 60
 
 
 class Skipped(Exception):
@@ -39,6 +39,43 @@ TARGET = """[Unit]
 Requires=sysinit.target dbus.socket systemd-logind.service systemd-user-sessions.service
 After=sysinit.target dbus.socket systemd-logind.service systemd-user-sessions.service
 """
+
+
+def run_cases(what, cases, names, make, set_up):
+    """Runs the cases, or those of the names, on one machine. Returns the exit code of the program."""
+    if os.geteuid() != 0:
+        print(f"skip {what} (needs root)\n0 passed, 0 failed, 1 skipped")
+        return 0
+    enter_own_namespace()
+    die_on_signals()
+    try:
+        machine = make()
+    except Skipped as reason:
+        print(f"skip {what} ({reason})\n0 passed, 0 failed, 1 skipped")
+        return 0
+    passed = failed = skipped = 0
+    try:
+        set_up(machine)
+        for name, body in cases:
+            if names and name not in names:
+                continue
+            try:
+                body(machine)
+                passed += 1
+                print(f"ok   {name}", flush=True)
+            except Skipped as reason:
+                skipped += 1
+                print(f"skip {name} ({reason})", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAIL {name}: {error}", flush=True)
+                if not isinstance(error, Failure):
+                    traceback.print_exc()
+                machine.end_all()
+    finally:
+        machine.close()
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
 
 
 class Machine:
@@ -114,7 +151,7 @@ class Machine:
         log = open(self.base / "log", "wb")
         self.nspawn = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", "--directory", str(self.root), "--boot",
-             "--register=no", "--keep-unit", "--private-network", "--console=pipe", "--machine=tokenkeep-test",
+             "--register=no", "--keep-unit", "--link-journal=no", "--private-network", "--console=pipe", "--machine=tokenkeep-test",
              "--system-call-filter=add_key keyctl request_key @memlock", "systemd.unit=tokenkeep-test.target"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             env=dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1"))
@@ -184,6 +221,13 @@ class Machine:
     def manager_is_gone(self):
         return self.run("systemctl", "is-active", f"user-runtime-dir@{self.uid}.service").stdout.decode().strip() == "inactive"
 
+    def end_all(self):
+        """Ends what a case that failed has left."""
+        self.run("loginctl", "disable-linger", self.user)
+        self.run("loginctl", "terminate-user", self.user)
+        wait_until(self.manager_is_gone, "the end of the user's manager")
+        self.tokenkeep("login", "purge")
+
     def close(self):
         if self.nspawn is not None:
             if self.leader is not None:
@@ -193,6 +237,29 @@ class Machine:
         # With what lies below.
         run("umount", "--recursive", "--lazy", self.base)
         self.base.rmdir()
+
+
+def make_layer(packages):
+    """Makes, once, a directory with the files of packages over those of this machine, by the machine's apt.
+
+    /var/cache/tokenkeep-machine. Remove the directory to have it made anew."""
+    directory = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "/var/cache")) / "tokenkeep-machine"
+    stamp = directory / "packages"
+    if stamp.exists() and stamp.read_text() == packages:
+        return directory / "layer"
+    shutil.rmtree(directory, ignore_errors=True)
+    for name in ("layer", "work", "root"):
+        (directory / name).mkdir(parents=True)
+    Machine.overlay("/", directory / "layer", directory / "work", directory / "root")
+    script = "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && " \
+        f"apt-get install -y -qq --no-install-recommends {packages}"
+    made = run("systemd-nspawn", "--quiet", "--directory", directory / "root", "--register=no", "--keep-unit", "--console=pipe",
+               "sh", "-c", script, timeout=900)
+    run("umount", directory / "root")
+    if made.returncode != 0:
+        raise Skipped(f"apt: {made.stdout.decode()[-500:]}")
+    stamp.write_text(packages)
+    return directory / "layer"
 
 
 class Session:
@@ -209,6 +276,34 @@ class Session:
         while (line := self.process.stdout.readline().decode()) and not line.startswith("session "):
             lines.append(line)
         check(line == "session 0\n", f"{lines} {line}")
+        self.machine = machine
+        self.name = machine.must("loginctl", "show-user", machine.user, "--property=Sessions", "--value").split()[-1]
+
+    def inside(self, *words, environment=None):
+        """The command that runs words as the user, in the session."""
+        machine = self.machine
+        variables = {**machine.user_environment(), "XDG_SESSION_ID": self.name, **(environment or {})}
+        group = machine.must("systemctl", "show", "--property=ControlGroup", "--value", f"session-{self.name}.scope").strip()
+        script = f"echo $$ > /sys/fs/cgroup{group}/cgroup.procs && exec \"$@\""
+        return machine.inside("sh", "-c", script, "sh", "setpriv", "--reuid", machine.uid, "--regid", machine.gid,
+                              "--init-groups", "--", *words, environment=variables)
+
+    def start(self, *words, **options):
+        with open(self.machine.base / "programs", "ab") as log:
+            return subprocess.Popen(self.inside(*words, **options), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def run(self, *words, **options):
+        return run(*self.inside(*words, **options))
+
+    def is_locked(self):
+        """login1's LockedHint."""
+        return self.machine.must("loginctl", "show-session", self.name, "--property=LockedHint", "--value").strip() == "yes"
 
     def close(self):
         self.process.communicate(b"\n", timeout=PATIENCE)
+
+    def terminate(self):
+        """Ends the session with all its programs."""
+        self.machine.must("loginctl", "terminate-session", self.name)
+        self.process.communicate(timeout=PATIENCE)
+        wait_until(self.machine.manager_is_gone, "the end of the user's manager")

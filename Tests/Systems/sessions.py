@@ -3,10 +3,10 @@
 
 BUILD is what `cmake --install` installs. NAMEs choose cases."""
 
-import json, os, pathlib, pty, select, sys, time, traceback
+import contextlib, json, os, pathlib, pty, select, signal, sys, time
 
-from machine import LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, die_on_signals, \
-    enter_own_namespace, wait_until
+from machine import LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, run, run_cases, \
+    wait_until
 
 VAULT = ("--stack", "any required vault")
 SERVICE = "tokenkeep-test"
@@ -155,6 +155,69 @@ def the_lock_of_the_screen_ends_level_1(machine):
     check(machine.keys() == [], f"{machine.keys()}")
 
 
+@contextlib.contextmanager
+def memory_group(bytes):
+    """A control group whose processes may have so much memory: its directory, and the file that counts the kernel's kills."""
+    unified, legacy = pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/memory")
+    if (unified / "cgroup.controllers").exists() and "memory" in (unified / "cgroup.subtree_control").read_text():
+        group, limit, events = unified, "memory.max", "memory.events"
+    elif (legacy / "memory.limit_in_bytes").exists():
+        group, limit, events = legacy, "memory.limit_in_bytes", "memory.oom_control"
+    else:
+        raise Skipped("no control groups of memory")
+    group /= f"tokenkeep-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / limit).write_text(str(bytes))
+        yield group, group / events
+    finally:
+        for process in (group / "cgroup.procs").read_text().split():
+            os.kill(int(process), signal.SIGKILL)
+        wait_until(lambda: not (group / "cgroup.procs").read_text(), "the end of the group's processes")
+        group.rmdir()
+
+
+# Two processes that take more memory than the group has, each less than would make it the kernel's first choice.
+TWO_EATERS = """
+import os, signal
+ready, done = os.pipe()
+child = os.fork()
+if child == 0:
+    eaten = bytearray(20 << 20)
+    os.write(done, b"x")
+    signal.pause()
+os.read(ready, 1)
+eaten = bytearray(20 << 20)
+os.kill(child, signal.SIGKILL)
+"""
+
+
+def agent_of(machine):
+    """The number of the agent's process, as this machine counts."""
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if entry.name.isdigit() and entry.stat().st_uid == machine.uid and \
+                    (entry / "cmdline").read_bytes().startswith(b"/usr/libexec/tokenkeep/tokenkeep-agent"):
+                return entry.name
+    raise Failure("no agent runs")
+
+
+@case
+def an_agent_that_the_kernel_kills_for_memory_leaves_no_key(machine):
+    session = Session(machine, SERVICE, kind="wayland", desktop="test")
+    wait_until(lambda: machine.keys(1), "the key")
+    agent = pathlib.Path("/proc") / agent_of(machine)
+    with memory_group(32 << 20) as (group, events):
+        (group / "cgroup.procs").write_text(agent.name)
+        (agent / "oom_score_adj").write_text("1000")
+        run("sh", "-c", f"echo $$ > {group}/cgroup.procs; exec python3 -c \"$0\"", TWO_EATERS)
+        check("oom_kill 0" not in events.read_text(), events.read_text())
+    wait_until(lambda: not agent.exists(), "the end of the agent by the kernel")
+    wait_until(lambda: not machine.keys(1), "the end of the keys")
+    check(load(machine, "when-unlocked") == 3, "open without the agent")
+    end(machine, session)
+
+
 @case
 def a_change_of_the_password_is_followed(machine):
     session = Session(machine, SERVICE)
@@ -182,38 +245,8 @@ def vault_file(machine, name):
 
 def main():
     build, *names = sys.argv[1:]
-    if os.geteuid() != 0:
-        print("skip systemd (needs root)")
-        return 0
-    enter_own_namespace()
-    die_on_signals()
-    try:
-        machine = Machine(build)
-    except Skipped as reason:
-        print(f"skip systemd ({reason})\n0 passed, 0 failed, 1 skipped")
-        return 0
-    passed = failed = 0
-    try:
-        set_up(machine)
-        for name, body in [(name, body) for name, body in globals().items() if getattr(body, "is_case", False)]:
-            if names and name not in names:
-                continue
-            try:
-                body(machine)
-                passed += 1
-                print(f"ok   {name}", flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"FAIL {name}: {error}", flush=True)
-                if not isinstance(error, Failure):
-                    traceback.print_exc()
-                machine.run("loginctl", "terminate-user", machine.user)
-                wait_until(machine.manager_is_gone, "the end of the user's manager")
-                machine.tokenkeep("login", "purge")
-    finally:
-        machine.close()
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    cases = [(name, body) for name, body in globals().items() if getattr(body, "is_case", False)]
+    return run_cases("systemd", cases, names, lambda: Machine(build), set_up)
 
 
 if __name__ == "__main__":
