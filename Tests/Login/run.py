@@ -6,10 +6,10 @@ Usage: run.py STAGE [--all] [NAME…]
 Makes a user and PAM services of its own, as root, and removes them. Without --all the cases of real programs (su, login, sshd,
 pam-auth-update) are left out. NAMEs choose cases."""
 
-import os, sys, traceback
+import os, sys
 
 import checks, faults, homes, programs
-from world import Failure, World, die_on_signals
+from world import World, die_on_signals, play
 
 
 def cases(every):
@@ -26,25 +26,15 @@ def main():
         return 0
     die_on_signals()
     world = World(stage)
-    failed = passed = 0
+
+    def one(body):
+        world.set_up()
+        body(world)
+
     try:
-        for name, body in cases(every or bool(names)):
-            if names and name not in names:
-                continue
-            try:
-                world.set_up()
-                body(world)
-                passed += 1
-                print(f"ok   {name}", flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"FAIL {name}: {error}", flush=True)
-                if not isinstance(error, Failure):
-                    traceback.print_exc()
+        return play(cases(every or bool(names)), names, one)
     finally:
         world.close()
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
 
 
 sys.exit(main())

@@ -1,6 +1,6 @@
 """A user, PAM services and a copy of the installation for the tests of the login; all of it is removed at the end."""
 
-import os, pathlib, pwd, re, shutil, signal, subprocess, sys, tempfile, time
+import os, pathlib, pwd, re, shutil, signal, subprocess, sys, tempfile, time, traceback
 
 PREFIX = "tkl-test"
 PASSWORD = "correct horse"
@@ -19,6 +19,32 @@ class Failure(Exception):
 def check(condition, text):
     if not condition:
         raise Failure(text)
+
+
+class Skipped(Exception):
+    """A case, or all of them, cannot run here; the reason."""
+
+
+def play(cases, names, body, after_failure=lambda: None):
+    """Runs body with each case, or with those of the names. Prints the results, and returns the exit code of the program."""
+    counts = {"ok": 0, "FAIL": 0, "skip": 0}
+    for name, one in cases:
+        if names and name not in names:
+            continue
+        word, text = "ok", f"ok   {name}"
+        try:
+            body(one)
+        except Skipped as reason:
+            word, text = "skip", f"skip {name} ({reason})"
+        except Exception as error:
+            word, text = "FAIL", f"FAIL {name}: {error}"
+            if not isinstance(error, Failure):
+                traceback.print_exc()
+            after_failure()
+        counts[word] += 1
+        print(text, flush=True)
+    print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")
+    return 1 if counts["FAIL"] or not sum(counts.values()) else 0
 
 
 def case(body):

@@ -3,20 +3,16 @@
 Nothing is written to this machine's files: they are the lower layer, and a mount namespace of the tests has the overlay. The
 kernel's keys are shared, so the machine's user has a uid of its own."""
 
-import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time, traceback
+import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time
 
 PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).parent
 LOGIN = HERE.parent / "Login"
 sys.path.insert(0, str(LOGIN))
-from world import Failure, case, check, class_keys, die_on_signals, run  # noqa: E402
+from world import Failure, Skipped, case, check, class_keys, die_on_signals, play, run  # noqa: E402
 
 # Far above every bound that is tested, because this machine may be busy.
 PATIENCE = 60
-
-
-class Skipped(Exception):
-    """The machine cannot be made here; the reason."""
 
 
 def wait_until(condition, what, patience=PATIENCE):
@@ -53,29 +49,11 @@ def run_cases(what, cases, names, make, set_up):
     except Skipped as reason:
         print(f"skip {what} ({reason})\n0 passed, 0 failed, 1 skipped")
         return 0
-    passed = failed = skipped = 0
     try:
         set_up(machine)
-        for name, body in cases:
-            if names and name not in names:
-                continue
-            try:
-                body(machine)
-                passed += 1
-                print(f"ok   {name}", flush=True)
-            except Skipped as reason:
-                skipped += 1
-                print(f"skip {name} ({reason})", flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"FAIL {name}: {error}", flush=True)
-                if not isinstance(error, Failure):
-                    traceback.print_exc()
-                machine.end_all()
+        return play(cases, names, lambda body: body(machine), machine.end_all)
     finally:
         machine.close()
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not passed else 0
 
 
 class Machine:

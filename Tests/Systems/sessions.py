@@ -14,14 +14,17 @@ SECRET = "a token"
 
 
 def set_up(machine):
-    """The commands of docs/login.md after `make install`."""
+    """The commands of docs/login.md after `make install`, as a newcomer types them."""
     machine.compile(LOGIN / "host.c", "-lpam", "-lpthread")
     machine.must("pam-auth-update", "--enable", "tokenkeep", environment={"DEBIAN_FRONTEND": "noninteractive"})
     machine.must("systemctl", "--global", "enable", "tokenkeep-session.service", "tokenkeep-agent.socket")
     machine.write(f"/etc/pam.d/{SERVICE}", "".join(
         f"@include common-{kind}\n" for kind in ("auth", "account", "session", "password")))
     session = Session(machine, SERVICE)
-    machine.must("tokenkeep", "password", "set", "--stdin", as_user=True, input=PASSWORD.encode() + b"\n")
+    output, code = converse(
+        machine.inside("setpriv", "--reuid", machine.uid, "--regid", machine.gid, "--init-groups", "tokenkeep", "password", "set",
+                       service="pty", environment=machine.user_environment()), [("password of", PASSWORD), ("once more:", PASSWORD)])
+    check(code == 0, f"{output} {code}")
     for level in ("after-first-unlock", "when-unlocked"):
         saved = machine.tokenkeep("save", "example.com", level, "--level", level, *VAULT, input=SECRET.encode())
         check(saved.returncode == 0, saved.stderr.decode())
