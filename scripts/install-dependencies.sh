@@ -5,16 +5,17 @@
 # library: what building needs; demo: that, and a keyring on a bus of its own; all (default): what the tests need.
 set -eu
 
-build="libsodium-dev libargon2-dev libjansson-dev libpam0g-dev libsystemd-dev pkg-config cmake make gcc g++ git ca-certificates"
+build="libsodium-dev libargon2-dev libjansson-dev libpam0g-dev libsystemd-dev pkg-config cmake make gcc g++ git ca-certificates libtss2-dev"
 tests="clang-format python3 python3-venv python3-nacl curl strace util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container libcurl3-gnutls"
 modules="pass gnupg abigail-tools"
+tpm="swtpm tpm2-tools"
 servers="glewlwyd sqlite3 dbconfig-no-thanks"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-dbusmock python3-gi python3-keyring python3-secretstorage python3-jeepney keepassxc"
 
 case ${1-all} in
 library) packages=$build ;;
 demo) packages="$build $keyring" ;;
-all) packages="$build $tests $modules $servers $keyring" ;;
+all) packages="$build $tests $modules $tpm $servers $keyring" ;;
 *) echo "usage: install-dependencies.sh [library|demo|all]" >&2; exit 2 ;;
 esac
 missing=""

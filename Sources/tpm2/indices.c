@@ -1,0 +1,283 @@
+#include "indices.h"
+
+#include <string.h>
+
+/* The TCG's range of the owner begins here and has 2^22 indices. */
+#define FIRST_INDEX     0x01800000u
+#define INDICES_OF_UID  4
+#define UIDS            0x100000u
+#define ATTRIBUTES_MASK (~(TPMA_NV_WRITTEN | TPMA_NV_WRITELOCKED))
+
+enum { STATE_WRITTEN = 1, STATE_LOCKED = 2 };
+
+/* An index of the TPM as it describes itself; `handle` is ESYS_TR_NONE if there is none. */
+struct index {
+    ESYS_TR handle;
+    TPM2B_NV_PUBLIC public;
+};
+
+static TPM2_HANDLE number_of(uid_t uid, unsigned place) {
+    return FIRST_INDEX + (uid % UIDS) * INDICES_OF_UID + place;
+}
+
+static bool is_in_range(uint32_t number, uid_t uid) {
+    return number >= number_of(uid, 0) && number <= number_of(uid, INDICES_OF_UID - 1);
+}
+
+/* The owner of an index stands in its policy, which nothing can satisfy and no command asks for: two uids may
+ * share numbers, and other programs may use them. */
+static void write_owner(TPM2B_DIGEST *policy, enum kind kind, uid_t uid, const uint8_t *tag) {
+    static const uint8_t signature[4] = {'T', 'K', 'N', 'V'};
+    *policy = (TPM2B_DIGEST){.size = TPM2_SHA256_DIGEST_SIZE};
+    memcpy(policy->buffer, signature, sizeof signature);
+    policy->buffer[4] = (uint8_t)kind;
+    number_write(policy->buffer + 8, uid);
+    memcpy(policy->buffer + 12, tag, TAG_LENGTH);
+}
+
+static TPMA_NV attributes_of(enum kind kind) {
+    return TPMA_NV_AUTHREAD | TPMA_NV_AUTHWRITE | TPMA_NV_NO_DA |
+           (kind == KIND_DEVICE_BYTES ? TPMA_NV_WRITEDEFINE : 0);
+}
+
+/* Whether the index has that owner, and the attributes that we gave it. */
+static bool is_owned(const TPMS_NV_PUBLIC *public, enum kind kind, uid_t uid, const uint8_t *tag) {
+    TPM2B_DIGEST expected;
+    write_owner(&expected, kind, uid, tag);
+    return public->nameAlg == TPM2_ALG_SHA256 && public->authPolicy.size == expected.size &&
+           memcmp(public->authPolicy.buffer, expected.buffer, expected.size) == 0 &&
+           (public->attributes & ATTRIBUTES_MASK) == attributes_of(kind);
+}
+
+/* As is_owned, by any tag and kind, which it reads. */
+static bool read_owned(const TPMS_NV_PUBLIC *public, uid_t uid, enum kind *kind, const uint8_t **tag) {
+    if (public->authPolicy.size != TPM2_SHA256_DIGEST_SIZE)
+        return false;
+    *kind = public->authPolicy.buffer[4];
+    *tag = public->authPolicy.buffer + 12;
+    return (*kind == KIND_DEVICE_BYTES || *kind == KIND_ANCHOR) && is_owned(public, *kind, uid, *tag);
+}
+
+static struct outcome look_up(struct device *device, TPM2_HANDLE number, struct index *index) {
+    *index = (struct index){.handle = ESYS_TR_NONE};
+    TSS2_RC code =
+        Esys_TR_FromTPMPublic(device->esys, number, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE, &index->handle);
+    if (outcome_plain_code(code) == TPM2_RC_HANDLE) {
+        index->handle = ESYS_TR_NONE;
+        return outcome_ok;
+    }
+    TPM2B_NV_PUBLIC *public = NULL;
+    if (code == TSS2_RC_SUCCESS)
+        code = Esys_NV_ReadPublic(device->esys, index->handle, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE,
+                                  &public, NULL);
+    if (code == TSS2_RC_SUCCESS)
+        index->public = *public;
+    Esys_Free(public);
+    return outcome_of(code, REASON_REFUSED);
+}
+
+static void forget(struct device *device, struct index *index) {
+    if (index->handle != ESYS_TR_NONE)
+        (void)Esys_TR_Close(device->esys, &index->handle);
+}
+
+/* The index of the request, if it is the uid's and has the request's kind and tag. */
+static struct outcome find(struct device *device, const struct request *request, uid_t uid,
+                           struct index *index) {
+    *index = (struct index){.handle = ESYS_TR_NONE};
+    if (!is_in_range(request->index, uid))
+        return outcome_for(REASON_NO_INDEX);
+    struct outcome outcome = look_up(device, request->index, index);
+    if (outcome.reason == REASON_NONE &&
+        (index->handle == ESYS_TR_NONE ||
+         !is_owned(&index->public.nvPublic, request->kind, uid, request->tag)))
+        return outcome_for(REASON_NO_INDEX);
+    return outcome;
+}
+
+static struct outcome undefine(struct device *device, ESYS_TR *handle) {
+    struct outcome outcome = device_encrypt(device, ENCRYPT_NOTHING);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    TSS2_RC code = Esys_NV_UndefineSpace(device->esys, ESYS_TR_RH_OWNER, *handle, device->session,
+                                         ESYS_TR_NONE, ESYS_TR_NONE);
+    if (code == TSS2_RC_SUCCESS)
+        *handle = ESYS_TR_NONE;
+    return outcome_of(code, REASON_OWNER_PASSWORD);
+}
+
+static struct outcome define(struct device *device, const struct request *request, uid_t uid,
+                             TPM2_HANDLE number, ESYS_TR *handle) {
+    TPM2B_NV_PUBLIC public = {.nvPublic = {
+                                  .nvIndex = number,
+                                  .nameAlg = TPM2_ALG_SHA256,
+                                  .attributes = attributes_of(request->kind),
+                                  .dataSize = (UINT16)request->data_length,
+                              }};
+    write_owner(&public.nvPublic.authPolicy, request->kind, uid, request->tag);
+    struct outcome outcome = device_encrypt(device, ENCRYPT_REQUEST);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    TPM2B_AUTH auth = {.size = AUTH_LENGTH};
+    memcpy(auth.buffer, request->auth, AUTH_LENGTH);
+    TSS2_RC code = Esys_NV_DefineSpace(device->esys, ESYS_TR_RH_OWNER, device->session, ESYS_TR_NONE,
+                                       ESYS_TR_NONE, &auth, &public, handle);
+    explicit_bzero(&auth, sizeof auth);
+    if (code != TSS2_RC_SUCCESS)
+        *handle = ESYS_TR_NONE;
+    return outcome_of(code, REASON_OWNER_PASSWORD);
+}
+
+static struct outcome write_data(struct device *device, const struct request *request, ESYS_TR handle) {
+    struct outcome outcome = device_authorize(device, handle, request->auth);
+    if (outcome.reason == REASON_NONE)
+        outcome = device_encrypt(device, ENCRYPT_REQUEST);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    TPM2B_MAX_NV_BUFFER data = {.size = (UINT16)request->data_length};
+    memcpy(data.buffer, request->data, request->data_length);
+    TSS2_RC code =
+        Esys_NV_Write(device->esys, handle, handle, device->session, ESYS_TR_NONE, ESYS_TR_NONE, &data, 0);
+    explicit_bzero(&data, sizeof data);
+    return outcome_of(code, REASON_AUTH);
+}
+
+static struct outcome lock(struct device *device, ESYS_TR handle) {
+    struct outcome outcome = device_encrypt(device, ENCRYPT_NOTHING);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    TSS2_RC code =
+        Esys_NV_WriteLock(device->esys, handle, handle, device->session, ESYS_TR_NONE, ESYS_TR_NONE);
+    return outcome_of(code, REASON_AUTH);
+}
+
+/* Whether a make of the same request that was interrupted left this index. */
+static bool is_left_over(const struct index *index, const struct request *request, uid_t uid) {
+    const TPMS_NV_PUBLIC *public = &index->public.nvPublic;
+    return index->handle != ESYS_TR_NONE && (public->attributes & TPMA_NV_WRITTEN) == 0 &&
+           is_owned(public, request->kind, uid, request->tag);
+}
+
+/* Defines the first of the uid's indices that is free. */
+static struct outcome define_free(struct device *device, const struct request *request, uid_t uid,
+                                  TPM2_HANDLE *number, ESYS_TR *handle) {
+    for (unsigned place = 0; place < INDICES_OF_UID; place++) {
+        struct index index;
+        *number = number_of(uid, place);
+        struct outcome outcome = look_up(device, *number, &index);
+        if (outcome.reason == REASON_NONE && is_left_over(&index, request, uid))
+            outcome = undefine(device, &index.handle);
+        bool is_free = index.handle == ESYS_TR_NONE;
+        forget(device, &index);
+        if (outcome.reason != REASON_NONE)
+            return outcome;
+        if (!is_free)
+            continue;
+        outcome = define(device, request, uid, *number, handle);
+        /* Another process was faster. */
+        if (outcome.reason == REASON_REFUSED && outcome_plain_code(outcome.code) == TPM2_RC_NV_DEFINED)
+            continue;
+        return outcome;
+    }
+    return outcome_for(REASON_NO_SPACE);
+}
+
+struct outcome indices_make(struct device *device, const struct request *request, uid_t uid,
+                            struct reply *reply) {
+    TPM2_HANDLE number;
+    ESYS_TR handle = ESYS_TR_NONE;
+    struct outcome outcome = define_free(device, request, uid, &number, &handle);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    outcome = write_data(device, request, handle);
+    if (outcome.reason == REASON_NONE && request->kind == KIND_DEVICE_BYTES)
+        outcome = lock(device, handle);
+    if (outcome.reason == REASON_NONE && !reply_add_number(reply, number))
+        outcome = outcome_for(REASON_ALTERED);
+    if (outcome.reason != REASON_NONE)
+        (void)undefine(device, &handle);
+    if (handle != ESYS_TR_NONE)
+        (void)Esys_TR_Close(device->esys, &handle);
+    return outcome;
+}
+
+static struct outcome read_data(struct device *device, const struct request *request, struct index *index,
+                                struct reply *reply) {
+    struct outcome outcome = device_authorize(device, index->handle, request->auth);
+    if (outcome.reason == REASON_NONE)
+        outcome = device_encrypt(device, ENCRYPT_ANSWER);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    UINT16 length = index->public.nvPublic.dataSize;
+    TPM2B_MAX_NV_BUFFER *data = NULL;
+    TSS2_RC code = length > ANCHOR_MAX
+                       ? TPM2_RC_NV_SIZE
+                       : Esys_NV_Read(device->esys, index->handle, index->handle, device->session,
+                                      ESYS_TR_NONE, ESYS_TR_NONE, length, 0, &data);
+    if (code != TSS2_RC_SUCCESS)
+        return outcome_of(code, REASON_AUTH);
+    bool is_whole = data->size == length && reply_add(reply, data->buffer, length);
+    explicit_bzero(data, sizeof *data);
+    Esys_Free(data);
+    return is_whole ? outcome_ok : outcome_for(REASON_ALTERED);
+}
+
+struct outcome indices_read(struct device *device, const struct request *request, uid_t uid,
+                            struct reply *reply) {
+    struct index index;
+    struct outcome outcome = find(device, request, uid, &index);
+    if (outcome.reason == REASON_NONE && (index.public.nvPublic.attributes & TPMA_NV_WRITTEN) == 0)
+        outcome = outcome_for(REASON_NO_INDEX);
+    if (outcome.reason == REASON_NONE)
+        outcome = read_data(device, request, &index, reply);
+    forget(device, &index);
+    return outcome;
+}
+
+struct outcome indices_write(struct device *device, const struct request *request, uid_t uid) {
+    struct index index;
+    struct outcome outcome = find(device, request, uid, &index);
+    /* A shorter one would leave the end of the old data. */
+    if (outcome.reason == REASON_NONE && index.public.nvPublic.dataSize != request->data_length)
+        outcome = outcome_for(REASON_REQUEST);
+    if (outcome.reason == REASON_NONE)
+        outcome = write_data(device, request, index.handle);
+    forget(device, &index);
+    return outcome;
+}
+
+struct outcome indices_destroy(struct device *device, const struct request *request, uid_t uid) {
+    struct index index;
+    struct outcome outcome = find(device, request, uid, &index);
+    if (outcome.reason == REASON_NONE)
+        outcome = undefine(device, &index.handle);
+    forget(device, &index);
+    return outcome;
+}
+
+static bool add_entry(struct reply *reply, const TPMS_NV_PUBLIC *public, enum kind kind, const uint8_t *tag) {
+    uint8_t entry[2] = {
+        (uint8_t)kind,
+        (uint8_t)(((public->attributes & TPMA_NV_WRITTEN) != 0 ? STATE_WRITTEN : 0) |
+                  ((public->attributes & TPMA_NV_WRITELOCKED) != 0 ? STATE_LOCKED : 0)),
+    };
+    return reply_add_number(reply, public->nvIndex) && reply_add(reply, entry, sizeof entry) &&
+           reply_add(reply, tag, TAG_LENGTH);
+}
+
+struct outcome indices_list(struct device *device, uid_t uid, struct reply *reply) {
+    for (unsigned place = 0; place < INDICES_OF_UID; place++) {
+        struct index index;
+        struct outcome outcome = look_up(device, number_of(uid, place), &index);
+        enum kind kind;
+        const uint8_t *tag;
+        if (outcome.reason == REASON_NONE && index.handle != ESYS_TR_NONE &&
+            read_owned(&index.public.nvPublic, uid, &kind, &tag) &&
+            !add_entry(reply, &index.public.nvPublic, kind, tag))
+            outcome = outcome_for(REASON_ALTERED);
+        forget(device, &index);
+        if (outcome.reason != REASON_NONE)
+            return outcome;
+    }
+    return outcome_ok;
+}

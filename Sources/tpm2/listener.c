@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "listener.h"
+
+#include "connection.h"
+#include "memory.h"
+#include "work.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Refused uids that are remembered; more are not logged. */
+#define LOGGED_UIDS 64
+/* A child's exit code, so that the parent logs the uid. */
+#define EXIT_REFUSED 3
+
+struct listener {
+    const char *tcti;
+    int socket;
+    struct {
+        pid_t process;
+        uid_t uid;
+    } children[CONNECTIONS];
+    uid_t logged[LOGGED_UIDS];
+    size_t logged_count;
+};
+
+static volatile sig_atomic_t is_ending;
+
+static void on_signal(int signal) {
+    if (signal != SIGCHLD)
+        is_ending = 1;
+}
+
+static void log_once(struct listener *listener, uid_t uid, enum reason reason) {
+    for (size_t index = 0; index < listener->logged_count; index++) {
+        if (listener->logged[index] == uid)
+            return;
+    }
+    if (listener->logged_count == LOGGED_UIDS)
+        return;
+    listener->logged[listener->logged_count++] = uid;
+    connection_log(uid, reason);
+}
+
+static void reap(struct listener *listener) {
+    int status;
+    pid_t process;
+    while ((process = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (size_t index = 0; index < CONNECTIONS; index++) {
+            if (listener->children[index].process != process)
+                continue;
+            listener->children[index].process = 0;
+            if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REFUSED)
+                log_once(listener, listener->children[index].uid, REASON_UID);
+        }
+    }
+}
+
+/* The place of a new child; -1 if all are taken. Counts the uid's children. */
+static int free_place(const struct listener *listener, uid_t uid, int *count) {
+    int place = -1;
+    *count = 0;
+    for (int index = 0; index < CONNECTIONS; index++) {
+        if (listener->children[index].process == 0)
+            place = index;
+        else if (listener->children[index].uid == uid)
+            (*count)++;
+    }
+    return place;
+}
+
+static void serve_in_child(const struct listener *listener, int connection, uid_t uid,
+                           const sigset_t *signals) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, signals, NULL);
+    (void)close(listener->socket);
+    /* Locked memory is not inherited. */
+    memory_protect();
+    _exit(connection_serve(connection, uid, listener->tcti) == REASON_UID ? EXIT_REFUSED : 0);
+}
+
+static void accept_one(struct listener *listener, const sigset_t *signals) {
+    int connection = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0)
+        return;
+    uid_t uid = (uid_t)-1;
+    int count, place;
+    if (!connection_peer(connection, &uid)) {
+        (void)work_refuse(connection, REASON_UID);
+        log_once(listener, uid, REASON_UID);
+    } else if ((place = free_place(listener, uid, &count)) >= 0 && count < REQUESTS_OF_UID) {
+        pid_t process = fork();
+        if (process == 0)
+            serve_in_child(listener, connection, uid, signals);
+        if (process > 0) {
+            listener->children[place].process = process;
+            listener->children[place].uid = uid;
+        }
+    } else if (count >= REQUESTS_OF_UID) {
+        (void)work_refuse(connection, REASON_LIMIT);
+        log_once(listener, uid, REASON_LIMIT);
+    }
+    (void)close(connection);
+}
+
+/* Whether the socket file belongs to an ended helper: nobody listens. */
+static bool is_abandoned(const struct sockaddr_un *address) {
+    int trial = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (trial < 0)
+        return false;
+    bool is_refused =
+        connect(trial, (const struct sockaddr *)address, sizeof *address) < 0 && errno == ECONNREFUSED;
+    (void)close(trial);
+    return is_refused;
+}
+
+/* Makes the socket, which every user may connect to. Returns a descriptor or a negative errno. */
+static int make_socket(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener < 0)
+        return -errno;
+    mode_t mask = umask(0111);
+    int error = bind(listener, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    if (error == EADDRINUSE && is_abandoned(&address) && unlink(path) == 0)
+        error = bind(listener, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    (void)umask(mask);
+    if (error == 0 && listen(listener, CONNECTIONS) == 0)
+        return listener;
+    error = error != 0 ? error : errno;
+    (void)close(listener);
+    return -error;
+}
+
+int listener_run(const char *path, const char *tcti) {
+    static struct listener listener;
+    listener.tcti = tcti;
+    listener.socket = make_socket(path);
+    if (listener.socket < 0) {
+        fprintf(stderr, "tokenkeep-tpm2: the socket %s cannot be made: %s\n", path,
+                strerror(-listener.socket));
+        return 4;
+    }
+    sigset_t blocked, before;
+    (void)sigemptyset(&blocked);
+    for (size_t index = 0; index < 3; index++) {
+        static const int signals[] = {SIGTERM, SIGINT, SIGCHLD};
+        struct sigaction action = {.sa_handler = on_signal};
+        (void)sigaction(signals[index], &action, NULL);
+        (void)sigaddset(&blocked, signals[index]);
+    }
+    /* Signals arrive in ppoll alone: none is lost between the look and the wait. */
+    (void)sigprocmask(SIG_BLOCK, &blocked, &before);
+    while (!is_ending) {
+        struct pollfd waiting = {.fd = listener.socket, .events = POLLIN};
+        int count = ppoll(&waiting, 1, NULL, &before);
+        reap(&listener);
+        if (count == 1)
+            accept_one(&listener, &before);
+    }
+    (void)unlink(path);
+    return 0;
+}

@@ -1,0 +1,8 @@
+/* Root's helper without systemd. */
+#ifndef TOKENKEEP_TPM2_LISTENER_H
+#define TOKENKEEP_TPM2_LISTENER_H
+
+/* Serves the socket until SIGTERM or SIGINT. Each request has a process of its own. Returns an exit code. */
+int listener_run(const char *path, const char *tcti);
+
+#endif

@@ -1,0 +1,159 @@
+#define _GNU_SOURCE
+#include "work.h"
+
+#include "device.h"
+#include "indices.h"
+#include "sealing.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Pauses between attempts, while the TPM asks for them. */
+#define FIRST_PAUSE_MS 5
+#define LAST_PAUSE_MS  100
+
+/* For the timer's handler. */
+static struct reply silence;
+static int silence_descriptor = -1;
+
+static void on_alarm(int signal) {
+    (void)signal;
+    ssize_t count = write(silence_descriptor, silence.bytes, silence.length);
+    _exit(count == (ssize_t)silence.length ? 0 : 4);
+}
+
+static bool start_timer(int descriptor, unsigned budget_ms) {
+    reply_begin(&silence, REASON_SILENT, 0);
+    silence_descriptor = descriptor;
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval budget = {.it_value = {budget_ms / 1000, (suseconds_t)(budget_ms % 1000) * 1000}};
+    return sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &budget, NULL) == 0;
+}
+
+static void stop_timer(void) {
+    (void)setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+}
+
+static unsigned timer_rest_ms(void) {
+    struct itimerval rest;
+    if (getitimer(ITIMER_REAL, &rest) != 0)
+        return 0;
+    return (unsigned)(rest.it_value.tv_sec * 1000 + rest.it_value.tv_usec / 1000);
+}
+
+/* A reply is one message, or as much as a pipe takes at once. */
+static bool send_reply(int descriptor, const struct reply *reply) {
+    ssize_t count;
+    do
+        count = write(descriptor, reply->bytes, reply->length);
+    while (count < 0 && errno == EINTR);
+    return count == (ssize_t)reply->length;
+}
+
+static struct outcome add_info(struct device *device, struct reply *reply) {
+    struct outcome outcome = device_find_primary(device, NULL);
+    uint8_t flags =
+        (uint8_t)((device->is_primary_transient ? 0 : 1) | (device->is_srk_of_another_kind ? 2 : 0));
+    if (outcome.reason == REASON_NONE)
+        (void)(reply_add(reply, &flags, 1) && reply_add(reply, device->name, NAME_LENGTH));
+    return outcome;
+}
+
+static struct outcome dispatch(struct device *device, const struct request *request, uid_t uid,
+                               struct reply *reply) {
+    switch (request->operation) {
+    case OPERATION_INFO:
+        return add_info(device, reply);
+    case OPERATION_LIST:
+        return indices_list(device, uid, reply);
+    default:
+        break;
+    }
+    struct outcome outcome = device_begin(device, request->name);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    switch (request->operation) {
+    case OPERATION_SEAL:
+        return sealing_seal(device, request, uid, reply);
+    case OPERATION_UNSEAL:
+        return sealing_unseal(device, request, uid, reply);
+    case OPERATION_MAKE:
+        return indices_make(device, request, uid, reply);
+    case OPERATION_READ:
+        return indices_read(device, request, uid, reply);
+    case OPERATION_DESTROY:
+        return indices_destroy(device, request, uid);
+    case OPERATION_WRITE:
+        return indices_write(device, request, uid);
+    default:
+        return outcome_for(REASON_REQUEST);
+    }
+}
+
+/* Waits before the next attempt. False if the budget ends before. */
+static bool pause_within_budget(unsigned *pause_ms) {
+    if (timer_rest_ms() <= 2 * *pause_ms)
+        return false;
+    struct timespec pause = {0, (long)*pause_ms * 1000000};
+    (void)nanosleep(&pause, NULL);
+    *pause_ms = *pause_ms * 2 < LAST_PAUSE_MS ? *pause_ms * 2 : LAST_PAUSE_MS;
+    return true;
+}
+
+/* Attempts begin anew, each with its own session: nothing of an interrupted one is used. */
+static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
+                                         struct reply *reply) {
+    unsigned pause_ms = FIRST_PAUSE_MS;
+    for (;;) {
+        reply_begin(reply, REASON_NONE, 0);
+        struct outcome outcome = dispatch(device, request, uid, reply);
+        device_end(device);
+        if (!outcome.is_temporary || !pause_within_budget(&pause_ms))
+            return outcome;
+        if (outcome.lacks_memory)
+            device_flush_remains(device);
+    }
+}
+
+static enum reason work(const struct request *request, uid_t uid, const char *tcti, struct reply *reply) {
+    struct device device;
+    struct outcome outcome = device_open(&device, tcti);
+    char maker[MAKER_MAX];
+    size_t maker_length = 0;
+    if (outcome.reason == REASON_NONE) {
+        outcome = attempt_until_done(&device, request, uid, reply);
+        if (request->operation == OPERATION_INFO)
+            maker_length = device_maker(&device, maker);
+        device_close(&device);
+    }
+    if (outcome.reason != REASON_NONE)
+        reply_begin(reply, outcome.reason, outcome.code);
+    (void)reply_add(reply, maker, maker_length);
+    return outcome.reason;
+}
+
+bool work_refuse(int descriptor, enum reason reason) {
+    struct reply reply;
+    reply_begin(&reply, reason, 0);
+    return send_reply(descriptor, &reply);
+}
+
+bool work_on(uint8_t *message, size_t length, uid_t uid, const char *tcti, int descriptor,
+             enum reason *reason) {
+    struct request request;
+    static struct reply reply;
+    *reason = REASON_REQUEST;
+    if (request_read(message, length, &request) && start_timer(descriptor, request.budget_ms))
+        *reason = work(&request, uid, tcti, &reply);
+    else
+        reply_begin(&reply, REASON_REQUEST, 0);
+    stop_timer();
+    bool is_sent = send_reply(descriptor, &reply);
+    explicit_bzero(message, length);
+    explicit_bzero(&reply, sizeof reply);
+    return is_sent;
+}
