@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 /* Pauses between attempts, while the TPM asks for them. */
 #define FIRST_PAUSE_MS 5
 #define LAST_PAUSE_MS  100
+#define LONG_WAIT_MS   500
 
 /* For the timer's handler. */
 static struct reply silence;
@@ -94,27 +96,54 @@ static struct outcome dispatch(struct device *device, const struct request *requ
     }
 }
 
-/* Waits before the next attempt. False if the budget ends before. */
-static bool pause_within_budget(unsigned *pause_ms) {
-    if (timer_rest_ms() <= 2 * *pause_ms)
+/* Attempts of one request. */
+struct attempts {
+    unsigned budget_ms, pause_ms;
+    bool was_denied;
+};
+
+/* Waits before the next attempt, a random time: processes that took each other's room do not meet again.
+ * False if the budget ends before. */
+static bool pause_within_budget(struct attempts *attempts) {
+    if (timer_rest_ms() <= 2 * attempts->pause_ms)
         return false;
-    struct timespec pause = {0, (long)*pause_ms * 1000000};
+    uint16_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+        random = UINT16_MAX / 2;
+    long pause_us = 1000L * attempts->pause_ms;
+    struct timespec pause = {0, 1000 * (pause_us / 2 + pause_us * random / UINT16_MAX)};
     (void)nanosleep(&pause, NULL);
-    *pause_ms = *pause_ms * 2 < LAST_PAUSE_MS ? *pause_ms * 2 : LAST_PAUSE_MS;
+    attempts->pause_ms = attempts->pause_ms * 2 < LAST_PAUSE_MS ? attempts->pause_ms * 2 : LAST_PAUSE_MS;
     return true;
+}
+
+/* Whether the same request may succeed in another attempt. A TPM without a resource manager may have given
+ * our handle to another process, whose object has another authValue: a denial counts if it comes twice. */
+static bool may_succeed(struct attempts *attempts, const struct outcome *outcome) {
+    if (outcome->reason != REASON_AUTH || attempts->was_denied)
+        return outcome->is_temporary;
+    attempts->was_denied = true;
+    return true;
+}
+
+/* Whether those that hold the TPM's room have probably ended without freeing it: the living need
+ * milliseconds. */
+static bool has_waited_long(const struct attempts *attempts) {
+    unsigned long_ms = attempts->budget_ms / 2 < LONG_WAIT_MS ? attempts->budget_ms / 2 : LONG_WAIT_MS;
+    return attempts->budget_ms - timer_rest_ms() >= long_ms;
 }
 
 /* Attempts begin anew, each with its own session: nothing of an interrupted one is used. */
 static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
                                          struct reply *reply) {
-    unsigned pause_ms = FIRST_PAUSE_MS;
+    struct attempts attempts = {.budget_ms = request->budget_ms, .pause_ms = FIRST_PAUSE_MS};
     for (;;) {
         reply_begin(reply, REASON_NONE, 0);
         struct outcome outcome = dispatch(device, request, uid, reply);
         device_end(device);
-        if (!outcome.is_temporary || !pause_within_budget(&pause_ms))
+        if (!may_succeed(&attempts, &outcome) || !pause_within_budget(&attempts))
             return outcome;
-        if (outcome.lacks_memory)
+        if (outcome.lacks_memory && has_waited_long(&attempts))
             device_flush_remains(device);
     }
 }
