@@ -11,6 +11,8 @@
 # make test-agent-model HISTORIES=10000   plays random histories of a desktop against the agent
 # make fuzz-agent SECONDS=600             sends the agent mutations of requests
 # make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
+# make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
+# make fuzz-tpm SECONDS=600               fuzzes its reader of requests
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make test-login          signs a test's user in through PAM, su and sshd, as root
@@ -30,13 +32,13 @@ SECONDS ?= 600
         test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
         test-faults test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
-        test-desktops bench-login
+        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-messages test-swift stage test-vectors test-abi test-cli test-examples \
-      test-consumers test-servers docs test-faults test-login-short test-systemd test-agent
+      test-consumers test-servers docs test-faults test-login-short test-systemd test-agent test-tpm-short
 	@echo "All tests passed."
 
 deps:
@@ -160,6 +162,19 @@ test-agent-model: deps stage
 
 fuzz-agent: deps stage
 	Tests/Agent/run.sh $(AGENT) fuzz $(SECONDS) $(SEED)
+
+# tokenkeep-tpm2 on software TPMs. `make test` runs the first two groups and 20 s of fuzzing.
+TPM2 := $(STAGE)/libexec/tokenkeep/tokenkeep-tpm2
+
+test-tpm: deps stage
+	Tests/TPM/run.sh $(TPM2)
+
+test-tpm-short: deps stage
+	Tests/TPM/run.sh $(TPM2) short
+	Tests/TPM/fuzz.sh 20
+
+fuzz-tpm: deps
+	Tests/TPM/fuzz.sh $(SECONDS)
 
 docs: deps
 	@scripts/docs.sh

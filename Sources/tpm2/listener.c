@@ -116,8 +116,12 @@ static void accept_one(struct listener *listener, const sigset_t *signals) {
     (void)close(connection);
 }
 
-/* Whether the socket file belongs to an ended helper: nobody listens. */
+/* Whether the file is the socket of an ended helper: nobody listens. */
 static bool is_abandoned(const struct sockaddr_un *address) {
+    struct stat status;
+    /* Other files refuse connections as well. */
+    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
+        return false;
     int trial = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (trial < 0)
         return false;
@@ -141,7 +145,7 @@ static int make_socket(const char *path) {
     if (error == EADDRINUSE && is_abandoned(&address) && unlink(path) == 0)
         error = bind(listener, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
     (void)umask(mask);
-    if (error == 0 && listen(listener, CONNECTIONS) == 0)
+    if (error == 0 && listen(listener, SOMAXCONN) == 0)
         return listener;
     error = error != 0 ? error : errno;
     (void)close(listener);

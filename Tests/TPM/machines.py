@@ -68,13 +68,6 @@ class Sealing(Case):
         with open(f"{self.tpm.directory}/key.pub", "rb") as public, open(f"{self.tpm.directory}/key.priv", "rb") as private:
             self.refused(caller.unseal(self.key, public.read() + private.read()), "blob", "other")
 
-    def test_a_thousand_in_a_row_leave_nothing_loaded(self):
-        caller = self.once().learn()
-        for _ in range(1000):
-            key = Key()
-            self.opens(caller, self.sealed(caller, key), key)
-        self.nothing_is_loaded()
-
     def test_eight_processes_at_once(self):
         caller = self.once().learn()
         keys = [Key() for _ in range(8)]

@@ -37,7 +37,6 @@ class Proxy:
         self.record = []  # (command, response)
         self.on_command = lambda number, command, forward: forward(command)
         self.is_open = True
-        self.released = threading.Event()
         self.listeners = [self.listen(self.path, self.relay_messages), self.listen(self.path + ".ctrl", self.relay_control)]
 
     @property
@@ -75,7 +74,8 @@ class Proxy:
             for number in range(1 << 20):
                 response = self.on_command(number, receive(client), forward)
                 if response is None:
-                    self.released.wait(60)
+                    # Until the client gives up.
+                    client.recv(1)
                     return
                 client.sendall(response)
 
@@ -95,7 +95,6 @@ class Proxy:
 
     def close(self):
         self.is_open = False
-        self.released.set()
         for listener in self.listeners:
             with contextlib.suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)

@@ -187,16 +187,30 @@ class Client(Caller):
             os.seteuid(self.uid)
         try:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            connection.settimeout(PATIENCE)
+            # Blocks while the queue of the listener is full; with a timeout it would fail instead.
             connection.connect(self.path)
+        except OSError:
+            connection.close()
+            raise
         finally:
-            os.seteuid(0)
+            if self.uid:
+                os.seteuid(0)
+        connection.settimeout(PATIENCE)
         return connection
 
     def ask(self, message):
         with self.connect() as connection:
-            connection.send(message)
-            return Reply(connection.recv(4096))
+            # A refusal does not wait for the request.
+            with contextlib.suppress(BrokenPipeError):
+                connection.send(message)
+            return Reply(receive_reply(connection))
+
+
+def receive_reply(connection):
+    """A helper that did not read all that was sent resets the connection: the error comes once, before the reply."""
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(4096)
+    return connection.recv(4096)
 
 
 class Helper:
