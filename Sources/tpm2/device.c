@@ -3,6 +3,9 @@
 #include <string.h>
 #include <tss2/tss2_tctildr.h>
 
+/* tss2 shifts a signed number into the sign for it. */
+#define TRANSIENT_FIRST 0x80000000u
+
 struct outcome device_open(struct device *device, const char *configuration) {
     *device = (struct device){.primary = ESYS_TR_NONE, .session = ESYS_TR_NONE};
     if (Tss2_TctiLdr_Initialize(configuration, &device->tcti) != TSS2_RC_SUCCESS)
@@ -50,7 +53,7 @@ static void flush_from(struct device *device, TPM2_HANDLE first) {
 }
 
 void device_flush_remains(struct device *device) {
-    flush_from(device, TPM2_TRANSIENT_FIRST);
+    flush_from(device, TRANSIENT_FIRST);
     flush_from(device, TPM2_LOADED_SESSION_FIRST);
 }
 

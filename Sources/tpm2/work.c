@@ -99,7 +99,7 @@ static struct outcome dispatch(struct device *device, const struct request *requ
 /* Attempts of one request. */
 struct attempts {
     unsigned budget_ms, pause_ms;
-    bool was_denied;
+    bool was_refused;
 };
 
 /* Waits before the next attempt, a random time: processes that took each other's room do not meet again.
@@ -118,11 +118,11 @@ static bool pause_within_budget(struct attempts *attempts) {
 }
 
 /* Whether the same request may succeed in another attempt. A TPM without a resource manager may have given
- * our handle to another process, whose object has another authValue: a denial counts if it comes twice. */
+ * our handle to another process, whose object has another authValue: a refusal counts if it comes twice. */
 static bool may_succeed(struct attempts *attempts, const struct outcome *outcome) {
-    if (outcome->reason != REASON_AUTH || attempts->was_denied)
+    if ((outcome->reason != REASON_AUTH && outcome->reason != REASON_REFUSED) || attempts->was_refused)
         return outcome->is_temporary;
-    attempts->was_denied = true;
+    attempts->was_refused = true;
     return true;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
 password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
-what programs write for themselves, refreshes beside scripts with curl, and requests beside URLSession's. Nothing is asserted.
+what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's, and
+sealing with the TPM beside tpm2-tools and clevis. Nothing is asserted.
 
 Usage: run.py PREFIX [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
 """
@@ -16,13 +17,14 @@ import refresh_figures
 import requests_figures
 import service_figures
 import session_figures
+import tpm_figures
 import vault_figures
 import watch_figures
 from harness import WORK
 
 TABLES = [
     vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures, module_figures,
-    session_figures, refresh_figures, requests_figures]
+    session_figures, refresh_figures, requests_figures, tpm_figures]
 
 try:
     for figures in TABLES:

@@ -15,7 +15,7 @@ import time
 import proxy
 from case import PROGRAM, Case, main
 from proxy import code_of
-from world import PATIENCE, SEAL, UNSEAL, Client, Key, Reply, receive_reply, request, wait_until
+from world import PATIENCE, SEAL, UNSEAL, Client, Key, Reply, forget_refusals, receive_reply, request, wait_until
 
 ANN, BOB = 61001, 61002
 
@@ -281,6 +281,7 @@ class Instances(Case):
     def setUp(self):
         super().setUp()
         self.locks = os.path.join(self.tpm.directory, "locks")
+        self.addCleanup(forget_refusals, BOB)
         with open(self.locks, "wb"):
             pass
 
@@ -318,6 +319,7 @@ class Instances(Case):
 
     def test_a_uid_has_four_instances_and_is_logged_once(self):
         uid = 100000 + os.getpid()
+        self.addCleanup(forget_refusals, uid)
         held = [self.start(uid=uid) for _ in range(4)]
         wait_until(lambda: self.places() == 4, "four instances")
         logged = []

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 program=$1
 if [ ! -x "$program" ] || ! command -v swtpm tpm2_createprimary > /dev/null || [ "$(id -u)" -ne 0 ]; then
-    echo "skipped: tokenkeep-tpm2, swtpm, tpm2-tools or root are missing: 4 groups of tests of the TPM did not run"
+    echo "skipped: tokenkeep-tpm2, swtpm, tpm2-tools or root are missing: 5 groups of tests of the TPM did not run"
     exit 0
 fi
 work=$(mktemp -d)
@@ -18,7 +18,7 @@ for file in "${program%/libexec/*}"/lib*/libtokenkeep.so "${program%/libexec/*}/
     [ ! -e "$file" ] || ! ldd "$file" | grep -E 'tss2|systemd' || { echo "FAIL $file links it"; exit 1; }
 done
 groups="machines helper"
-[ "${2-}" = short ] || groups="$groups wire endurance"
+[ "${2-}" = short ] || groups="$groups wire endurance unit"
 for group in $groups; do
     echo "$group"
     python3 "Tests/TPM/$group.py" "$work/tokenkeep-tpm2"

@@ -2,6 +2,7 @@
 
 The bytes of messages are those of docs/device-helper.md, written here a second time."""
 import contextlib
+import ctypes
 import os
 import secrets
 import shutil
@@ -19,6 +20,8 @@ WORDS = ("", "absent", "silent", "busy", "owner-password", "other", "auth", "uid
          "limit", "request", "lockout", "refused", "failed")
 STATUS = {"": 0, "silent": 4, "auth": 6, "uid": 6, "blob": 11, "altered": 14, "no-index": 1, "limit": 15, "request": 12}
 UNAVAILABLE = 3
+libc = ctypes.CDLL(None)
+KEYCTL, SEARCH, UNLINK_KEY, USER_KEYRING = 250, 10, 9, ctypes.c_long(-4)  # x86_64
 
 
 class Reply:
@@ -211,6 +214,15 @@ def receive_reply(connection):
     with contextlib.suppress(ConnectionResetError):
         return connection.recv(4096)
     return connection.recv(4096)
+
+
+def forget_refusals(*uids):
+    """Removes the kernel's keys by which an instance of the unit knows a uid that was logged."""
+    for uid in uids:
+        name = f"tokenkeep-tpm2:refused:{uid}".encode()
+        key = libc.syscall(KEYCTL, SEARCH, USER_KEYRING, b"user", name, ctypes.c_long(0))
+        if key > 0:
+            libc.syscall(KEYCTL, UNLINK_KEY, ctypes.c_long(key), USER_KEYRING)
 
 
 class Helper:
