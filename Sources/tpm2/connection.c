@@ -19,7 +19,7 @@
 /* A refused uid is logged again after this time. */
 #define LOG_AGAIN_S 86400
 
-static uid_t overflow_uid(void) {
+static uid_t read_overflow_uid(void) {
     unsigned uid = 65534;
     FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
     if (file == NULL)
@@ -28,6 +28,13 @@ static uid_t overflow_uid(void) {
         uid = 65534;
     (void)fclose(file);
     return uid;
+}
+
+static uid_t overflow_uid(void) {
+    static uid_t known = (uid_t)-1;
+    if (known == (uid_t)-1)
+        known = read_overflow_uid();
+    return known;
 }
 
 bool connection_peer(int connection, uid_t *uid) {

@@ -20,6 +20,8 @@
 
 /* Refused uids that are remembered; more are not logged. */
 #define LOGGED_UIDS 64
+/* Connections that wait to be accepted: a flood fills the queue, and others wait behind it. */
+#define QUEUE 128
 /* A child's exit code, so that the parent logs the uid. */
 #define EXIT_REFUSED 3
 
@@ -92,27 +94,45 @@ static void serve_in_child(const struct listener *listener, int connection, uid_
     _exit(connection_serve(connection, uid, listener->tcti) == REASON_UID ? EXIT_REFUSED : 0);
 }
 
+/* Whether the client has left: a flood shall not cost a process for each connection. */
+static bool is_left(int connection) {
+    char byte;
+    return recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void start_child(struct listener *listener, int place, int connection, uid_t uid,
+                        const sigset_t *signals) {
+    pid_t process = fork();
+    if (process == 0)
+        serve_in_child(listener, connection, uid, signals);
+    if (process < 0)
+        return;
+    listener->children[place].process = process;
+    listener->children[place].uid = uid;
+}
+
+/* Serves, refuses, or leaves without a reply: there is no place for a child. */
+static void serve(struct listener *listener, int connection, const sigset_t *signals) {
+    uid_t uid = (uid_t)-1;
+    int count = 0;
+    enum reason reason = connection_peer(connection, &uid) ? REASON_NONE : REASON_UID;
+    int place = free_place(listener, uid, &count);
+    if (reason == REASON_NONE && count >= REQUESTS_OF_UID)
+        reason = REASON_LIMIT;
+    if (reason != REASON_NONE) {
+        (void)work_refuse(connection, reason);
+        log_once(listener, uid, reason);
+    } else if (place >= 0) {
+        start_child(listener, place, connection, uid, signals);
+    }
+}
+
 static void accept_one(struct listener *listener, const sigset_t *signals) {
     int connection = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (connection < 0)
         return;
-    uid_t uid = (uid_t)-1;
-    int count, place;
-    if (!connection_peer(connection, &uid)) {
-        (void)work_refuse(connection, REASON_UID);
-        log_once(listener, uid, REASON_UID);
-    } else if ((place = free_place(listener, uid, &count)) >= 0 && count < REQUESTS_OF_UID) {
-        pid_t process = fork();
-        if (process == 0)
-            serve_in_child(listener, connection, uid, signals);
-        if (process > 0) {
-            listener->children[place].process = process;
-            listener->children[place].uid = uid;
-        }
-    } else if (count >= REQUESTS_OF_UID) {
-        (void)work_refuse(connection, REASON_LIMIT);
-        log_once(listener, uid, REASON_LIMIT);
-    }
+    if (!is_left(connection))
+        serve(listener, connection, signals);
     (void)close(connection);
 }
 
@@ -145,7 +165,7 @@ static int make_socket(const char *path) {
     if (error == EADDRINUSE && is_abandoned(&address) && unlink(path) == 0)
         error = bind(listener, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
     (void)umask(mask);
-    if (error == 0 && listen(listener, SOMAXCONN) == 0)
+    if (error == 0 && listen(listener, QUEUE) == 0)
         return listener;
     error = error != 0 ? error : errno;
     (void)close(listener);

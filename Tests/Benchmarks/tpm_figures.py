@@ -33,7 +33,7 @@ def milliseconds(action, after=None):
     return f"{statistics.median(found):.1f}", f"{sorted(found)[ROUNDS * 9 // 10]:.1f}"
 
 
-def ours(world, tpm, caller, key):
+def ours(caller, key):
     blob = caller.learn().seal(key).payload
     index = int.from_bytes(caller.make(key).payload, "big")
     rows = [
@@ -47,9 +47,10 @@ def ours(world, tpm, caller, key):
 
 
 def tools(tpm):
-    def run(*words, **options):
-        subprocess.run(words, cwd=tpm.directory, env={**os.environ, "TPM2TOOLS_TCTI": tpm.tcti}, check=True, stdin=options.pop("stdin", None),
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    environment = {**os.environ, "TPM2TOOLS_TCTI": tpm.tcti}
+
+    def run(*words):
+        subprocess.run(words, cwd=tpm.directory, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def create():
         run("tpm2_create", "-C", "0x81000001", "-p", "hex:" + "ab" * 32, "-i", "secret", "-u", "o.pub", "-r", "o.priv")
@@ -61,8 +62,7 @@ def tools(tpm):
     def clevis(direction, source, destination):
         with open(f"{tpm.directory}/{source}", "rb") as given, open(f"{tpm.directory}/{destination}", "wb") as taken:
             words = ["clevis", direction] + (["tpm2", "{}"] if direction == "encrypt" else [])
-            subprocess.run(words, cwd=tpm.directory, env={**os.environ, "TPM2TOOLS_TCTI": tpm.tcti}, check=True, stdin=given, stdout=taken,
-                           stderr=subprocess.DEVNULL)
+            subprocess.run(words, env=environment, check=True, stdin=given, stdout=taken, stderr=subprocess.DEVNULL)
 
     def flush():
         tpm.tool("tpm2_flushcontext", "-t")
@@ -107,10 +107,10 @@ def measure():
     try:
         once, client = world.Once(program, tpm.tcti), helper.client()
         rows = [[f"{what}, {way}, primary created", *figures] for way, caller in (("direct", once), ("helper", client))
-                for what, *figures in ours(world, tpm, caller, key)]
+                for what, *figures in ours(caller, key)]
         tpm.make_srk("-G", "ecc")
         rows += [[f"{what}, {way}, persistent SRK", *figures] for way, caller in (("direct", once), ("helper", client))
-                 for what, *figures in ours(world, tpm, caller, key)]
+                 for what, *figures in ours(caller, key)]
         rows += tools(tpm)
         table(f"Sealing with a software TPM, milliseconds, {ROUNDS} rounds", ["what", "median", "nine in ten below"], rows)
         peak, waiting = peak_of_children(lambda: once.seal(key)), proportional(helper.process.pid)

@@ -37,7 +37,9 @@ ANN, BOB = 61003, 61004
 # Runs in the machine, as one of its users.
 CLIENT = "import sys; sys.path.insert(0, '/opt/tpm-test')\nfrom world import *\nc = Client('/run/tokenkeep/tpm2')\nk = Key()\n"
 SEAL = CLIENT + "c.learn(); print(c.name.hex(), k.auth.hex(), c.seal(k).payload.hex())\n"
-UNSEAL = CLIENT + "c.name, k.auth, blob = (bytes.fromhex(w) for w in sys.argv[1:])\nr = c.unseal(k, blob)\nprint(r.word, len(r.payload))\n"
+UNSEAL = CLIENT + ("c.name, k.auth, blob = (bytes.fromhex(w) for w in sys.argv[1:])\n"
+                   "r = c.unseal(k, blob)\nprint(r.word, len(r.payload))\n")
+PEER = CLIENT + "print(struct.unpack('3i', c.connect().getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])"
 HOLD = CLIENT + ("held = [c.connect() for _ in range(int(sys.argv[1]))]\nprint('held', flush=True)\nsys.stdin.read()\n"
                  "print([receive_reply(s) for s in held])\n")
 
@@ -183,7 +185,7 @@ def a_killed_instance_ends_its_request_alone(machine):
 
 @case
 def the_peer_of_the_socket_is_root(machine):
-    peer = machine.client(ANN, CLIENT + "print(struct.unpack('3i', c.connect().getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])")
+    peer = machine.client(ANN, PEER)
     check(peer == "0", peer)
     check(machine.must("stat", "-c", "%a %U", "/run/tokenkeep/tpm2", "/run/tokenkeep") == "666 root\n755 root\n", "other modes")
 
