@@ -164,13 +164,14 @@ class Once(Caller):
         # The program reads no more of a message that is too long.
         with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(message)
+        process.stdin = None
         return process
 
     def end(self, process):
-        output, errors = process.stdout.read(), process.stderr.read()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
+        try:
+            output, errors = process.communicate(timeout=3 * PATIENCE)
+        finally:
+            process.kill()
         assert (process.returncode, errors) == (0, b""), (process.returncode, errors)
         return Reply(output)
 
