@@ -40,6 +40,9 @@ package struct JournalRecord: Sendable {
         self.openItem = item
     }
 
+    /// Whether the record has neither a value nor pending changes. It then only names sealed copies.
+    var isEmpty: Bool { !holdsValue && pending.isEmpty }
+
     /// The item's details; nil if the item was cleared.
     ///
     /// - Throws: ``Status/locked`` if the keys of the details are locked.

@@ -47,10 +47,16 @@ final class RecordFile: Sendable {
         }
         let state = try plaintext.lent { bytes throws(FormatFault) in try StateFields.parse(bytes) }
         if let name = state.name {
-            guard !holdsValue else { throw .malformed("only a tombstone repeats its name") }
+            guard !holdsValue || state.sealed != nil else { throw .malformed("its state repeats its name") }
             guard isName(name) else { throw .malformed("its state names another item") }
         }
         return state
+    }
+
+    /// The bytes of the record with another state. Value and metadata stay encrypted.
+    func replacing(_ state: StateFields) throws(FormatFault) -> [UInt8] {
+        let boxes = Array(bytes.suffix(prefix.metadataLength + prefix.secretLength))
+        return try RecordWriter.joining(prefix, state, boxes: boxes, keys: keys)
     }
 
     /// Decrypts the metadata. Throws if the record only says that the item was cleared.

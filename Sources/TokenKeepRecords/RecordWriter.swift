@@ -18,15 +18,11 @@ enum RecordWriter {
         let classKey = try keys.currentKey(for: .level(details.accessLevel))
         let sealingKey = try sealingKey(classKey.bytes, details.flags, presence)
         let metadataPlaintext = metadata.serialized()
-        var statePlaintext = try plaintext(of: state)
-        defer { wipe(&statePlaintext) }
         let prefix = RecordPrefix(
             kind: .value, level: details.accessLevel, vaultID: keys.vaultID, name: keys.fileName(of: details.name),
             flags: details.flags, era: keys.era, metadataKeyID: metadataKey.id, classKeyID: classKey.id,
-            stateLength: statePlaintext.count + AuthenticatedBox.overhead,
-            metadataLength: metadataPlaintext.count + AuthenticatedBox.overhead,
+            stateLength: 0, metadataLength: metadataPlaintext.count + AuthenticatedBox.overhead,
             secretLength: secret.count + AuthenticatedBox.overhead)
-        try prefix.checkLengths()
         let metadataBox = metadataPlaintext.withUnsafeBytes {
             AuthenticatedBox.seal($0, key: metadataKey.bytes, data: prefix.metadataAdditionalData())
         }
@@ -34,7 +30,7 @@ enum RecordWriter {
             AuthenticatedBox.seal(
                 $0, key: sealingKey, data: prefix.secretAdditionalData(metadataBox: metadataBox))
         }
-        return assemble(prefix, statePlaintext, boxes: metadataBox + secretBox, keys: keys)
+        return try joining(prefix, state, boxes: metadataBox + secretBox, keys: keys)
     }
 
     /// The key that encrypts the secret of an item with these flags.
@@ -48,21 +44,12 @@ enum RecordWriter {
         }
     }
 
-    /// Makes the bytes of a record which says that the item was cleared.
+    /// Makes the bytes of a record without a value.
     static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
-        var statePlaintext = try plaintext(of: state)
-        defer { wipe(&statePlaintext) }
         let prefix = RecordPrefix(
             kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], era: keys.era,
-            metadataKeyID: 0, classKeyID: 0, stateLength: statePlaintext.count + AuthenticatedBox.overhead,
-            metadataLength: 0, secretLength: 0)
-        try prefix.checkLengths()
-        return assemble(prefix, statePlaintext, boxes: [], keys: keys)
-    }
-
-    private static func plaintext(of state: StateFields) throws(FormatFault) -> [UInt8] {
-        try state.check()
-        return state.serialized()
+            metadataKeyID: 0, classKeyID: 0, stateLength: 0, metadataLength: 0, secretLength: 0)
+        return try joining(prefix, state, boxes: [], keys: keys)
     }
 
     /// Wipes the bytes of a state, because a session's state may contain a token.
@@ -72,11 +59,20 @@ enum RecordWriter {
         }
     }
 
-    private static func assemble(
-        _ prefix: RecordPrefix, _ statePlaintext: [UInt8], boxes: [UInt8], keys: KeyRing
-    ) -> [UInt8] {
+    /// Encrypts a record's state, and joins it to the record's other encrypted parts.
+    ///
+    /// - Parameter prefix: the record's prefix. The length of its state is replaced.
+    static func joining(
+        _ prefix: RecordPrefix, _ state: StateFields, boxes: [UInt8], keys: KeyRing
+    ) throws(FormatFault) -> [UInt8] {
+        try state.check()
+        var plaintext = state.serialized()
+        defer { wipe(&plaintext) }
+        var prefix = prefix
+        prefix.stateLength = plaintext.count + AuthenticatedBox.overhead
+        try prefix.checkLengths()
         let data = boxes.withUnsafeBytes { prefix.stateAdditionalData(boxes: $0) }
-        let stateBox = statePlaintext.withUnsafeBytes { AuthenticatedBox.seal($0, key: keys.states, data: data) }
+        let stateBox = plaintext.withUnsafeBytes { AuthenticatedBox.seal($0, key: keys.states, data: data) }
         return prefix.serialized() + stateBox + boxes
     }
 }

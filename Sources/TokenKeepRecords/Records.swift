@@ -82,7 +82,10 @@ package final class Records: Sendable {
     /// Reads an item's record without a lock; nil if there is no record.
     package func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         do throws(TokenKeepError) {
-            return try read(name) { file, state throws(FormatFault) in try file.journalRecord(state, call.presence) }
+            let record = try read(name) { file, state throws(FormatFault) in
+                try file.journalRecord(state, call.presence)
+            }
+            return record?.isEmpty == true ? nil : record
         } catch {
             throw error.of(name)
         }

@@ -139,15 +139,8 @@ def an_injected_record(world, right):
 
 
 @scenario()
-def a_forged_note(world, right):
-    machine = this_machine(world)
-    world.attacker.forge_note(ANN, machine, b"secret-service")
-    world.expect_no_gain(OK, LOCKED)
-
-
-@scenario()
-def a_forged_pending_part(world, right):
-    world.attacker.forge_pending_part(ANN, this_machine(world))
+def a_forged_state(world, right):
+    world.attacker.forge_state(ANN, this_machine(world))
     world.expect_no_gain(OK, LOCKED)
 
 

@@ -66,30 +66,30 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys() && world.load() == "one")
     }
 
-    /// Notes an item for another machine, as in a home that was moved, or is shared.
-    private func moveNote(of account: String, to machine: MachineID) throws {
+    /// Records an item's copies for another machine, as in a home that was moved, or is shared.
+    private func moveCopies(of account: String, to machine: MachineID) throws {
         let opened = try #require(try world.store.records.open())
-        let notes = SealedNotes(opened)
-        var note = try #require(try notes.note(of: ItemName(service: "example.com", account: account)))
-        note.holders = note.holders.map {
-            SealedNote.Holder(
-                module: $0.module, machine: opened.keys.journal.machine(machine.bytes), keyIDs: $0.keyIDs,
-                fingerprints: $0.fingerprints)
+        try SealedRecords(opened).change(of: ItemName(service: "example.com", account: account)) { copies in
+            let holders = copies?.holders ?? []
+            copies?.holders = holders.map {
+                SealedCopies.Holder(
+                    module: $0.module, machine: opened.keys.journal.machine(machine.bytes), keyIDs: $0.keyIDs,
+                    fingerprints: $0.fingerprints)
+            }
         }
-        try notes.write(note)
     }
 
     private let anotherMachine = MachineID(bytes: Array(0..<16))
 
     @Test func aMovedHomeTakesItsItemsAlong() throws {
-        for account in ["ann", "bob"] { try moveNote(of: account, to: anotherMachine) }
+        for account in ["ann", "bob"] { try moveCopies(of: account, to: anotherMachine) }
         try change(to: "new")
         #expect(try !world.hasRetiringKeys())
         #expect(try world.load() == "one" && world.load("bob") == "two")
     }
 
     @Test func anotherMachinesItemsAreWaitedFor() throws {
-        try moveNote(of: "ann", to: anotherMachine)
+        try moveCopies(of: "ann", to: anotherMachine)
         let sealed = try world.sealed()
         try world.tamper("item.delete_sync(None)")
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
@@ -118,8 +118,8 @@ import TokenKeepCore
 
     /// A vault restored from before its first sealed item has no note of it.
     @Test func whatIsNotNotedFollowsWhereTheServiceTellsOfIt() throws {
-        for note in world.directory.names(in: "vault/current/sealed") {
-            try #require(unlink(world.directory.path + "/vault/current/sealed/" + note) == 0)
+        for record in world.directory.names(in: "vault/current/records") {
+            try #require(unlink(world.directory.path + "/vault/current/records/" + record) == 0)
         }
         #expect(try world.load() == "one" && world.load(in: world.open()) == "one")
         try change(to: "new")

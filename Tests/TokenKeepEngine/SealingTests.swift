@@ -66,17 +66,17 @@ import TokenKeepCore
         #expect(item.secret.utf8String == "four" && item.details.flags == .requireEnforced)
     }
 
-    /// What an item demands is not known where its note cannot be read: it is not saved without.
-    @Test func aDamagedNoteLowersNoRequirement() throws {
+    /// The requirement of a sealed item is unknown if its record cannot be read: the item is not saved without it.
+    @Test func aDamagedRecordOfASealedItemLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
-        let note = "vault/current/sealed/" + (try #require(world.directory.names(in: "vault/current/sealed").first))
-        let bytes = try #require(world.directory.read(note))
-        world.directory.write(bytes.dropLast() + [~bytes[bytes.count - 1]], to: note)
+        let record = "vault/current/records/" + (try #require(world.directory.names(in: "vault/current/records").first))
+        let bytes = try #require(world.directory.read(record))
+        world.directory.write(bytes.dropLast() + [~bytes[bytes.count - 1]], to: record)
         world.stopService()
         for level in [nil, AccessLevel.afterFirstUnlock] {
             #expect(throws: TokenKeepError(.corrupt, "")) { try world.save("two", level: level, in: world.open()) }
         }
-        world.directory.write(bytes, to: note)
+        world.directory.write(bytes, to: record)
         try world.keyring.restart()
         #expect(try world.store.sync().left == 0)
         let item = try world.open().load(service: "example.com", account: "ann")
@@ -249,15 +249,15 @@ import TokenKeepCore
         #expect(try world.sealed() == "")
     }
 
-    @Test func notesGoWithTheirItems() throws {
-        let notes = { world.directory.names(in: "vault/current/sealed").count }
+    @Test func recordsOfSealedItemsGoWithTheirItems() throws {
+        let records = { world.directory.names(in: "vault/current/records").count }
         try world.save("one", level: .whenUnlocked)
         try world.save("two", account: "bob", flags: .requireEnforced)
-        #expect(notes() == 2)
+        #expect(records() == 2)
         try world.save("three", level: .afterFirstUnlock)
-        #expect(notes() == 1)
+        #expect(records() == 1)
         #expect(try world.clear("bob"))
-        #expect(notes() == 0)
+        #expect(records() == 0)
     }
 
     // MARK: What others do to it

@@ -211,7 +211,7 @@ enum ChangeOfKeys: CaseIterable {
     // MARK: Failures
 
     private enum Obstacle: CaseIterable {
-        case eraIsAFile, currentCannotBeReplaced, noteCannotBeRead, recordOfALaterVersion
+        case eraIsAFile, currentCannotBeReplaced, recordOfALaterVersion
     }
 
     @Test(arguments: ChangeOfKeys.allCases) private func aChangeThatFailsLeavesEverything(change: ChangeOfKeys) throws {
@@ -231,7 +231,7 @@ enum ChangeOfKeys: CaseIterable {
 
     /// - Returns: takes the obstacle away again.
     private func put(_ obstacle: Obstacle) throws -> () -> Void {
-        let (world, era) = (world, world.era)
+        let world = world
         let next = world.path + "/era-\(try #require(try world.records.open()).era.number + 1)"
         switch obstacle {
         case .eraIsAFile:
@@ -241,10 +241,6 @@ enum ChangeOfKeys: CaseIterable {
         case .currentCannotBeReplaced:
             mkdir(world.path + "/current.tmp", 0o700)
             return { rmdir(world.path + "/current.tmp") }
-        case .noteCannotBeRead:
-            let note = "sealed/" + world.recordFiles[0]
-            world.write([1], to: note)
-            return { unlink("\(world.directory.path)/\(era)/\(note)") }
         case .recordOfALaterVersion:
             let name = "records/" + world.recordFiles[1]
             let good = world.file(name)

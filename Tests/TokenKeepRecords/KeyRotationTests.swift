@@ -238,19 +238,19 @@ import TokenKeepCore
             _ = try item.sealer.seal(SecretBytes("sealed"), of: details, for: "m", locked.call)
         }
         try locked.records.markUsed("m", locked.call)
-        let note = try SealedNotes(#require(try locked.records.open())).note(of: name)
-        let files = ["pending", "sealed"].map { locked.directory.names(in: "\(locked.era)/\($0)") }
+        let copies = try SealedRecords(#require(try locked.records.open())).copies(of: name)
+        let files = ["pending", "records"].map { locked.directory.names(in: "\(locked.era)/\($0)") }
         // The stack has no module m, which must get the item anew.
         #expect(throws: TokenKeepError(.unavailable, "")) { try locked.setPassword() }
         #expect(try locked.records.hasUsed("m"))
         #expect(try locked.records.pendingRecords().record(of: name)?.pending == [removal])
         #expect(try locked.records.begin(name, locked.call).holder("m").sent == [fingerprint])
         let after = try #require(try locked.records.open())
-        #expect(try SealedNotes(after).note(of: name) == note)
+        #expect(try SealedRecords(after).copies(of: name) == copies)
         // The key that sealed it elsewhere stays until it is sealed anew.
         let retiring = after.keys.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
-        #expect(retiring.map(\.id) == note?.holders.flatMap(\.keyIDs))
-        #expect(["pending", "sealed"].map { locked.directory.names(in: "\(locked.era)/\($0)") } != files)
+        #expect(retiring.map(\.id) == copies?.holders.flatMap(\.keyIDs))
+        #expect(["pending", "records"].map { locked.directory.names(in: "\(locked.era)/\($0)") } != files)
     }
 
     /// Password set, known to others, removed, set again: what a module holds sealed stays readable until it is sealed anew.

@@ -43,12 +43,12 @@ import TokenKeepCore
         #expect(anew.count == bytes.count && anew != bytes)
         let opened = try VaultSealer(records).open(sealed, of: details, call)
         #expect(opened.withUnsafeBytes { Array($0) } == vector.secret)
-        let note = try records.open().flatMap { try SealedNotes($0).note(of: details.name) }
+        let copies = try records.open().flatMap { try SealedRecords($0).copies(of: details.name) }
         let keyID = try #require(try records.open()).keys.currentKey(for: .level(details.accessLevel)).id
-        #expect(note?.level == details.accessLevel && note?.flags == details.flags)
+        #expect(copies?.level == details.accessLevel && copies?.flags == details.flags)
         let fingerprint = try #require(try records.open()).keys.journal.fingerprint(of: sealed)
-        #expect(note?.holders.last?.keyIDs.contains(keyID) == true)
-        #expect(note?.holders.last?.fingerprints.last == fingerprint)
+        #expect(copies?.holders.last?.keyIDs.contains(keyID) == true)
+        #expect(copies?.holders.last?.fingerprints.last == fingerprint)
     }
 
     /// What a retiring key sealed is sealed anew under the current one.

@@ -16,7 +16,7 @@ import TokenKeepCore
     private enum Kind: CaseIterable { case pipe, link, danglingLink, folder, device }
 
     private static let files = ["lock", "changes", "current", "keyfile", "header", "header.2", "record"]
-    private static let folders = ["records", "pending", "sealed", "holders", "used"]
+    private static let folders = ["records", "pending", "holders", "used"]
     private static let pairs = files.flatMap { file in Kind.allCases.map { (file, $0) } }
 
     private func records() -> Records {

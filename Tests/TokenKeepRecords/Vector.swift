@@ -98,8 +98,8 @@ struct Vector: CustomTestStringConvertible, Sendable {
         return (details, Array(bytes))
     }
 
-    /// The item's note; nil where it cannot be read.
-    func note() throws -> SealedNote? {
+    /// The sealed copies that the item's record names; nil if they cannot be read.
+    func copies() throws -> SealedCopies? {
         guard let words = fields["note"]?.split(separator: " "), words.count >= 2 else { return nil }
         let level = try #require(UInt32(words[0]).flatMap(AccessLevel.init(rawValue:)))
         let flags = ItemFlags(rawValue: try #require(UInt32(words[1])))
@@ -111,10 +111,10 @@ struct Vector: CustomTestStringConvertible, Sendable {
             let fingerprints = try parts[3].split(separator: ",").map {
                 try #require(Hexadecimal.bytes(String($0), count: 16))
             }
-            return SealedNote.Holder(
+            return SealedCopies.Holder(
                 module: String(parts[1]), machine: machine, keyIDs: keyIDs, fingerprints: fingerprints)
         }
-        return SealedNote(name: try name(), level: level, flags: flags, holders: holders)
+        return SealedCopies(level: level, flags: flags, holders: holders)
     }
 
     /// The file inside the item's record of kind 4; nil if there is none, or it cannot be opened.

@@ -24,7 +24,7 @@ import TokenKeepCore
         let sealed = try vector.sealed()
         let (status, secret) = VectorTests.outcome { () throws(TokenKeepError) in
             let call = try vector.unlock(records, call).map { call.granting($0) } ?? call
-            if vector.fields["note"] != nil { return try VectorTests.note(of: name, in: records) }
+            if vector.fields["note"] != nil { return try VectorTests.copies(of: name, in: records) }
             guard let sealed else { return try module.load(name, call).secret }
             return try VaultSealer(records).open(SecretBytes(bytes: sealed.bytes), of: sealed.details, call)
         }
@@ -63,10 +63,10 @@ import TokenKeepCore
         }
     }
 
-    /// For a vector about an item's note: nothing but that it can be read.
-    private static func note(of name: ItemName, in records: Records) throws(TokenKeepError) -> SecretBytes? {
-        guard let opened = try records.open(), try SealedNotes(opened).note(of: name) != nil else {
-            throw TokenKeepError(.notFound, "there is no note")
+    /// For a vector about an item's sealed copies: nothing but that they can be read.
+    private static func copies(of name: ItemName, in records: Records) throws(TokenKeepError) -> SecretBytes? {
+        guard let opened = try records.open(), try SealedRecords(opened).copies(of: name) != nil else {
+            throw TokenKeepError(.notFound, "there are no sealed copies")
         }
         return nil
     }

@@ -1,6 +1,6 @@
 """An attacker who has every file of a vault, the keyfile among them, at any time he likes; never the password.
 
-He can make MAC A, state boxes and notes, for the keyfile opens the name key. `Attacker.readable` is all that he can decrypt.
+He can make MAC A and state boxes, for the keyfile opens the name key. `Attacker.readable` is all that he can decrypt.
 """
 
 import os
@@ -8,8 +8,8 @@ import shutil
 import struct
 from dataclasses import replace
 
-from cases_notes_common import NotePlan, note_pairs
-from record_writer import RecordPlan, encode_fields, pending_part, state_pairs
+from cases_copies_common import copies_pairs
+from record_writer import RecordPlan, pending_part
 from vault_format import FLAG_PRESENCE, PREFIX_SIZE, Prefix, parse_record
 from vault_header import HEADER_HEAD, MACS_SIZE, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_JOURNAL, PURPOSE_NAME, RETIRING, Keyfile, parse_keyfile, parse_slot
@@ -97,18 +97,12 @@ class Attacker:
         record = RecordPlan(self.plan, item, metadata_key=metadata_key)
         self.write("records/" + self.plan.name_of(*item.names()), record.data())
 
-    def forge_note(self, item, machine, module, key_ids=(), prints=()):
-        """A note that says that the module may hold the item."""
-        holders = [(bytes.fromhex(machine), module, list(key_ids), list(prints))]
-        note = NotePlan(self.plan, item, encode_fields(note_pairs(item, holders)))
-        self.write("sealed/" + self.plan.name_of(*item.names()), note.data())
-
-    def forge_pending_part(self, item, machine, module=b"secret-service"):
-        """A pending write in the item's record, whose other boxes stay as they are. The state is sealed anew."""
-        name = self.plan.name_of(*item.names())
+    def forge_state(self, item, machine, module=b"secret-service"):
+        """A pending write and a sealed copy in the item's record, whose other boxes stay. The state is sealed anew."""
+        name, machine = self.plan.name_of(*item.names()), bytes.fromhex(machine)
         data = self.read("records/" + name)
         prefix = parse_record(data, name, self.plan.vault_id, name)
-        state = state_pairs((3, pending_part(1, module, machine=bytes.fromhex(machine))))
+        state = copies_pairs(item, [(machine, module, [], [])], [pending_part(1, module, machine=machine)])
         ids = {"metadata_key_id": prefix.metadata_key_id, "class_key_id": prefix.class_key_id}
         record = RecordPlan(self.plan, item, state, level=prefix.level, flags=prefix.flags, **ids)
         record.metadata_box, record.secret_box = prefix.metadata_box, prefix.secret_box

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints the items that a vault sealed for the Secret Service of the session bus, and its notes: docs/format.md, section 6.
+"""Prints the items that a vault sealed for the Secret Service of the session bus, and the copies that its records name: docs/format.md, section 6.
 
 Usage: read_sealed.py DIR, the vault's password on standard input. Each item is a line of JSON, in the order of their names,
 and then each note: names, level, flags, and for each module that may hold it the module, the machine, what its keys are.
@@ -13,9 +13,8 @@ import sys
 import gi
 
 from read_vault import audit
-from vault_format import fingerprint, item_name, machine_hash
+from vault_format import fingerprint, machine_hash
 from vault_keys import CURRENT
-from vault_notes import note_names, read_note
 from vault_primitives import Corrupt, VaultError
 from vault_reader import VaultReader
 from vault_sealed import open_sealed
@@ -67,18 +66,20 @@ def this_machine(reader):
 
 
 def check_fingerprint(reader, names, sealed, where):
-    """The note of the item knows what the service has."""
-    note = read_note(reader, item_name(reader.header.name_key, *names))
+    """The record of the item knows what the service has."""
+    note = reader.copies(*names)
     here = this_machine(reader)
     known = [holder.fingerprints for holder in note.holders if (holder.machine, holder.module) == (here, MODULE)]
     if not any(fingerprint(reader.header.journal_key, sealed) in fingerprints for fingerprints in known):
-        raise Corrupt(where, "its note has another fingerprint")
+        raise Corrupt(where, "its record has another fingerprint")
 
 
 def read_notes(reader):
     here = this_machine(reader)
-    for name in note_names(reader):
-        note = read_note(reader, name)
+    for name in reader.record_names():
+        note = reader.read_item(name).state.copies
+        if note is None:
+            continue
         holders = []
         for holder in note.holders:
             states = [reader.header.wrapped.get((note.level, key_id)) for key_id in holder.key_ids]

@@ -14,7 +14,6 @@ import stat
 import sys
 
 from vault_login import check_login
-from vault_notes import NOTE_FILES, note_names, read_note
 from vault_primitives import VaultError
 from vault_reader import ERA_NAME, VaultReader
 from vault_sessions import FOLDER as SESSIONS
@@ -27,10 +26,9 @@ NAMED_FILES = re.compile(r"[0-9a-f]{32}(\.tmp|\.corrupt-[0-9]+)?")
 # The files of an era's directories, and their size where all have the same.
 ERA_FOLDERS = {
     "records": (NAMED_FILES, None),
-    "pending": (NOTE_FILES, 0),
+    "pending": (re.compile(r"[0-9a-f]{32}"), 0),
     "holders": (re.compile(r"[0-9a-f]{32}\.[a-z0-9._-]{1,64}@[0-9a-f]{32}"), None),
     "used": (re.compile(r"[a-z0-9._-]{1,64}@[0-9a-f]{32}"), 0),
-    "sealed": (NAMED_FILES, None),
     SESSIONS: (SESSION_NAMES, None),
 }
 
@@ -109,7 +107,7 @@ def check_header_copies(reader):
 def state_name(item):
     """The state is computed from the value and the pending parts."""
     if item.level == 0:
-        return "tombstone"
+        return "tombstone" if item.state.pending or not item.state.copies else "copies"
     return "pending" if item.state.pending else "home"
 
 
@@ -118,6 +116,7 @@ def item_to_dictionary(item):
     result["changed_at"] = item.state.changed_at
     result["pending"] = [vars(part) for part in item.state.pending]
     result["pending_refresh"] = encode(item.state.pending_refresh)
+    result["copies"] = item.state.copies and [vars(holder) for holder in item.state.copies.holders]
     result["outbox_flags"] = item.state.outbox_flags
     if item.metadata:
         result.update(vars(item.metadata))
@@ -147,15 +146,6 @@ def read_items(reader):
     return items, problems
 
 
-def check_notes(reader):
-    """Each note opens and keeps the rules, with a password or without."""
-    for name in note_names(reader):
-        try:
-            read_note(reader, name)
-        except VaultError as error:
-            yield str(error)
-
-
 def audit(directory, password=None, code=None, trust=None):
     """A dictionary of vault, items, sessions and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "sessions": [], "problems": []}
@@ -170,7 +160,6 @@ def audit(directory, password=None, code=None, trust=None):
         result["vault"] = vault | {"epoch": header.epoch, "created_at": header.created_at}
         result["items"], problems = read_items(reader)
         result["problems"] += problems
-        result["problems"] += check_notes(reader)
         result["sessions"], problems = read_sessions(reader)
         result["problems"] += problems
         for note in result["sessions"]:

@@ -169,9 +169,8 @@ def each_file_and_each_pair_put_back_opens_one_state_or_none(world):
 
 
 @test
-def a_forged_note_and_pending_part_give_him_nothing(world):
-    world.attacker.forge_note(ANNA, bytes(16).hex(), b"secret-service")
-    world.attacker.forge_pending_part(ANNA, bytes(16).hex())
+def a_forged_sealed_copy_and_pending_part_give_him_nothing(world):
+    world.attacker.forge_state(ANNA, bytes(16).hex())
     world.expect("OK")
     world.expect_hidden()
 

@@ -9,7 +9,6 @@ from make_vectors import read_vectors
 from read_vault import audit
 from vault_export import read_export
 from vault_format import RECORD_MAXIMUM, item_name
-from vault_notes import read_note_of
 from vault_login import read_login
 from vault_primitives import VaultError
 from vault_reader import VaultReader
@@ -20,18 +19,18 @@ STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
 
 def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None):
-    """(status; secret, note or message)"""
+    """(status; secret, sealed copies or message)"""
     try:
         reader = VaultReader(directory, password, code, trust)
         if note is not None:
-            return "OK", in_vector(read_note_of(reader, names))
+            return "OK", in_vector(reader.copies(*names))
         return "OK", open_sealed(reader, names, *sealed) if sealed else reader.load(*names).secret
     except VaultError as error:
         return error.status, str(error)
 
 
 def in_vector(note):
-    """A note as a vector tells of it."""
+    """Sealed copies as a vector tells of them."""
     told = ((holder.machine, holder.module, holder.key_ids, holder.fingerprints) for holder in note.holders)
     holders = [(machine, module, [f"{number:016x}" for number in ids], prints) for machine, module, ids, prints in told]
     return note.level, note.flags, holders

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import dataclass, field
 
+from vault_copies import ITEM_FLAGS, Copies, parse_copies
 from vault_primitives import (
     BOX_OVERHEAD,
     Corrupt,
@@ -22,7 +23,6 @@ STATE_BOX_MAXIMUM = METADATA_BOX_MAXIMUM = 65536 + BOX_OVERHEAD
 SECRET_BOX_MAXIMUM = 1048576 + BOX_OVERHEAD
 RECORD_MAXIMUM = PREFIX_SIZE + STATE_BOX_MAXIMUM + METADATA_BOX_MAXIMUM + SECRET_BOX_MAXIMUM
 FLAG_PRESENCE = 2
-ITEM_FLAGS = 7
 KIND_VALUE, KIND_SEALED, KIND_CARRIED_OVER = 1, 2, 4
 CARRIED_OVER_MAXIMUM = 2097152 + BOX_OVERHEAD
 
@@ -71,6 +71,7 @@ class State:
     pending: list
     pending_refresh: bytes | None
     outbox_flags: int | None
+    copies: Copies | None
 
 
 @dataclass
@@ -181,18 +182,21 @@ def open_state(prefix, name_key, where):
 
 
 def parse_state(data, level, name, name_key, where):
-    fields = parse_fields(data, {3: 64}, {2, 3, 4, 16, 17}, where)
+    fields = parse_fields(data, {3: 64, 6: 64}, {2, 3, 4, 5, 6, 16, 17}, where)
     pending = [parse_pending(value, where) for value in fields.get(3, [])]
     refresh = fields.get(16, [None])[0]
+    names = None
     if 4 in fields:
-        if level != 0:
-            raise Corrupt(where, "a name in the state of a record that is no tombstone")
-        if item_name(name_key, *parse_names(fields[4][0], where, may_remove_service=True)) != name:
+        if level != 0 and 5 not in fields:
+            raise Corrupt(where, "a name in the state of a record that has a value and no sealed copies")
+        names = parse_names(fields[4][0], where, may_remove_service=True)
+        if item_name(name_key, *names) != name:
             raise Corrupt(where, "the state names another item than NAME")
     if refresh is not None and len(refresh) > 32768:
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)
-    return State(changed_at, pending, refresh, field_integer(fields, 17, 4, where, required=False))
+    outbox_flags = field_integer(fields, 17, 4, where, required=False)
+    return State(changed_at, pending, refresh, outbox_flags, parse_copies(fields, names, where))
 
 
 def parse_names(data, where, may_remove_service=False):

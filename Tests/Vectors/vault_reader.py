@@ -165,6 +165,14 @@ class VaultReader:
             raise Locked("records/" + item.name, "its keys are in no slot that could be opened")
         return item
 
+    def copies(self, namespace, service, account):
+        """The sealed copies that the item's record names."""
+        name = item_name(self.header.name_key, namespace, service, account)
+        copies = self.read_item(name).state.copies
+        if copies is None:
+            raise NotFound("records/" + name, "no sealed copies")
+        return copies
+
     def read_item(self, name):
         """The item as far as the opened slots reach; a tombstone too."""
         data = self.read("records/" + name, RECORD_MAXIMUM + 1)

@@ -21,8 +21,8 @@ class Vector:
 
     `password` and `code` unlock the vault before anything is loaded. With `sealed`, (level, flags, bytes), the item is in
     another module, which holds these bytes for its secret and says that it has this level and these flags. With `note` what
-    is read is the item's note: (level, flags, holders), each of these (machine's hash, module's name, key ids,
-    fingerprints), all but the name in hexadecimal; () if the note cannot be read. With `carried` the item's record is of
+    is read are the sealed copies that the item's record names: (level, flags, holders), each of these (machine's hash, module's name, key ids,
+    fingerprints), all but the name in hexadecimal; () if they cannot be read. With `carried` the item's record is of
     kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
     `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
     is no such key."""

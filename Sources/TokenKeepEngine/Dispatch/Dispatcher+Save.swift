@@ -117,10 +117,7 @@ extension Dispatcher {
             return request
         }
         for (index, place) in places.enumerated() {
-            let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
-                try place.module.load(request.name, call)
-            }
-            guard let item else { continue }
+            guard let item = try place.module.loadIfThere(request.name, call) else { continue }
             try request.check(present: item.details)
             request.inherited = item.details
             if index == 0 { return request }  // the first place checks again, in one step with its save

@@ -136,6 +136,13 @@ struct Dispatcher: Sendable {
     }
 }
 
+extension Module {
+    /// Loads the item; nil if the module has none.
+    func loadIfThere(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call) }
+    }
+}
+
 extension Sequence<Dispatcher.Place> {
     /// The modules of these lines of a stack in their order, without repetitions.
     var modules: [any Module] {

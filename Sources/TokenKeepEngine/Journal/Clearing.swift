@@ -78,8 +78,8 @@ private struct Clearing {
 
     /// Drains the item; if something stays pending, once more with prompts, if they are allowed.
     private func drain(_ name: ItemName, _ call: CallContext) {
-        let left = try? reconciler.drain(name, call.withoutPrompts)
-        guard left?.isEmpty != true, call.promptsAllowed else { return }
+        let drained = try? reconciler.draining(name, call.withoutPrompts)
+        guard drained?.left.isEmpty != true, call.promptsAllowed else { return }
         for module in pending.deferrable { try? module.prepare(call) }
         _ = try? reconciler.drainAsking(name, call)
     }
@@ -178,8 +178,6 @@ private struct ClearVisit {
     private(set) var missed: Set<String> = []
     /// The caller's cancellation, recorded if a module may already have lost the item.
     private(set) var cut: TokenKeepError?
-
-    init(mayRecord: Bool) { self.mayRecord = mayRecord }
 
     mutating func clear(
         _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,

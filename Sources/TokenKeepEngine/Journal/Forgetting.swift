@@ -20,25 +20,23 @@ struct Forgetting {
     let module: String
     let isOnEveryMachine: Bool
 
-    /// Drops the module's pending changes, then the mark that the module was used.
+    /// Drops what the records name of the module, then the mark that the module was used.
     ///
     /// - Parameter milliseconds: the time limit for one item.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
-        var outcome = ForgetOutcome()
         let found = try records.pendingRecords()
-        outcome.problem = found.problem
-        let machine = records.hash(of: records.machine)
-        for record in found.records.values where record.pending.contains(where: { isForgotten($0, machine) }) {
+        let pending = found.records.values.filter { $0.pending.contains { isForgotten($0.module, $0.machine) } }
+        let sealed = try records.open().map { (vault) throws(TokenKeepError) in try SealedRecords(vault).all() }
+        let copied = (sealed?.entries ?? []).filter {
+            $0.copies.holders.contains { isForgotten($0.module, $0.machine) }
+        }
+        var outcome = ForgetOutcome(problem: found.problem ?? sealed?.problem)
+        for name in Set(pending.map(\.name) + copied.map(\.name)) {
             do throws(TokenKeepError) {
-                try forget(record, call.until(Deadline(milliseconds: milliseconds)), &outcome)
+                try forget(name, call.until(Deadline(milliseconds: milliseconds)), &outcome)
             } catch {
                 outcome.problem = outcome.problem ?? error
             }
-        }
-        do throws(TokenKeepError) {
-            try forgetSealed(machine, call)
-        } catch {
-            outcome.problem = outcome.problem ?? error
         }
         try call.deadline.checkCancellation()
         // Remove the mark last, because a module with pending changes must stay marked as used.
@@ -46,34 +44,26 @@ struct Forgetting {
         return outcome
     }
 
-    private func isForgotten(_ part: PendingWrite, _ machine: [UInt8]) -> Bool {
-        part.module == module && (isOnEveryMachine || part.machine == machine)
+    private func isForgotten(_ module: String, _ machine: [UInt8]) -> Bool {
+        module == self.module && (isOnEveryMachine || machine == records.hash(of: records.machine))
     }
 
     private func forget(
-        _ seen: JournalRecord, _ call: CallContext, _ outcome: inout ForgetOutcome
+        _ name: ItemName?, _ call: CallContext, _ outcome: inout ForgetOutcome
     ) throws(TokenKeepError) {
-        guard let name = seen.name else {
+        guard let name else {
             throw TokenKeepError(
                 .corrupt, "the record of a cleared item does not say which", module: "vault",
                 hint: "clear the item again, and then forget the module")
         }
         var item = try records.begin(name, call)
-        let machine = item.machineHash
-        guard let record = item.entry.record, record.pending.contains(where: { isForgotten($0, machine) }) else {
-            return
+        if let record = item.entry.record {
+            let rest = record.pending.filter { !isForgotten($0.module, $0.machine) }
+            try item.apply(record.leaving(rest))
+            if rest.count < record.pending.count {
+                if record.holdsValue { outcome.kept += 1 } else { outcome.givenUp += 1 }
+            }
         }
-        let rest = record.pending.filter { !isForgotten($0, machine) }
-        try item.apply(record.leaving(rest))
-        if record.holdsValue { outcome.kept += 1 } else { outcome.givenUp += 1 }
-    }
-
-    /// Removes the module from the notes that tell which modules hold sealed items.
-    private func forgetSealed(_ machine: [UInt8], _ call: CallContext) throws(TokenKeepError) {
-        guard let vault = try records.open() else { return }
-        for note in try SealedNotes(vault).all()
-        where note.holders.contains(where: { $0.module == module && (isOnEveryMachine || $0.machine == machine) }) {
-            try records.begin(note.name, call).forgetSealed(in: module, onEveryMachine: isOnEveryMachine)
-        }
+        try item.forgetSealed(in: module, onEveryMachine: isOnEveryMachine)
     }
 }

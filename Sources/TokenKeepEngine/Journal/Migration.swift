@@ -104,8 +104,9 @@ struct Migration {
     /// - Returns: false if the source no longer has the item.
     private func move(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard let secret = try writeAhead(name, call) else { return false }
-        try drain(name, secret, call)
-        return true
+        guard let alteration = try drain(name, secret, call) else { return true }
+        _ = try? reconciler.draining(name, call)
+        throw alteration
     }
 
     /// Writes the item into its record, with a write to the target and a removal from the source pending.
@@ -123,16 +124,10 @@ struct Migration {
         return plan.item.secret
     }
 
-    private func drain(_ name: ItemName, _ secret: SecretBytes, _ call: CallContext) throws(TokenKeepError) {
-        guard let alteration = try drainLocked(name, secret, call) else { return }
-        _ = try? reconciler.drain(name, call)
-        throw alteration
-    }
-
     /// Drains the item: the target gets the item, the item is read back, and then the source loses the item.
     ///
     /// - Returns: the failure of a target that altered the item, which the source then keeps; nil if the item is moved.
-    private func drainLocked(
+    private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
         var item = try records.begin(name, call)

@@ -72,10 +72,8 @@ extension Migration {
                     "the one that a load shows is the item: load it, and save it anew; or, to be rid of both: tokenkeep clear"
             )
         }
-        let order = loadOrder
-        guard let targets = order.firstIndex(of: target.name),
-            targets < order.firstIndex(of: source.name) ?? order.count
-        else { return }
+        let order = dispatcher.places(for: .load).map(\.module.name)
+        guard order.first(where: [source.name, target.name].contains) == target.name else { return }
         throw TokenKeepError(
             .conflict, "\(name) has another value in \(target.name), which comes before \(source.name)",
             hint: "the one that a load shows is the item; to be rid of both: tokenkeep clear")
@@ -116,8 +114,6 @@ extension Migration {
             }
         }
     }
-
-    private var loadOrder: [String] { dispatcher.places(for: .load).map(\.module.name) }
 
     /// The pending changes of a move: a write to the target, and a removal from every other module that holds the item.
     func pending(after plan: Plan, _ item: borrowing ItemTransaction) -> [PendingWrite] {

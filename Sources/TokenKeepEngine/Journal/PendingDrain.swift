@@ -33,11 +33,6 @@ struct PendingDrain {
         fileprivate(set) var hasArrived: Bool
         /// nil if the item is unaltered, or was not read back.
         fileprivate(set) var alteration: Alteration?
-
-        init(target: String, hasArrived: Bool) {
-            self.target = target
-            self.hasArrived = hasArrived
-        }
     }
 
     /// The outcome of a drain.
@@ -218,8 +213,7 @@ struct PendingDrain {
     private mutating func readBack(_ ours: TokenItem, from module: any Module) throws(TokenKeepError) {
         let name = ours.details.name
         let read = try moveTrace.asking(module, to: .load, name, because: "it is read back") {
-            () throws(TokenKeepError) in
-            try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+            () throws(TokenKeepError) in try module.loadIfThere(name, call)
         }
         guard let read, read.secret == ours.secret else {
             move?.alteration = read.map { .secret($0.secret) }

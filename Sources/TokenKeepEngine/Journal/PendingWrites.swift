@@ -36,9 +36,6 @@ struct PendingWrites {
     /// Whether a module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Whether a record has a change pending for this module, in this stack on this machine.
-    func has(_ record: JournalRecord, for module: String) -> Bool { has(record.pending, for: module) }
-
     /// Whether one of these changes is pending for this module, in this stack on this machine.
     func has(_ pending: [PendingWrite], for module: String) -> Bool {
         pending.contains { $0.module == module && isOurs($0) }
@@ -93,9 +90,8 @@ struct PendingWrites {
     func afterClear(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module], looks: Looks = [:]
     ) -> [PendingWrite] {
-        var after = pending.filter { !isOurs($0) }.map { $0.ofRemoval.renewed(at: clock(), clocks()) }
-        for module in holders { after.append(part(.remove, of: item, for: module, after: pending, looks)) }
-        return after
+        afterSave(
+            pending.map { isOurs($0) ? $0 : $0.ofRemoval }, of: item, to: nil, holders: holders, looks: looks)
     }
 
     /// Makes a module's pending write, with the fingerprints that are already known of the module's values.

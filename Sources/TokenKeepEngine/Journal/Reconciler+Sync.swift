@@ -15,7 +15,11 @@ extension Reconciler {
         guard try records.mayHavePending() else { return SyncOutcome() }
         let found = try records.pendingRecords()
         let governing = found.records.values.filter(pending.govern)
-        prepareDeferrable(of: governing, call)
+        if call.promptsAllowed {
+            // Each module may prompt once, with no lock held.
+            let modules = Set(governing.flatMap(\.pending).map(\.module))
+            for module in pending.deferrable where modules.contains(module.name) { try? module.prepare(call) }
+        }
         var outcome = SyncOutcome(left: found.unreadable, problem: found.problem)
         var pendingModules: Set<String> = []
         let nameless = governing.filter { $0.name == nil }
@@ -47,12 +51,5 @@ extension Reconciler {
             isDrained = (try? draining(name, soon))?.left.isEmpty == true && isDrained
         }
         return isDrained
-    }
-
-    /// Lets modules with pending changes prompt once, with no lock held.
-    private func prepareDeferrable(of records: [JournalRecord], _ call: CallContext) {
-        guard call.promptsAllowed else { return }
-        let modules = Set(records.flatMap(\.pending).map(\.module))
-        for module in pending.deferrable where modules.contains(module.name) { try? module.prepare(call) }
     }
 }

@@ -135,14 +135,6 @@ struct Reconciler: Sendable {
 
     /// Applies the pending changes of an item to the modules of this stack.
     ///
-    /// - Returns: the changes that stay pending for modules of this stack.
-    @discardableResult
-    func drain(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [PendingWrite] {
-        try draining(name, call).left
-    }
-
-    /// Drains an item and returns the full outcome.
-    ///
     /// The removal of the item's service comes first: what the module gets now must not be removed later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
@@ -232,12 +224,8 @@ struct Reconciler: Sendable {
         _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
     ) -> JournalChange {
         let fingerprint = item.keys.fingerprint(of: value.secret)
-        let pending = pending.afterSave([], of: item, to: module, holders: []).map {
-            var part = $0.sending(fingerprint)
-            part.base = fingerprint
-            return part
-        }
-        return .parts(value: value, pending: pending)
+        let parts = pending.afterSave([], of: item, to: module, holders: [], looks: [module.name: fingerprint])
+        return .parts(value: value, pending: parts.map { $0.sending(fingerprint) })
     }
 
     /// Traces an action of the journal itself.

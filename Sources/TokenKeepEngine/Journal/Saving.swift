@@ -131,7 +131,8 @@ struct Saving {
         if state.holdsValue || state.governs {
             present = try record?.openDetails()
         } else if state == .unreadable || isToBeEmptied {
-            request = try inheriting(request)
+            request = try inheriting(request, item)
+            if let problem = item.entry.problem { try inheritFromModule(&request, because: problem, call) }
         } else {
             // The precondition holds from here on: if the module fails later, the record saves the item.
             request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
@@ -196,7 +197,7 @@ struct Saving {
             if error.changedNothing { item.noteHolder(before, first.name) }
             let missed = missed(request, error, item, call)
             guard missed != .fail else { throw error }
-            var step = try recording(inheriting(request), over: record, nil, item, call, wasSent: true)
+            var step = try recording(inheriting(request, item), over: record, nil, item, call, wasSent: true)
             if missed == .recordAndFail { step.cut = error }
             return step
         }
@@ -219,7 +220,7 @@ struct Saving {
     /// Whether a value that the locked first module does not take may wait in the record.
     private func mayWait(_ request: SaveRequest, _ item: borrowing ItemTransaction) -> Bool {
         guard request.keepsWhenLocked, first.supportsPendingWrites else { return false }
-        let request = (try? inheriting(request)) ?? request
+        let request = (try? inheriting(request, item)) ?? request
         return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
     }
 
@@ -234,11 +235,11 @@ struct Saving {
         if let version { return Step(version: version, home: first.name) }
         do throws(TokenKeepError) {
             var request = request
-            let present = try present(&request, call)
+            let present = try present(&request, item, call)
             try request.check(present: present?.details)
             let keys = item.keys
-            let base = present.map { keys.fingerprint(of: $0.secret) }
-            var step = try recording(request, over: record, present?.details, item, call, base: base)
+            let looks = present.map { [first.name: Optional(keys.fingerprint(of: $0.secret))] }
+            var step = try recording(request, over: record, present?.details, item, call, looks: looks)
             step.isAhead = true
             return step
         } catch {
@@ -258,13 +259,15 @@ struct Saving {
     /// The module's item that a save replaces; nil if there is none.
     ///
     /// If the request names a level, a sealed item whose key is locked is not opened, and the result is nil.
-    private func present(_ request: inout SaveRequest, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+    private func present(
+        _ request: inout SaveRequest, _ item: borrowing ItemTransaction, _ call: CallContext
+    ) throws(TokenKeepError) -> TokenItem? {
         do throws(TokenKeepError) {
-            return try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try first.load(request.name, call) }
+            return try first.loadIfThere(request.name, call)
         } catch {
             let isSealed = error.status == .locked && error.module == "vault"
             guard isSealed, request.precondition == .none, request.accessLevel != nil else { throw error }
-            request = try inheriting(request)
+            request = try inheriting(request, item)
             return nil
         }
     }
@@ -301,39 +304,56 @@ struct Saving {
 
     /// Gives a save request the last known level of the item, because the module cannot be asked now.
     ///
-    /// The level comes from the vault's note of a sealed item, or from the item as this process last saw it.
-    private func inheriting(_ request: SaveRequest) throws(TokenKeepError) -> SaveRequest {
+    /// The level comes from the record of a sealed item, or from the item as this process last saw it.
+    private func inheriting(
+        _ request: SaveRequest, _ item: borrowing ItemTransaction
+    ) throws(TokenKeepError) -> SaveRequest {
         guard request.inherited == nil else { return request }
         var request = request
         request.inherited =
-            try records.sealedDetails(of: request.name)
+            try item.sealedDetails()
             ?? (first as? any RememberingModule)?.lastSeen(request.name)?.details
         return request
+    }
+
+    /// Gives a save over an unreadable record the level of the module's item, which may be sealed.
+    ///
+    /// - Throws: `problem`, the reason why the record cannot be read, if the module cannot tell the level.
+    private func inheritFromModule(
+        _ request: inout SaveRequest, because problem: TokenKeepError, _ call: CallContext
+    ) throws(TokenKeepError) {
+        guard first.supportsPendingWrites, call.sealer?.mayHaveSealed == true else { return }
+        do throws(TokenKeepError) {
+            request.inherited = try first.loadIfThere(request.name, call)?.details
+        } catch {
+            throw problem
+        }
     }
 
     /// Writes the value into the record, with the pending writes and removals that result from the save.
     ///
     /// - Parameters:
     ///   - wasSent: whether the first module may have got the value already.
-    ///   - base: the fingerprint of the value that the save replaces in the first module; nil if it is not known.
+    ///   - looks: the value that the save replaces in the first module; nil if it is not known.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, _ item: borrowing ItemTransaction,
-        _ call: CallContext, wasSent: Bool = false, base: [UInt8]? = nil
+        _ call: CallContext, wasSent: Bool = false, looks: PendingWrites.Looks? = nil
     ) throws(TokenKeepError) -> Step {
-        if record != nil, !wasSent { try check(request, present: present) }
+        if record != nil, !wasSent {
+            do throws(TokenKeepError) { try request.check(present: present) } catch { throw error.inModule("vault") }
+        }
         var details = request.details(replacing: present, module: "vault")
         if first.supportsPendingWrites, record.map(pending.govern) != true {
             try details.checkLowersNothing(of: request.inherited, module: first.name)
-            try details.checkLowersNothing(of: records.sealedDetails(of: request.name), module: first.name)
+            try details.checkLowersNothing(of: item.sealedDetails(), module: first.name)
         }
         details.version = item.keys.versions.version(of: details, secret: request.secret)
         let known = record?.pendingBeforeChange(item.keys) ?? []
         var isKept = place(for: details) != .unfit
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
-        let looks =
-            wasSent || base != nil ? [:] : pending.look(at: holders + (isKept ? [first] : []), item, call)
+        let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + (isKept ? [first] : []), item, call))
         // Ask only now whether the module was used: a module that answered `look(at:)` is marked as used.
-        if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed }
+        if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
                 .policy, "\(first.name) cannot meet the protection requirement of \(request.name)", module: first.name,
@@ -341,9 +361,8 @@ struct Saving {
         }
         let target = first.supportsPendingWrites && isKept ? first : nil
         var parts = pending.afterSave(known, of: item, to: target, holders: holders, looks: looks)
-        for index in parts.indices where pending.isOurs(parts[index]) && parts[index].kind == .write {
-            if wasSent { parts[index] = parts[index].sending(item.keys.fingerprint(of: request.secret)) }
-            if let base { parts[index].base = base }
+        for index in parts.indices where wasSent && pending.isOurs(parts[index]) && parts[index].kind == .write {
+            parts[index] = parts[index].sending(item.keys.fingerprint(of: request.secret))
         }
         let words = parts.isEmpty ? "the vault keeps it" : "the vault keeps it, with pending writes"
         reconciler.note(.save, request.name, .ok, words)
@@ -352,24 +371,13 @@ struct Saving {
             version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")
     }
 
-    /// Checks the request's precondition against the record's item.
-    private func check(_ request: SaveRequest, present: ItemDetails?) throws(TokenKeepError) {
-        do throws(TokenKeepError) {
-            try request.check(present: present)
-        } catch {
-            throw error.inModule("vault")
-        }
-    }
-
     /// Whether the first module was never used on this machine, and the vault takes the stack's items.
     ///
     /// A machine without such a service must not collect pending writes for the service.
-    private var isNeverUsed: Bool {
-        get throws(TokenKeepError) {
-            guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
-                return false
-            }
-            return try !records.hasUsed(first.name)
+    private func isNeverUsed() throws(TokenKeepError) -> Bool {
+        guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
+            return false
         }
+        return try !records.hasUsed(first.name)
     }
 }

@@ -35,15 +35,12 @@ struct ServiceRemoval {
         var drained: [PendingWrite] = []
         for part in record.pending {
             guard let module = pending.module(of: part) else { continue }
+            outcome.left.append(part)
+            guard module.mayAnswer, !call.deadline.hasPassed else { continue }
             do throws(TokenKeepError) {
-                guard module.mayAnswer, !call.deadline.hasPassed else {
-                    outcome.left.append(part)
-                    continue
-                }
                 try empty(module, part, call)
-                drained.append(part)
+                drained.append(outcome.left.removeLast())
             } catch {
-                outcome.left.append(part)
                 outcome.obstacle = outcome.obstacle ?? error
             }
         }
@@ -64,7 +61,7 @@ struct ServiceRemoval {
             let item = try records.begin(details.name, call)
             // Another process may have drained the removal since the list, and saved a newer item.
             guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return }
-            if let record = item.entry.record, pending.has(record, for: module.name) { continue }
+            if let record = item.entry.record, pending.has(record.pending, for: module.name) { continue }
             let cleared = JournalRecord(holdsValue: false, pending: [part], name: details.name) { nil }
             var drain = PendingDrain(
                 pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
@@ -169,6 +166,6 @@ extension Reconciler {
             let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),
             let record = found.record(of: removal)
         else { return false }
-        return pending.has(record, for: item.module)
+        return pending.has(record.pending, for: item.module)
     }
 }

@@ -78,10 +78,13 @@ struct KeyRotation {
 
     /// The keys under which items in other modules are encrypted.
     ///
-    /// If the vault has no note of such an item, the item may be encrypted under any key.
+    /// If no readable record names such an item, the item may be encrypted under any key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
-        let noted = Set(try SealedNotes(vault.vault).all().flatMap { $0.holders.flatMap(\.keyIDs) })
-        let hasUnnoted = try resealing.hasUnnotedItems(of: vault.vault, call)
+        let sealed = try SealedRecords(vault.vault).all()
+        let noted = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
+        let header = vault.vault.keys.header
+        let mayBeUnread = sealed.problem != nil && (header.hasPassword || header.hasRetiringKeys)
+        let hasUnnoted = mayBeUnread ? true : try resealing.hasUnnotedItems(of: vault.vault, call)
         guard hasUnnoted || !noted.isEmpty else { return [] }
         return vault.keys.filter { key in
             switch key.purpose {

@@ -51,13 +51,10 @@ struct ProtectedItems {
         return found
     }
 
-    /// The names of the items that require a password, are sealed in other modules and have no record.
+    /// The names of the items that require a password, are sealed in other modules, and whose records have nothing else.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
-        var recorded: Set<[UInt8]> = []
-        try store.records.forEachPrefix(in: unlocked.vault) { recorded.insert($0.name) }
-        return try SealedNotes(unlocked.vault).all().filter {
-            !$0.flags.isDisjoint(with: .requirements)
-                && !recorded.contains(unlocked.vault.keys.fileName(of: $0.name))
+        try SealedRecords(unlocked.vault).all().entries.filter {
+            $0.isAlone && !$0.copies.flags.isDisjoint(with: .requirements)
         }.map(\.name)
     }
 }

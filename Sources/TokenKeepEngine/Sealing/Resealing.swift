@@ -62,6 +62,8 @@ struct Resealing {
         }
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
+        // An unreadable record may have named sealed items, so that their keys must stay.
+        guard try SealedRecords(unlocked.vault).all().problem == nil else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             guard try notedItems(of: unlocked.vault).allSatisfy({ item in items.contains { $0.name == item.name } })
             else {
@@ -87,7 +89,7 @@ struct Resealing {
     }
 
     private func unnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
-        let noted = Set(try SealedNotes(vault).all().map(\.name))
+        let noted = Set(try SealedRecords(vault).all().entries.map(\.name))
         var items: [Item] = []
         for module in reconciler.dispatcher.programs.places.modules {
             for name in module.sealedItems(call) where !noted.contains(name) {
@@ -100,13 +102,14 @@ struct Resealing {
     private func notedItems(of vault: OpenVault) throws(TokenKeepError) -> [Item] {
         let machine = records.hash(of: records.machine)
         var items: [Item] = []
-        for note in try SealedNotes(vault).all() {
-            let current = vault.keys.currentKeyID(for: .level(note.level)).map { [$0] }
-            for holder in note.holders where holder.keyIDs != current {
-                let isHereToo = note.holders.contains { $0.module == holder.module && $0.machine == machine }
+        for entry in try SealedRecords(vault).all().entries {
+            let holders = entry.copies.holders
+            let current = vault.keys.currentKeyID(for: .level(entry.copies.level)).map { [$0] }
+            for holder in holders where holder.keyIDs != current {
+                let isHereToo = holders.contains { $0.module == holder.module && $0.machine == machine }
                 items.append(
                     Item(
-                        name: note.name, module: holder.module, machine: holder.machine,
+                        name: entry.name, module: holder.module, machine: holder.machine,
                         isOnlyElsewhere: holder.machine != machine && isHereToo))
             }
         }
@@ -151,12 +154,12 @@ struct Resealing {
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
         }
-        let left = try? reconciler.drain(name, call.until(Deadline(milliseconds: Resealing.drainMilliseconds)))
-        return left?.isEmpty == true ? .done : .recorded
+        let drained = try? reconciler.draining(name, call.until(Deadline(milliseconds: Resealing.drainMilliseconds)))
+        return drained?.left.isEmpty == true ? .done : .recorded
     }
 
     private func isThere(_ name: ItemName, in module: any Module, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let item = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+        let item = try module.loadIfThere(name, call)
         return item.map { !$0.details.isForeign } ?? false
     }
 
@@ -169,12 +172,12 @@ struct Resealing {
         if case .unreadable(let error) = item.entry {
             throw TokenKeepError(.unavailable, "\(name): \(error.message)", module: "vault", hint: error.hint)
         }
-        if let record = item.entry.record, reconciler.pending.has(record, for: module.name) { return .recorded }
+        if let record = item.entry.record, reconciler.pending.has(record.pending, for: module.name) { return .recorded }
         guard try !reconciler.isToBeEmptied(module, of: name, call) else {
             throw TokenKeepError(
                 .unavailable, "\(name): the removal of its service is pending for \(module.name)", module: module.name)
         }
-        let value = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try module.load(name, call) }
+        let value = try module.loadIfThere(name, call)
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
             // The item has a record already, which must stay as it is. So save directly in the module.

@@ -47,9 +47,7 @@ struct SealingModule: Module {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
         guard try sealer.sealsItems() else { return try savePlain(request, sealer, call) }
-        let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in
-            try load(request.name, call).details
-        }
+        let present = try loadIfThere(request.name, call)?.details
         try request.check(present: present)
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
@@ -86,7 +84,7 @@ struct SealingModule: Module {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         if let version {
-            let present = try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call).details }
+            let present = try loadIfThere(name, call)?.details
             try SaveRequest.check(version: version, of: name, present: present)
         }
         let wasThere = try base.clear(name, ifVersion: nil, call)

@@ -5,10 +5,10 @@ package struct FieldReader {
 
     private var reader: ByteReader
     private var last: UInt16 = 0
-    /// The only tag (number of a field) that may occur repeatedly; nil if none may.
-    private let repeating: UInt16?
+    /// The tags (numbers of fields) that may occur repeatedly.
+    private let repeating: [UInt16]
 
-    package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil) {
+    package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16...) {
         reader = ByteReader(bytes)
         self.repeating = repeating
     }
@@ -17,7 +17,7 @@ package struct FieldReader {
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")
-        guard tag > last || (tag == last && tag == repeating) else {
+        guard tag > last || (tag == last && repeating.contains(tag)) else {
             throw .malformed("its fields are out of order")
         }
         last = tag

@@ -5,7 +5,7 @@ package import TokenKeepCore
 /// Removes a directory `era-N` (keys and records of the vault) whose keys are not in force.
 package enum EraRemoval {
     /// The names of the directories inside `era-N`. Each contains only files.
-    private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sealed", "sessions"]
+    private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sessions"]
 
     /// Removes the directory `era-N`. A file whose name this version does not know stays, and so does the directory.
     package static func remove(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {

@@ -192,8 +192,6 @@ package struct EraCopy {
             }
         }
         for folder in [Records.usedFolder, HolderNotes.folder] { try link(folder) }
-        let notes = SealedNotes(after)
-        for note in try SealedNotes(before).all() { try notes.write(note) }
         try SessionFiles.carry(from: before, to: after)
     }
 

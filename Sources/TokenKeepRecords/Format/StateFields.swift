@@ -7,6 +7,8 @@ struct StateFields: Equatable {
         static let changedAt: UInt16 = 2
         static let pendingWrite: UInt16 = 3
         static let name: UInt16 = 4
+        static let sealedProtection: UInt16 = 5
+        static let sealedHolder: UInt16 = 6
         static let pendingRefresh: UInt16 = 16
         static let outbox: UInt16 = 17
     }
@@ -15,18 +17,23 @@ struct StateFields: Equatable {
 
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// In the record of a cleared item or service (a tombstone): its name, because modules may still have to remove it.
+    /// The name of the item or service, in a record without a value and in one with sealed copies.
+    ///
+    /// Modules may still have to remove the item. The names of sealed items are needed while the metadata is locked.
     var name: ItemName?
+    /// The copies that modules may hold sealed (encrypted by the vault); nil if there are none.
+    var sealed: SealedCopies?
     /// The fields of a session (a signed-in account; their numbers are 16 and 17) and fields of unknown meaning.
     ///
     /// They are kept unchanged.
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
-        var fields = FieldReader(bytes, repeating: Tag.pendingWrite)
+        var fields = FieldReader(bytes, repeating: Tag.pendingWrite, Tag.sealedHolder)
         var changedAt: UnixTime?
         var pending: [PendingWrite] = []
         var name: ItemName?
+        var sealed: SealedCopies?
         var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
@@ -39,6 +46,12 @@ struct StateFields: Equatable {
                 try reader.end()
             case Tag.pendingWrite:
                 pending.append(try PendingWriteFormat.parse(value))
+            case Tag.sealedProtection:
+                sealed = try SealedCopiesFormat.parse(&reader)
+                try reader.end()
+            case Tag.sealedHolder where sealed != nil:
+                sealed?.holders.append(try SealedCopiesFormat.parseHolder(&reader))
+                try reader.end()
             case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
                 FieldReader.firstOptional...:
                 kept.append(try UnknownField(tag: tag, copying: value))
@@ -47,18 +60,24 @@ struct StateFields: Equatable {
         }
         guard let changedAt else { throw .malformed("the date of its change is missing") }
         guard pending.count <= maximumPending else { throw .malformed("it has too many pending changes") }
-        return StateFields(changedAt: changedAt, pending: pending, name: name, kept: kept)
+        if let sealed { try SealedCopiesFormat.check(sealed, of: name) }
+        return StateFields(changedAt: changedAt, pending: pending, name: name, sealed: sealed, kept: kept)
     }
 
     /// Encodes the fields. The caller must wipe the result.
     ///
     /// The buffer has its full capacity from the start, so that no copy of its bytes is left elsewhere in memory.
     func serialized() -> [UInt8] {
+        let holders = (sealed?.holders ?? []).map(SealedCopiesFormat.serialized)
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
-        var writer = ByteWriter(capacity: 640 + pendingLength + kept.reduce(0) { $0 + $1.value.count + 6 })
+        let holdersLength = holders.reduce(0) { $0 + $1.count + 6 }
+        var writer = ByteWriter(
+            capacity: 656 + pendingLength + holdersLength + kept.reduce(0) { $0 + $1.value.count + 6 })
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for part in pending { writer.append(field: Tag.pendingWrite, PendingWriteFormat.serialized(part)) }
         if let name { writer.append(field: Tag.name, NameFormat.serialized(name)) }
+        if let sealed { writer.append(field: Tag.sealedProtection, SealedCopiesFormat.serialized(sealed)) }
+        for holder in holders { writer.append(field: Tag.sealedHolder, holder) }
         for field in kept { field.write(to: &writer) }
         return writer.bytes
     }
@@ -68,5 +87,6 @@ struct StateFields: Equatable {
         guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid) else {
             throw .malformed("its pending do not fit the format")
         }
+        if let sealed { try SealedCopiesFormat.check(sealed, of: name) }
     }
 }

@@ -10,6 +10,11 @@ package struct VaultSealer: SecretSealer {
     private struct HeldItem {
         let vault: OpenVault
         let name: ItemName
+        /// Whether the item's record was unreadable, so that it told of no sealed copies.
+        let isUnreadable: Bool
+        /// Whether the item's record has a value or pending changes.
+        let isRecorded: Bool
+        let acknowledged: AcknowledgedCopies
     }
 
     /// Makes an object that opens sealed (encrypted) secrets, but cannot seal any.
@@ -20,7 +25,9 @@ package struct VaultSealer: SecretSealer {
 
     fileprivate init(_ item: borrowing ItemTransaction) {
         records = item.records
-        held = HeldItem(vault: item.vault, name: item.name)
+        held = HeldItem(
+            vault: item.vault, name: item.name, isUnreadable: item.entry.problem != nil,
+            isRecorded: item.entry.record != nil, acknowledged: item.acknowledged)
     }
 
     /// The id of the vault whose keys encrypt items of this call; nil if there is no vault.
@@ -50,22 +57,24 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Whether the vault has a note that it sealed this item for a module. False if the vault cannot be read.
-    package func hasNote(of name: ItemName) -> Bool {
-        guard let vault = try? vault() else { return false }
-        return (try? SealedNotes(vault).has(name)) ?? false
-    }
+    /// Whether the vault has noted that it sealed this item for a module. False if the record cannot be read.
+    package func hasNote(of name: ItemName) -> Bool { ((try? copies(of: name, vault())) ?? nil) != nil }
 
-    /// Whether the vault has a note that this module on this machine holds the item sealed.
+    /// Whether the vault has noted that this module on this machine holds the item sealed.
     package func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool {
-        guard let vault = try vault() else { return false }
-        return try holder(name, module, vault) != nil
+        try holder(name, module, vault()) != nil
     }
 
     private func holder(
-        _ name: ItemName, _ module: String, _ vault: OpenVault
-    ) throws(TokenKeepError) -> SealedNote.Holder? {
-        try SealedNotes(vault).note(of: name)?.holder(module, vault.keys.journal.machine(records.machine.bytes))
+        _ name: ItemName, _ module: String, _ vault: OpenVault?
+    ) throws(TokenKeepError) -> SealedCopies.Holder? {
+        guard let vault else { return nil }
+        return try copies(of: name, vault)?.holder(module, vault.keys.journal.machine(records.machine.bytes))
+    }
+
+    private func copies(of name: ItemName, _ vault: OpenVault?) throws(TokenKeepError) -> SealedCopies? {
+        guard let vault, held.map({ $0.name == name && $0.isUnreadable }) != true else { return nil }
+        return try SealedRecords(vault).copies(of: name)
     }
 
     /// The protection that an item has at the moment if the vault seals it.
@@ -89,7 +98,7 @@ package struct VaultSealer: SecretSealer {
             let bytes = try SealedSecret.seal(secret, of: details, keys: held.vault.keys, call.presence)
             return try FormatFault.needing { () throws(TokenKeepError) in
                 let sealed = try bytes.lent { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
-                try SealedNotes(held.vault).noteSealed(details, in: module, records.machine, sealed)
+                try note(sealed, details, in: module, held)
                 return sealed
             }
         } catch {
@@ -97,10 +106,31 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Notes in the vault that the module has saved the last secret that was sealed for it.
+    /// Records that a module is about to get this sealed item.
+    private func note(
+        _ sealed: SecretBytes, _ details: ItemDetails, in module: String, _ held: HeldItem
+    ) throws(TokenKeepError) {
+        let keys = held.vault.keys
+        let keyID = keys.currentKeyID(for: .level(details.accessLevel)) ?? 0
+        try SealedRecords(held.vault).change(of: details.name) { copies in
+            var noted = copies ?? SealedCopies(level: details.accessLevel, flags: details.flags)
+            (noted.level, noted.flags) = (details.accessLevel, details.flags)
+            noted.add(
+                module, keys.journal.machine(records.machine.bytes), keyID: keyID,
+                keys.journal.fingerprint(of: sealed))
+            copies = noted
+        }
+    }
+
+    /// Records that the module has saved the last secret that was sealed for it: it holds no earlier one.
+    ///
+    /// A record with a value or pending changes notes that with its next change. Until then the additional fingerprints
+    /// do no harm.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
-        try? SealedNotes(held.vault).keepLatestFingerprint(name, module, records.machine)
+        let machine = held.vault.keys.journal.machine(records.machine.bytes)
+        guard !held.isRecorded else { return held.acknowledged.add(module) }
+        try? SealedRecords(held.vault).change(of: name) { $0?.keepLatest(module, machine) }
     }
 
     /// Opens a sealed secret. If its key is unknown or locked, reads the vault's header again: the keys may have
@@ -130,12 +160,14 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Notes in the vault that a module no longer holds the sealed item.
+    /// Records that a module no longer holds the sealed item, durably.
+    ///
+    /// A copy that came back after a loss of power would make the vault keep its old keys.
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
-        try SealedNotes(held.vault).removeHolders(of: name) {
-            $0.module == module && (everywhere || $0.machine == machine)
+        try SealedRecords(held.vault).change(of: name) {
+            $0?.holders.removeAll { $0.module == module && (everywhere || $0.machine == machine) }
         }
     }
 

@@ -11,6 +11,7 @@ package struct ItemTransaction: ~Copyable {
     package private(set) var entry: JournalEntry
     let vault: OpenVault
     let records: Records
+    let acknowledged = AcknowledgedCopies()
     private let fileName: [UInt8]
     private let lock: VaultLock
     private let log: ChangeLog
@@ -101,29 +102,36 @@ package struct ItemTransaction: ~Copyable {
     }
 
     private func write(_ change: JournalChange) throws(TokenKeepError) {
+        guard case .parts(let value, let pending) = change else { return }
         let bytes: [UInt8]
         let shown = Hexadecimal.text(fileName)
+        let sealed = try sealedCopies()
+        let state = StateFields(
+            changedAt: .now, pending: pending, name: value == nil || sealed != nil ? name : nil, sealed: sealed,
+            kept: kept.state)
         do throws(FormatFault) {
-            switch change {
-            case .keep: return
-            case .parts(nil, let pending) where pending.isEmpty: bytes = []
-            case .parts(nil, let pending):
-                let state = StateFields(
-                    changedAt: .now, pending: pending, name: name, kept: kept.state)
-                bytes = try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
-            case .parts(let value?, let pending):
+            if let value {
                 try FormatFault.needing { () throws(TokenKeepError) in try check(value.details) }
-                let fields = StateFields(
-                    changedAt: .now, pending: pending, kept: kept.state)
                 bytes = try RecordWriter.value(
-                    MetadataFields(details: value.details, kept: kept.metadata), secret: value.secret, state: fields,
+                    MetadataFields(details: value.details, kept: kept.metadata), secret: value.secret, state: state,
                     keys: vault.keys, presence: presence)
+            } else {
+                bytes =
+                    pending.isEmpty && sealed == nil
+                    ? [] : try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
             }
         } catch {
             throw ItemTransaction.refusal(of: shown, error)
         }
         guard !bytes.isEmpty else { return try VaultFiles.remove(shown, in: vault.records) }
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
+    }
+
+    /// The sealed copies that the record names now: the sealer may have changed them since the transaction began.
+    private func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
+        let records = SealedRecords(vault)
+        let copies = entry.problem == nil ? try records.copies(of: name) : try? records.copies(of: name)
+        return copies.map { acknowledged.applied(to: $0, machineHash) }
     }
 
     /// Throws if the new item would be protected less than the present one.
@@ -171,7 +179,8 @@ private struct Present {
         case nil: return
         case .success((var record, let kept)):
             record.locked = record.locked?.of(name)
-            entry = .record(record)
+            // A record of sealed copies alone says nothing about the item's value.
+            if !record.isEmpty { entry = .record(record) }
             self.kept = kept
         case .failure(let fault):
             let error = reader.error(fault)

@@ -1,0 +1,61 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// The copies of an item that the vault sealed (encrypted) for other modules. A part of the item's record.
+package struct SealedCopies: Equatable, Sendable {
+    /// A module on one machine that may hold the sealed item.
+    package struct Holder: Equatable, Sendable {
+        package let module: String
+        /// The hash of the machine's id.
+        package let machine: [UInt8]
+        /// The ids of the vault's keys under which the module may hold the secret encrypted.
+        package var keyIDs: [UInt64]
+        /// The fingerprints (keyed hashes) of the encrypted secrets that the module may hold, the latest last.
+        var fingerprints: [[UInt8]]
+    }
+
+    /// The level and the flags of the item at the last save. They are known while the module is unavailable.
+    package var level: AccessLevel
+    package var flags: ItemFlags
+    package var holders: [Holder] = []
+
+    static let maximumFingerprints = 16
+
+    /// Adds a module: it is about to get the item's secret, encrypted under the key with this id.
+    mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
+        guard let index = index(of: module, machine) else {
+            return holders.append(
+                Holder(module: module, machine: machine, keyIDs: [keyID], fingerprints: [fingerprint]))
+        }
+        if !holders[index].keyIDs.contains(keyID) { holders[index].keyIDs.append(keyID) }
+        let known = holders[index].fingerprints.filter { $0 != fingerprint }
+        holders[index].fingerprints = known.suffix(SealedCopies.maximumFingerprints - 1) + [fingerprint]
+    }
+
+    /// Removes the fingerprints of a module but the latest: the module confirmed the last secret.
+    mutating func keepLatest(_ module: String, _ machine: [UInt8]) {
+        guard let index = index(of: module, machine) else { return }
+        holders[index].fingerprints = holders[index].fingerprints.suffix(1)
+    }
+
+    /// The entry about a module on a machine; nil if there is none.
+    func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
+
+    private func index(of module: String, _ machine: [UInt8]) -> Int? {
+        holders.firstIndex { $0.module == module && $0.machine == machine }
+    }
+}
+
+/// The modules that acknowledged an item's last sealed secret, until the item's record is written again.
+final class AcknowledgedCopies: Sendable {
+    private let modules = MutexGuarded<Set<String>>([])
+
+    func add(_ module: String) { modules.withLock { _ = $0.insert(module) } }
+
+    /// A copy in which these modules hold the last secret alone.
+    func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
+        var copies = copies
+        for module in modules.withLock({ $0 }) { copies.keepLatest(module, machine) }
+        return copies
+    }
+}

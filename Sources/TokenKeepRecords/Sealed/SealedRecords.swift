@@ -1,0 +1,120 @@
+package import TokenKeepCore
+package import TokenKeepKeys
+
+/// The records that name modules which may hold their item sealed (encrypted by the vault).
+///
+/// They tell which keys the vault must keep, and an item's level and flags while its module is unavailable. A process
+/// changes them only while it has locked the item. A copy is durably recorded before the module gets the sealed secret,
+/// and is removed from the record after the module lost the secret.
+package struct SealedRecords {
+    private let vault: OpenVault
+
+    package init(_ vault: OpenVault) { self.vault = vault }
+
+    /// A record that names sealed copies.
+    package struct Entry: Sendable {
+        package let name: ItemName
+        package let copies: SealedCopies
+        /// Whether the record has neither a value nor pending changes.
+        package let isAlone: Bool
+    }
+
+    /// The sealed copies of an item; nil if its record names none.
+    ///
+    /// - Throws: if the record cannot be read. Such a record must not count as one without sealed copies.
+    package func copies(of name: ItemName) throws(TokenKeepError) -> SealedCopies? {
+        try read(vault.keys.fileName(of: name))?.state.sealed
+    }
+
+    /// The sealed copies of all items, and the failure to read a record; nil if every record was read.
+    package func all() throws(TokenKeepError) -> (entries: [Entry], problem: TokenKeepError?) {
+        var found: [Entry] = []
+        var problem: TokenKeepError?
+        for name in try RecordNames.all(in: vault.records) {
+            do throws(TokenKeepError) {
+                guard let (file, state) = try read(name), let copies = state.sealed, let item = state.name else {
+                    continue
+                }
+                found.append(Entry(name: item, copies: copies, isAlone: !file.holdsValue && state.pending.isEmpty))
+            } catch {
+                problem = problem ?? error
+            }
+        }
+        return (found, problem)
+    }
+
+    private func read(_ name: [UInt8]) throws(TokenKeepError) -> (file: RecordFile, state: StateFields)? {
+        let shown = Hexadecimal.text(name)
+        guard let bytes = try VaultFiles.readVersioned(shown, in: vault.records, atMost: RecordPrefix.maximumFile)
+        else { return nil }
+        do throws(FormatFault) {
+            let file = try RecordFile(bytes, name: name, keys: vault.keys)
+            return (file, try file.openState())
+        } catch {
+            throw error.error(in: "records/\(shown)")
+        }
+    }
+
+    /// Changes the sealed copies in the record of a locked item, durably. Value and pending changes stay.
+    func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
+        let fileName = vault.keys.fileName(of: name)
+        let present = try read(fileName)
+        var state = present?.state ?? StateFields(changedAt: .now)
+        body(&state.sealed)
+        if state.sealed?.holders.isEmpty == true { state.sealed = nil }
+        guard state.sealed != present?.state.sealed else { return }
+        let shown = Hexadecimal.text(fileName)
+        let holdsValue = present?.file.holdsValue ?? false
+        state.name = holdsValue && state.sealed == nil ? nil : name
+        guard holdsValue || state.sealed != nil || !state.pending.isEmpty else {
+            return try VaultFiles.remove(shown, in: vault.records)
+        }
+        let bytes: [UInt8]
+        do throws(FormatFault) {
+            bytes =
+                holdsValue
+                ? try present?.file.replacing(state) ?? []
+                : try RecordWriter.tombstone(name: fileName, state: state, keys: vault.keys)
+        } catch {
+            throw error.error(in: "records/\(shown)")
+        }
+        try bytes.lent { bytes throws(TokenKeepError) in
+            try VaultFiles.replace(shown, in: vault.records, with: bytes)
+        }
+    }
+}
+
+extension ItemTransaction {
+    /// Records that the module holds the item encrypted under the current key, and under no earlier key.
+    ///
+    /// Replaces the module's entries for two machines: the given one and this one.
+    package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
+        let keys = vault.keys
+        let present = machineHash
+        try SealedRecords(vault).change(of: name) { copies in
+            guard let before = copies else { return }
+            let latest = before.holder(module, present)?.fingerprints.last
+            copies?.holders.removeAll { $0.module == module && ($0.machine == machine || $0.machine == present) }
+            copies?.holders.append(
+                SealedCopies.Holder(
+                    module: module, machine: present, keyIDs: [keys.currentKeyID(for: .level(before.level)) ?? 0],
+                    fingerprints: latest.map { [$0] } ?? []))
+        }
+    }
+
+    /// Records that a module no longer holds the sealed item, on this machine or on every machine.
+    package func forgetSealed(in module: String, onEveryMachine: Bool) throws(TokenKeepError) {
+        try sealer.forget(name, in: module, everywhere: onEveryMachine)
+    }
+
+    /// The level and flags of the item that the vault sealed for a module; nil if it sealed none.
+    ///
+    /// nil, too, if the record was unreadable when the transaction began: the record's value is then replaced.
+    ///
+    /// - Throws: if the record cannot be read.
+    package func sealedDetails() throws(TokenKeepError) -> ItemDetails? {
+        guard entry.problem == nil, let copies = try SealedRecords(vault).copies(of: name) else { return nil }
+        return ItemDetails(
+            name: name, label: name.defaultLabel, accessLevel: copies.level, flags: copies.flags, module: "vault")
+    }
+}
