@@ -43,7 +43,8 @@ extension Store {
     ) throws(TokenKeepError) -> ExportOutcome {
         let call = try begin(.load, until: Deadline(milliseconds: .max))
         try unlockWithGivenPassword(call)
-        let file = try ExportWriter(path, passphrase: passphrase, inTime(call))
+        let file = try ExportWriter(
+            path, passphrase: passphrase, by: PasswordDerivation.new(records.opener.costs), inTime(call))
         let outcome = try writeAll(to: file, isPartial: isPartial, call, progress)
         try file.finish()
         return outcome

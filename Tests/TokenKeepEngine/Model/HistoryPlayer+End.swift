@@ -25,7 +25,7 @@ extension HistoryPlayer {
             items[account].endDoubt()
             try load(step, Deadline(milliseconds: 5000), false)
             try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
-            let values = try [world, second].compactMap { try $0?.items[name(account)]?.secret.utf8String }
+            let values = try [world, second].compactMap { try self.value(account, in: $0) }
             try require(values.count < 2, step, "both services have it in the end: \(values)")
             let record = try record(account)
             let isBeneath = values.isEmpty || items[account].mayBeShadowed
@@ -44,6 +44,7 @@ extension HistoryPlayer {
             try self.list(list)
             try require(removal(account) == nil, list, "the removal of the service is left")
         }
+        try checkSealedCopies()
     }
 }
 
@@ -100,7 +101,7 @@ extension HistoryPlayer {
     /// What is said of a place must be so.
     func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
         let first = step.store == 1 ? second ?? world : world
-        let isThere = first.items[try name(step.account)]?.secret.utf8String == value
+        let isThere = try self.value(step.account, in: first) == value
         if outcome.pendingModules.isEmpty, outcome.module == "vault" {
             let isHome = try record(step.account)?.holdsValue == true
             let mayBeHome = try items[step.account].mayStayInVault || !records.hasUsed(first.name)

@@ -38,7 +38,7 @@ extension HistoryPlayer {
             try meetUnseen(step.account)
             try checkPlace(of: value, step, outcome)
             if mayBeUnseen, try governing(step.account) == nil {
-                items[step.account].mayBeShadowed(by: try world.items[name(step.account)]?.secret.utf8String)
+                items[step.account].mayBeShadowed(by: try self.value(step.account, in: world))
             }
         }
         // A value that was sent may arrive, although the vault could not note that it is on its way.
@@ -80,7 +80,7 @@ extension HistoryPlayer {
 
     func meetUnseen(_ account: Int) throws {
         let isPending = try governing(account) != nil
-        let present = try world.items[name(account)]?.secret.utf8String
+        let present = try value(account, in: world)
         items[account].meetUnseen(present, at: world.now, clockOffset: world.clockOffset, isPending: isPending)
     }
 
@@ -93,14 +93,15 @@ extension HistoryPlayer {
     func acknowledgeClear(_ account: Int, _ mayMiss: Bool) throws {
         items[account].acknowledgeClear()
         try meetUnseen(account)
-        if mayMiss { items[account].mayBe(world.items[try name(account)]?.secret.utf8String) }
+        if mayMiss { items[account].mayBe(try value(account, in: world)) }
     }
 
     func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let (mayBeUnseen, mayMiss) = (try !isSeen(step), try mayMissTheirs(step, step.account))
         // What is pending is drained first, which needs the value's key.
-        let wasClosed = try locking == .all || locking != nil && governing(step.account) != nil
+        let wasHidden = try isHidden(step.account)
+        let wasClosed = try locking == .all || wasHidden || locking != nil && governing(step.account) != nil
         let (_, status) = attempt {
             try store(step).clear(
                 service: serviceName, account: name(step.account).account, ifVersion: known.version, until: deadline)

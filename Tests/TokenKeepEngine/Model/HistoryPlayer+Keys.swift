@@ -29,6 +29,7 @@ extension HistoryPlayer {
                 }
             } catch { broken = error }
         }
+        let wasCalm = isCalm(step)
         let (_, status) = attempt {
             switch step.action {
             case .changePassword(let isCompromised):
@@ -49,6 +50,11 @@ extension HistoryPlayer {
             return try require(mayBeEnforced, step, "POLICY without a cause")
         case (_, .cancelled): return try require(wasCut, step, "CANCELLED by nobody")
         case (_, .ok): try require(password != nil, step, "no password to change")
+        case (_, let status) where kind == .sealed && isOutage(status) && !(wasCalm && isCalm(step)):
+            // Items that the module holds sealed stay under the earlier keys.
+            password = try present(password, or: new)
+            if try isOpen { locking = nil }
+            return
         default: try require(false, step, "a change of keys failed with \(status.name)")
         }
         if case .removePassword = step.action { password = nil } else { password = new }
@@ -83,7 +89,9 @@ extension HistoryPlayer {
 
     /// Whether the vault has a value of the item that a lock hides.
     func isHidden(_ account: Int) throws -> Bool {
-        guard let locking, let record = try record(account), record.holdsValue else { return false }
+        guard let locking else { return false }
+        guard let record = try record(account) else { return try isHiddenSealed(account, locking) }
+        guard record.holdsValue else { return false }
         return locking == .all || record.details?.accessLevel == .whenUnlocked
     }
 

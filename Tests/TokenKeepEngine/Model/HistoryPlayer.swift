@@ -24,6 +24,8 @@ enum HistoryWorld: CaseIterable {
     case onlyLoaded
     /// The items have one name in two namespaces.
     case twoNamespaces
+    /// A module whose items the vault seals.
+    case sealed
 
     var hasOtherPrograms: Bool { self != .undated && self != .twoServices }
 }
@@ -83,7 +85,7 @@ final class HistoryPlayer: @unchecked Sendable {
         return try HistoryStep.namespaces.map { namespace in
             try world.store(
                 vaultPath: vaultPath, isConnected: isConnected[store], stack: lines.joined(separator: "\n"),
-                beside: second, keys: keys, namespace: namespace)
+                beside: second, keys: keys, namespace: namespace, seals: kind == .sealed)
         }
     }
 
@@ -148,6 +150,7 @@ final class HistoryPlayer: @unchecked Sendable {
         case .clear: try clear(step, deadline, isInterlude)
         case .clearService: try clearService(step)
         case .list: try list(step)
+        case .export(let isPartial): try export(step, isPartial: isPartial)
         case .reopen(let connected):
             isConnected[step.store] = step.store == 2 ? connected : true
             stores[step.store] = try open(step.store)

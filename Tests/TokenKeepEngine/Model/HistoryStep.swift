@@ -12,6 +12,7 @@ struct HistoryStep: CustomStringConvertible {
         /// A condition on the version read last, or on one read long before.
         case saveIfVersion(isStale: Bool), clearIfVersion(isStale: Bool)
         case load, clear, clearService, list
+        case export(isPartial: Bool)
         case reopen(isConnected: Bool)
         case service(ScriptedService.Condition)
         case fault(ScriptedService.Fault, calls: Int)
@@ -89,7 +90,7 @@ extension HistoryStep {
     }
 
     private static func action(_ numbers: inout SeededNumbers) -> Action {
-        switch numbers.number(0..<64) {
+        switch numbers.number(0..<66) {
         case 0..<8: .save
         case 8..<10: .saveIfAbsent
         case 10..<13: .saveIfVersion(isStale: numbers.number(0..<3) == 0)
@@ -113,6 +114,7 @@ extension HistoryStep {
         case 54..<57: .unlock
         case 60: .clockIsSet(by: [-3600, 3600][numbers.number(0..<2)])
         case 62..<64: .otherProgramSavesAgain
+        case 64..<66: .export(isPartial: numbers.number(0..<2) == 0)
         case 61: .clockIsSet(by: [-315_360_000, 315_360_000][numbers.number(0..<2)])
         default: .lock(numbers.number(0..<3) == 0 ? .screen : .all)
         }

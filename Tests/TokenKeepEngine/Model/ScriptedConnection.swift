@@ -68,6 +68,10 @@ final class ScriptedConnection: Module, @unchecked Sendable {
         return ItemListing(items: details)
     }
 
+    func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
+        Set(try ask { [service] in service.items.keys.map(\.namespace) })
+    }
+
     func prepare(_ call: CallContext) throws(TokenKeepError) { try ask {} }
 
     func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }

@@ -1,7 +1,8 @@
 import TokenKeepCore
-import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
+
+@testable import TokenKeepEngine
 
 /// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
 /// call. All connections to it see the same items. Used by one thread at a time.
@@ -163,7 +164,7 @@ extension ScriptedService {
     /// A store that has this service, or no bus.
     func store(
         vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
-        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil, namespace: String = ""
+        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil, namespace: String = "", seals: Bool = false
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack)
         configuration.namespace = namespace
@@ -172,7 +173,8 @@ extension ScriptedService {
         configuration.vaultPath = vaultPath
         for service in [self, other].compactMap({ $0 }) {
             configuration.standIns[service.name] = {
-                ScriptedConnection(service, isConnected: isConnected, versionKey: $0)
+                let connection = ScriptedConnection(service, isConnected: isConnected, versionKey: $0)
+                return seals ? SealingModule(base: connection, versionKey: $0) : connection
             }
         }
         configuration.clock = { self.now }
