@@ -37,9 +37,12 @@ def median(figures):
 def measure():
     program = built()
     times = [with_server(program, "time", CALLS) for _ in range(ROUNDS)]
-    bare, client = (median(figures[name, CALLS] for figures in times) for name in ("bare", "client"))
+    rows = []
+    for title, suffix in ("by the clock", ""), ("of the processors", "-processor"):
+        bare, client = (median(figures[name + suffix, CALLS] for figures in times) for name in ("bare", "client"))
+        rows.append([title, f"{bare:.0f}", f"{client:.0f}", f"{client - bare:.0f}"])
     table(f"A request on a kept connection, medians of {CALLS} in turns, in microseconds (goal: at most 20 more)",
-          ["URLSession", "SessionClient", "more"], [[f"{bare:.0f}", f"{client:.0f}", f"{client - bare:.0f}"]])
+          ["time", "URLSession", "SessionClient", "more"], rows)
     kinds = ("bare", "client")
     memory = [median(with_server(program, "memory", kind, IN_FLIGHT)[kind, IN_FLIGHT] for _ in range(ROUNDS)) for kind in kinds]
     table(f"Memory of each of {IN_FLIGHT} requests in flight, in KiB", ["URLSession", "SessionClient"],

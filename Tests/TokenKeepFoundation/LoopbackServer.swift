@@ -92,7 +92,9 @@ final class LoopbackServer: Sendable {
         var headers = reply.headers
         headers["Content-Length"] = headers["Content-Length"] ?? "\(reply.body.utf8.count)"
         headers["Connection"] = "close"
-        if reply.status == 401 { headers["WWW-Authenticate"] = #"Bearer realm="api", error="invalid_token""# }
+        if reply.status == 401, headers["WWW-Authenticate"] == nil {
+            headers["WWW-Authenticate"] = #"Bearer realm="api", error="invalid_token""#
+        }
         var text = "HTTP/1.1 \(reply.status) Said\r\n"
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         text += "\r\n" + reply.body

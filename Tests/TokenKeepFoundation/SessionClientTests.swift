@@ -44,10 +44,13 @@ import TokenKeep
             #expect(throws: APIError.invalidURL) { try client.allow(origin: origin) }
         }
         try client.allow(origin: "https://api.example.com/v1")
-        #expect(client.isAllowed(URL(string: "https://API.example.com:443/v2")))
-        #expect(!client.isAllowed(URL(string: "https://api.example.com:8443/v1")))
-        #expect(!client.isAllowed(URL(string: "http://api.example.com/v1")))
-        #expect(!client.isAllowed(URL(string: "https://api.example.com@evil.example/")))
+        func isAllowed(_ address: String) throws -> Bool {
+            client.isAllowed(try #require(HTTPOrigin(URL(string: address))))
+        }
+        #expect(try isAllowed("https://API.example.com:443/v2"))
+        #expect(try !isAllowed("https://api.example.com:8443/v1"))
+        #expect(try !isAllowed("http://api.example.com/v1"))
+        #expect(try !isAllowed("https://api.example.com@evil.example/"))
     }
 
     @Test func theTokenCrossesNoRedirectToAnotherOrigin() async throws {
@@ -99,6 +102,32 @@ import TokenKeep
         #expect(server.tokens == ["Bearer access-1", "Bearer access-2"])
         #expect(server.requests.map(\.body) == ["order", "order"])
         #expect(await world.authority.refreshed == ["refresh-1"])
+    }
+
+    /// Foundation answers such a challenge with a password that it does not have, and waits for ever.
+    @Test(arguments: [#"Basic realm="api""#, #"Digest realm="api", nonce="1", qop="auth""#])
+    func aRefusalThatAsksForAPasswordIsOneOfTheToken(_ challenge: String) async throws {
+        let server = try LoopbackServer { request in
+            let isFresh = request.headers["authorization"] == "Bearer access-2" && request.path == "/"
+            return .init(status: isFresh ? 200 : 401, headers: ["WWW-Authenticate": challenge], body: "said")
+        }
+        let client = try world.client(await world.signedIn(), server)
+        #expect(try await client.data(for: server.request("/")).1.statusCode == 200)
+        let (body, response) = try await client.data(for: server.request("/closed"))
+        #expect(response.statusCode == 401)
+        #expect(String(decoding: body, as: UTF8.self) == "said")
+        let (bytes, head) = try await client.bytes(for: server.request("/closed"))
+        #expect(head.statusCode == 401)
+        #expect(try await bytes.reduce(into: Data()) { $0.append($1) } == Data("said".utf8))
+    }
+
+    @Test func aTokenThatAnotherProgramRenewedIsSent() async throws {
+        let server = try LoopbackServer { _ in .init() }
+        let client = try world.client(await world.signedIn(), server)
+        _ = try await client.data(for: server.request("/"))
+        _ = try await world.session().refresh()
+        _ = try await client.data(for: server.request("/"))
+        #expect(server.tokens == ["Bearer access-1", "Bearer access-2"])
     }
 
     @Test func aSecondRefusalIsTheAnswer() async throws {
@@ -212,6 +241,28 @@ import TokenKeep
         await #expect(throws: APIError.authenticationRequired) { try await client.data(for: server.request("/")) }
         #expect(await events.next() == .authenticationRequired)
         #expect(server.requests.count == 20)
+    }
+
+    @Test func aLogoutByAnotherProgramEndsAllRequests() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer.behind(gate)
+        defer { gate.open() }
+        let client = try world.client(await world.signedIn(), server, connections: 32)
+        let tasks = (0..<20).map { number in Task { try await client.data(for: server.request("/\(number)")) } }
+        await gate.wait(for: 20)
+        try await world.session().end()
+        // The server is silent still.
+        for task in tasks { await #expect(throws: APIError.authenticationRequired) { try await task.value } }
+    }
+
+    @Test func aLogoutByAnotherProgramEndsABodyThatIsRead() async throws {
+        let server = try LoopbackServer { _ in .init(headers: ["Content-Length": "100"], body: "begun", stays: true) }
+        let client = try world.client(await world.signedIn(), server)
+        let (bytes, _) = try await client.bytes(for: server.request("/"))
+        var iterator = bytes.makeAsyncIterator()
+        #expect(try await iterator.next() == UInt8(ascii: "b"))
+        try await world.session().end()
+        await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
     }
 
     @Test func aSessionThatTheServerEndsIsUnauthorized() async throws {

@@ -76,7 +76,8 @@ final class PendingExchange: Sendable {
         self.continuation = continuation
         state = Guarded(State(body: .arriving(chunks)))
         continuation.onTermination = { reason in
-            if case .cancelled = reason { task.cancel() }
+            // Foundation's own queue may release the last reference, and `cancel()` waits for that queue.
+            if case .cancelled = reason { DispatchQueue.global().async { task.cancel() } }
         }
     }
 

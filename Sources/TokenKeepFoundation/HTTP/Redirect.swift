@@ -8,13 +8,15 @@ enum Redirect {
     /// Headers that another origin must not get.
     private static let hidden = ["Authorization", "Proxy-Authorization", "Cookie", SessionClient.deviceHeader]
 
-    /// The next request; nil if the response is no redirect, or one that is not followed: to another scheme than http and
-    /// https, from https to http, or with a body that cannot be sent again.
-    static func next(after response: HTTPURLResponse, to request: URLRequest) -> URLRequest? {
+    /// The next request and its origin; nil if the response is no redirect, or one that is not followed: to another scheme
+    /// than http and https, from https to http, or with a body that cannot be sent again.
+    static func next(
+        after response: HTTPURLResponse, to request: URLRequest, at from: HTTPOrigin
+    ) -> (request: URLRequest, origin: HTTPOrigin)? {
         guard [301, 302, 303, 307, 308].contains(response.statusCode),
             let location = response.value(forHTTPHeaderField: "Location"),
             let target = URL(string: location, relativeTo: request.url)?.absoluteURL,
-            let from = HTTPOrigin(request.url), let to = HTTPOrigin(target), to.isEncrypted || !from.isEncrypted
+            let to = HTTPOrigin(target), to.isEncrypted || !from.isEncrypted
         else { return nil }
         var next = request
         next.url = target
@@ -27,7 +29,7 @@ enum Redirect {
             return nil
         }
         if to != from { for name in hidden { next.setValue(nil, forHTTPHeaderField: name) } }
-        return next
+        return (next, to)
     }
 
     private static func becomesGet(_ status: Int, _ method: String) -> Bool {

@@ -4,20 +4,30 @@ final class RunningRequests: Sendable {
         var cancels: [Int: @Sendable () -> Void] = [:]
         var cancelled: Set<Int> = []
         var next = 0
+        var isWatched = false
+        /// The value of `next` when the session was last looked at.
+        var seen = 0
     }
 
+    /// Half of the time within which a logout by another process reaches the requests.
+    private static let interval = Duration.milliseconds(500)
     private let state = Guarded(State())
+    private let hasEnded: @Sendable () async -> Bool
 
-    /// Runs a request.
+    /// - Parameter hasEnded: whether the session has ended, which another process may have done.
+    init(_ hasEnded: @escaping @Sendable () async -> Bool) { self.hasEnded = hasEnded }
+
+    /// Runs a request in the caller's task.
     ///
     /// - Throws: ``APIError/authenticationRequired`` if the session ended meanwhile.
-    func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let task = Task { try await body() }
-        let number = add { task.cancel() }
-        let result = await withTaskCancellationHandler {
-            await task.result
-        } onCancel: {
-            task.cancel()
+    func run<Value>(_ body: (RunningRequest) async throws -> Value) async throws -> Value {
+        let running = RunningRequest()
+        let number = add { running.cancel() }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(running))
+        } catch {
+            result = .failure(error)
         }
         if remove(number) { throw APIError.authenticationRequired }
         return try result.get()
@@ -39,10 +49,32 @@ final class RunningRequests: Sendable {
     }
 
     private func add(_ cancel: @escaping @Sendable () -> Void) -> Int {
-        state.withLock { state in
-            defer { state.next += 1 }
+        let (number, isWatched) = state.withLock { state in
+            defer {
+                state.next += 1
+                state.isWatched = true
+            }
             state.cancels[state.next] = cancel
-            return state.next
+            return (state.next, state.isWatched)
+        }
+        if !isWatched { Task { await watch() } }
+        return number
+    }
+
+    /// Looks at the session twice in a second, while there are requests.
+    private func watch() async {
+        while isBusy() {
+            try? await Task.sleep(for: Self.interval, clock: .continuous)
+            if await hasEnded() { cancelAll() }
+        }
+    }
+
+    /// Whether there are requests, or were since the last call. The watch ends otherwise.
+    private func isBusy() -> Bool {
+        state.withLock { state in
+            state.isWatched = !state.cancels.isEmpty || state.seen != state.next
+            state.seen = state.next
+            return state.isWatched
         }
     }
 
@@ -61,5 +93,50 @@ final class RunningRequests: Sendable {
         init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
         deinit { end() }
+    }
+}
+
+/// A request that is under way. The end of its session cancels the work for which the request waits.
+///
+/// The request has no task of its own, because the end of a task costs a change of threads.
+final class RunningRequest: Sendable {
+    private struct State {
+        var isCancelled = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Guarded(State())
+
+    func cancel() {
+        let cancel = state.withLock { state in
+            state.isCancelled = true
+            return state.cancel
+        }
+        cancel?()
+    }
+
+    /// Waits for work that `cancel` ends, which may be called twice.
+    func wait<Value>(
+        until cancel: @escaping @Sendable () -> Void, _ work: () async throws -> Value
+    ) async throws -> Value {
+        let isCancelled = state.withLock { state in
+            state.cancel = cancel
+            return state.isCancelled
+        }
+        defer { state.withLock { $0.cancel = nil } }
+        if isCancelled { cancel() }
+        return try await work()
+    }
+
+    /// Waits for work in a task of its own. Work that need not wait ends on this thread.
+    func wait<Value: Sendable>(for work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let task = Task.immediate { try await work() }
+        return try await wait(until: { task.cancel() }) {
+            try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        }
     }
 }

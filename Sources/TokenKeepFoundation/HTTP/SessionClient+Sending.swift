@@ -12,74 +12,99 @@ extension SessionClient {
     ///   - read: reads the response; its failure by the network counts as the request's.
     func send<Value: Sendable>(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false,
-        before check: @escaping @Sendable () async throws -> Void = {},
+        before check: (@Sendable () async throws -> Void)? = nil,
         _ read: @escaping @Sendable (HTTPExchange) async throws -> Value
     ) async throws -> Value {
-        guard HTTPOrigin(request.url) != nil else { throw APIError.invalidURL }
-        return try await requests.run { [self] in
+        guard let origin = HTTPOrigin(request.url) else { throw APIError.invalidURL }
+        return try await requests.run { running in
             let mayRepeat = RepeatPolicy.allows(request)
             var attempt = 0
             while true {
                 let canRepeat = mayRepeat && attempt < RepeatPolicy.limit
+                let pause: Duration
                 do {
-                    let exchange = try await followed(request, file) { [connection] request, file in
-                        try await check()
-                        return try await connection.send(request, file: file, isWhole: isWhole)
+                    let exchange = try await followed(request, to: origin, file, running) { request, file in
+                        if let check { try await running.wait(for: check) }
+                        return try await connection.send(request, file: file, isWhole: isWhole, for: running)
                     }
                     guard canRepeat, let wait = RepeatPolicy.wait(for: exchange.response) else {
                         report(exchange.response)
-                        return try await read(exchange)
+                        return try await running.wait { try await read(exchange) }
                     }
                     exchange.discard()
-                    try await repeats.pause(wait)
+                    pause = wait
                 } catch {
                     guard canRepeat, RepeatPolicy.isOfNetwork(error) else { throw error }
-                    try await repeats.pause(RepeatPolicy.wait(before: attempt))
+                    pause = RepeatPolicy.wait(before: attempt)
                 }
+                try await running.wait { [repeats] in try await repeats.pause(pause) }
                 attempt += 1
             }
         }
     }
 
     /// Sends one request over the network.
-    private typealias Attempt = @Sendable (_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange
+    private typealias Attempt = (_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange
 
     /// Sends a request and follows redirects.
-    private func followed(_ request: URLRequest, _ file: URL?, _ attempt: Attempt) async throws -> HTTPExchange {
-        var (request, file) = (request, file)
+    private func followed(
+        _ request: URLRequest, to origin: HTTPOrigin, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
+    ) async throws -> HTTPExchange {
+        var (request, origin, file) = (request, origin, file)
         // A redirect to another origin and back gets no token either.
         var hasLeft = false
         for _ in 0...Redirect.limit {
-            let isAuthorized = !hasLeft && isAllowed(request.url)
+            let isAuthorized = !hasLeft && isAllowed(origin)
             let exchange =
                 try await isAuthorized
-                ? authorized(request, file, attempt) : attempt(request, file)
-            guard let next = Redirect.next(after: exchange.response, to: request) else { return exchange }
+                ? authorized(request, file, running, attempt) : attempt(request, file)
+            guard let next = Redirect.next(after: exchange.response, to: request, at: origin) else { return exchange }
             exchange.discard()
-            if HTTPOrigin(next.url) != HTTPOrigin(request.url) { hasLeft = true }
-            if next.httpMethod != request.httpMethod { file = nil }
-            request = next
+            if next.origin != origin { hasLeft = true }
+            if next.request.httpMethod != request.httpMethod { file = nil }
+            (request, origin) = next
         }
         throw URLError(.httpTooManyRedirects)
     }
 
     /// Sends a request with the token, and once more if the server refuses the token.
-    private func authorized(_ request: URLRequest, _ file: URL?, _ attempt: Attempt) async throws -> HTTPExchange {
+    private func authorized(
+        _ request: URLRequest, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
+    ) async throws -> HTTPExchange {
         var request = request
-        let token = try await tokens { try await session.token() }
-        try await authorize(&request, token)
+        let first = try await running.wait { [self] in try await authorization { try await session.token() } }
+        first.add(to: &request)
         let exchange = try await attempt(request, file)
         guard exchange.response.statusCode == 401 else { return exchange }
+        let renewed: @Sendable () async throws -> Authorization = { [self] in
+            try await authorization { try await session.rejected(first.token) }
+        }
         guard RepeatPolicy.canBeSentAgain(request) else {
             // The next request has a new token.
-            _ = try? await session.rejected(token)
+            _ = try? await running.wait(for: renewed)
             return exchange
         }
         exchange.discard()
-        try await authorize(&request, tokens { try await session.rejected(token) })
+        try await running.wait(for: renewed).add(to: &request)
         let second = try await attempt(request, file)
         if second.response.statusCode == 401 { broadcast.send(.authenticationRequired) }
         return second
+    }
+
+    /// A token, and the device of a guest.
+    private struct Authorization: Sendable {
+        let token: TokenSession.Token
+        let device: String?
+
+        func add(to request: inout URLRequest) {
+            request.setValue("Bearer \(token.value.utf8String ?? "")", forHTTPHeaderField: "Authorization")
+            request.setValue(device, forHTTPHeaderField: SessionClient.deviceHeader)
+        }
+    }
+
+    private func authorization(_ body: () async throws -> TokenSession.Token) async throws -> Authorization {
+        let token = try await tokens(body)
+        return Authorization(token: token, device: try await guest.deviceID(for: token))
     }
 
     /// Asks the session for a token. Its end is an event, and an error of requests.

@@ -14,7 +14,8 @@ public import TokenKeep
 /// makes the session renew its token, once for all requests; each request is repeated once if its body can be sent
 /// again. Failures of the network are repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if the method is
 /// idempotent or the request has an `Idempotency-Key`; a response 429 or 503 with a `Retry-After` of up to 5 seconds
-/// counts as such a failure. The end of the session by this program cancels its requests.
+/// counts as such a failure. The end of the session cancels its requests: by this program at once, by another one within
+/// a second.
 ///
 /// Any task may use a client, several at once. The header's String is not wiped.
 public final class SessionClient: Sendable {
@@ -24,11 +25,11 @@ public final class SessionClient: Sendable {
     /// The session whose token is sent.
     public let session: TokenSession
     let connection: HTTPConnection
-    let requests = RunningRequests()
+    let requests: RunningRequests
     let broadcast: Broadcast<SessionEvent>
     let repeats: RepeatPolicy
     private let origins = Guarded<Set<HTTPOrigin>>([])
-    private let guest: GuestHeader
+    let guest: GuestHeader
 
     /// Makes a client, which sends the token to no origin until `allow(origin:)` names it.
     ///
@@ -48,6 +49,8 @@ public final class SessionClient: Sendable {
         self.repeats = repeats
         connection = HTTPConnection(configuration)
         guest = GuestHeader(session)
+        // Weak, because the session keeps the requests.
+        requests = RunningRequests { [weak session] in await (try? session?.state) == .signedOut }
         session.onEnd("requests", order: 10) { [requests] _, _ in requests.cancelAll() }
     }
 
@@ -71,23 +74,14 @@ public final class SessionClient: Sendable {
 
     /// Cancels the requests that are under way; each throws ``APIError/authenticationRequired``.
     ///
-    /// The end of the session by this program does so, too.
+    /// The end of the session does so, too.
     public func cancelAll() { requests.cancelAll() }
 
-    func isAllowed(_ url: URL?) -> Bool {
-        guard let origin = HTTPOrigin(url) else { return false }
-        return origins.withLock { $0.contains(origin) }
-    }
-
-    /// Adds the token, and a guest's device.
-    func authorize(_ request: inout URLRequest, _ token: TokenSession.Token) async throws {
-        request.setValue("Bearer \(token.value.utf8String ?? "")", forHTTPHeaderField: "Authorization")
-        request.setValue(try await guest.deviceID(for: token), forHTTPHeaderField: Self.deviceHeader)
-    }
+    func isAllowed(_ origin: HTTPOrigin) -> Bool { origins.withLock { $0.contains(origin) } }
 }
 
 /// The id of the device, for the requests of guests alone.
-private final class GuestHeader: Sendable {
+final class GuestHeader: Sendable {
     private let session: TokenSession
     /// The last token, and the id if it is a guest's.
     private let last = Guarded<(token: TokenStore.Secret, id: String?)?>(nil)

@@ -56,17 +56,25 @@ struct Requests {
 
     /// Calls in turns, so that both meet the same machine.
     func time() async throws {
-        var times: (bare: [Double], client: [Double]) = ([], [])
+        var times: (bare: [Cost], client: [Cost]) = ([], [])
         for call in 0..<count + 50 {
-            let bareTime = try await microseconds { try await bare("/") }
-            let clientTime = try await microseconds { try await byClient("/") }
+            let bareTime = try await cost { try await bare("/") }
+            let clientTime = try await cost { try await byClient("/") }
             // The first calls connect.
             guard call >= 50 else { continue }
             times.bare.append(bareTime)
             times.client.append(clientTime)
         }
-        print("bare", count, median(times.bare))
-        print("client", count, median(times.client))
+        for (name, times) in [("bare", times.bare), ("client", times.client)] {
+            print(name, count, median(times.map(\.elapsed)))
+            print("\(name)-processor", count, median(times.map(\.processor)))
+        }
+    }
+
+    /// Microseconds of a call: by the clock, and of the processors.
+    struct Cost {
+        let elapsed: Double
+        let processor: Double
     }
 
     /// The resident memory that each request in flight takes.
@@ -86,10 +94,18 @@ struct Requests {
         }
     }
 
-    private func microseconds(_ body: () async throws -> Void) async throws -> Double {
-        let start = ContinuousClock.now
+    private func cost(_ body: () async throws -> Void) async throws -> Cost {
+        let (start, processor) = (ContinuousClock.now, processorTime())
         try await body()
-        return (ContinuousClock.now - start) / .microseconds(1)
+        return Cost(
+            elapsed: (ContinuousClock.now - start) / .microseconds(1), processor: processorTime() - processor)
+    }
+
+    /// Microseconds that the processors worked for this process.
+    private func processorTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
     }
 
     private func median(_ times: [Double]) -> Double { times.sorted()[times.count / 2] }
