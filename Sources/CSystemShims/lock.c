@@ -150,6 +150,8 @@ static int lock_descriptor(int descriptor, struct flock range, const struct limi
         return 0;
     if (errno != EAGAIN && errno != EACCES && errno != EINTR)
         return errno;
+    if (is_over(limit))
+        return EBUSY;
     return wait_with_deadline(descriptor, range, limit, abandoned);
 }
 

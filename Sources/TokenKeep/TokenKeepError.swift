@@ -52,7 +52,7 @@ public struct TokenKeepError: LocalizedError, Sendable, CustomStringConvertible 
 package typealias CoreError = TokenKeepCore.TokenKeepError
 
 /// Calls the engine, and converts its error.
-func convertingError<Value>(_ body: () throws(CoreError) -> Value) throws(TokenKeepError) -> Value {
+package func convertingError<Value>(_ body: () throws(CoreError) -> Value) throws(TokenKeepError) -> Value {
     do throws(CoreError) {
         return try body()
     } catch {

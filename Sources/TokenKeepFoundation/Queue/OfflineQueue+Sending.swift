@@ -24,9 +24,9 @@ extension OfflineQueue {
         defer { withExtendedLifetime(right) {} }
         var count = 0
         while let entry = try await entries().first {
-            guard let (stored, body) = try await stored(entry) else { continue }
-            guard let outcome = try await outcome(of: entry, stored, body) else { continue }
-            try await deliver(Request(entry, stored), outcome)
+            guard let queued = try await queued(entry) else { continue }
+            guard let outcome = try await outcome(of: entry, queued) else { continue }
+            try await deliver(Request(entry, queued.stored), outcome)
             // The request was answered: a cancelled task removes it all the same.
             try await Task { try await self.remove(entry) }.value
             count += 1
@@ -34,13 +34,16 @@ extension OfflineQueue {
         return count
     }
 
+    /// Waits for the right without a thread: another process may have it, which no lock of this program can wait for.
     private func sendingRight() async throws -> QueueStorage.SendingRight {
+        var pause = Duration.milliseconds(10)
         while true {
-            try Task.checkCancellation()
             let right = try await client.session.perform { [storage] engine throws(CoreError) in
                 try storage.sendingRight(engine)
             }
             if let right { return right }
+            try await Task.sleep(for: pause, clock: .continuous)
+            pause = min(pause * 2, .milliseconds(250))
         }
     }
 
@@ -52,18 +55,17 @@ extension OfflineQueue {
     }
 
     /// The outcome of a request that leaves the queue; nil if the request was cancelled.
-    private func outcome(of entry: QueueEntry, _ stored: StoredRequest, _ body: Data) async throws -> Outcome? {
+    private func outcome(of entry: QueueEntry, _ queued: QueuedRequest) async throws -> Outcome? {
         guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
-        let request = stored.urlRequest(body: body)
-        // After a logout, and under the next sign-in, no attempt goes out.
+        let request = try queued.urlRequest()
+        // After a cancellation, a logout, and under the next sign-in, no attempt goes out.
         let check: @Sendable () async throws -> Void = { [self] in
             guard try await entries().contains(entry) else { throw CancellationError() }
         }
         let task = running.withLock { running in
-            // It looks within the lock: a cancellation from here on finds the task.
+            // Made within the lock: a cancellation finds the task, or the check sees that the request has left.
             let task = Task {
-                try await check()
-                return try await client.send(request, isWhole: true, before: check) {
+                try await client.send(request, isWhole: true, before: check) {
                     (try await $0.body(), $0.response)
                 }
             }

@@ -76,12 +76,11 @@ public final class OfflineQueue: Sendable {
         guard request.httpBodyStream == nil, level != .memoryOnly else {
             throw TokenKeepError(.invalid, "a queue keeps no body that is a stream, and nothing in memory alone")
         }
-        let body = request.httpBody ?? Data()
-        guard body.count <= QueueLimits.bytes else { throw LimitError.tooManyBytes }
+        guard request.httpBody?.count ?? 0 <= QueueLimits.bytes else { throw LimitError.tooManyBytes }
         // A session of another program has no note yet.
         guard try await client.session.state != .signedOut else { throw APIError.authenticationRequired }
         let stored = StoredRequest(request, url, added: now, end: now + seconds)
-        let items = try stored.items(body: body)
+        let items = try stored.items(request)
         let addition = QueueStorage.Addition(
             head: items.head, parts: items.parts, end: stored.end, outlivesLogout: outlivesLogout)
         let added = try await client.session.perform { [storage] engine throws(CoreError) in
@@ -104,8 +103,8 @@ public final class OfflineQueue: Sendable {
         get async throws {
             var requests: [Request] = []
             for entry in try await entries() {
-                guard let stored = try await stored(entry)?.request else { continue }
-                requests.append(Request(entry, stored))
+                guard let queued = try await queued(entry) else { continue }
+                requests.append(Request(entry, queued.stored))
             }
             return requests
         }
@@ -142,12 +141,12 @@ public final class OfflineQueue: Sendable {
         try await client.session.perform { [storage] engine throws(CoreError) in try storage.entries(engine) }
     }
 
-    /// A request and its body; nil if it has left the queue.
-    func stored(_ entry: QueueEntry) async throws -> (request: StoredRequest, body: Data)? {
+    /// A request with its headers and body; nil if it has left the queue.
+    func queued(_ entry: QueueEntry) async throws -> QueuedRequest? {
         let items = try await client.session.perform { [storage] engine throws(CoreError) in
             try storage.content(of: entry, engine)
         }
-        return try items.map { try StoredRequest.parse($0, id: entry.id) }
+        return try items.map { try QueuedRequest($0, id: entry.id) }
     }
 
     func report(_ entries: [QueueEntry], left: Int = 0) {

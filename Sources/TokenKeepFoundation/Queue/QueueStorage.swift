@@ -111,10 +111,10 @@ final class QueueStorage: Sendable {
     /// A step outside of the storage: the answer has arrived.
     func didAnswer() { onStep() }
 
-    /// The right to send the requests; nil if another process or thread has it when a second has passed.
+    /// The right to send the requests; nil if another process or object has it. Does not wait for it.
     func sendingRight(_ engine: Engine) throws(TokenKeepError) -> SendingRight? {
         let call = try engine.begin()
-        let limited = CallContext(deadline: call.deadline.within(milliseconds: 1_000))
+        let limited = CallContext(deadline: call.deadline.within(milliseconds: 0))
         let place = try Queue(engine, call).place
         guard let lock = try SessionLock.acquire(.refresh, of: place, engine.store.records, limited) else { return nil }
         return SendingRight(lock)

@@ -3,18 +3,14 @@ import FoundationNetworking
 import TokenKeep
 import TokenKeepCore
 
-/// A request as the queue keeps it: the length of a JSON object (4 bytes, little-endian), the object, and a short body.
+/// A request as the queue keeps it, without its headers and body.
+///
+/// The head item is the length of a JSON object (4 bytes, little-endian), the object with the headers, and a short body.
 struct StoredRequest: Codable, Sendable {
-    struct Header: Codable, Sendable {
-        let name: String
-        let value: String
-    }
-
     /// 1; a later version is left alone.
     private(set) var version = 1
     let url: URL
     let method: String
-    let headers: [Header]
     let key: String
     let added: Int64
     let end: Int64
@@ -23,73 +19,74 @@ struct StoredRequest: Codable, Sendable {
     let hasBody: Bool
 
     static let keyHeader = "Idempotency-Key"
-    /// Headers that the client adds when the request is sent, or that belong to one connection.
-    private static let unstored: Set<String> = [
-        "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
-        keyHeader.lowercased(),
-    ]
 
     init(_ request: URLRequest, _ url: URL, added: Int64, end: Int64) {
         self.url = url.absoluteURL
         self.added = added
         self.end = end
         method = request.httpMethod ?? "GET"
-        headers = (request.allHTTPHeaderFields ?? [:])
-            .filter { !Self.unstored.contains($0.key.lowercased()) }
-            .map { Header(name: $0.key, value: $0.value) }
         key = request.value(forHTTPHeaderField: Self.keyHeader) ?? UUID().uuidString
         timeout = request.timeoutInterval
         hasBody = request.httpBody != nil
     }
 
     /// The head item and the parts of a long body.
-    func items(body: Data) throws -> (head: SecretBytes, parts: [SecretBytes]) {
+    func items(_ request: URLRequest) throws -> (head: SecretBytes, parts: [SecretBytes]) {
+        let body = request.httpBody ?? Data()
         let isInline = body.count <= QueueLimits.longestInline
-        let json = try JSONEncoder().encode(self)
-        var head = withUnsafeBytes(of: UInt32(json.count).littleEndian) { Data($0) } + json
-        defer { CodableSecret.wipe(&head) }
-        if isInline { head.append(body) }
-        let parts = try stride(from: 0, to: isInline ? 0 : body.count, by: QueueLimits.part).map { start in
-            try Self.secret(body.dropFirst(start).prefix(QueueLimits.part))
+        var json = try JSONEncoder().encode(Whole(request: self, headers: StoredHeaders(request)))
+        defer { CodableSecret.wipe(&json) }
+        return try convertingError { () throws(CoreError) in
+            (head: try Self.head(json, isInline ? body : Data()), parts: isInline ? [] : try Self.parts(body))
         }
-        return (try Self.secret(head), parts)
     }
 
-    private static func secret(_ data: Data) throws -> SecretBytes {
-        try data.withUnsafeBytes { try SecretBytes(copying: $0) }
+    /// The object in the head item.
+    private struct Whole: Encodable {
+        let request: StoredRequest
+        let headers: StoredHeaders
+
+        func encode(to encoder: any Encoder) throws {
+            try request.encode(to: encoder)
+            try headers.encode(to: encoder)
+        }
     }
 
-    /// The request and its body from the items.
-    ///
-    /// - Throws: `TokenKeepError`, `corrupt`, or `unsupported` for a later version's request.
-    static func parse(_ items: [SecretBytes], id: String) throws -> (request: StoredRequest, body: Data) {
-        let damaged = TokenKeep.TokenKeepError(
-            .corrupt, "the request \(id) of the queue is damaged", recoverySuggestion: "cancel it")
-        guard let head = items.first?.withUnsafeBytes({ Data($0) }), head.count >= 4 else { throw damaged }
-        let length = head.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
-        let json = head.dropFirst(4).prefix(length)
-        guard json.count == length, let version = try? JSONDecoder().decode(Version.self, from: json) else {
-            throw damaged
+    private static func head(_ json: Data, _ body: Data) throws(CoreError) -> SecretBytes {
+        try SecretBytes(count: 4 + json.count + body.count) { bytes in
+            bytes.storeBytes(of: UInt32(json.count).littleEndian, as: UInt32.self)
+            UnsafeMutableRawBufferPointer(rebasing: bytes[4...]).copyBytes(from: json)
+            UnsafeMutableRawBufferPointer(rebasing: bytes[(4 + json.count)...]).copyBytes(from: body)
         }
-        guard version.version == 1 else {
-            throw TokenKeep.TokenKeepError(.unsupported, "the request \(id) of the queue is a later version's")
-        }
-        guard let request = try? JSONDecoder().decode(StoredRequest.self, from: json) else { throw damaged }
-        let body = items.dropFirst().reduce(into: Data(head.dropFirst(4 + length))) { body, part in
-            part.withUnsafeBytes { body.append(contentsOf: $0) }
-        }
-        return (request, body)
     }
 
-    private struct Version: Decodable { let version: Int }
+    private static func parts(_ body: Data) throws(CoreError) -> [SecretBytes] {
+        var parts: [SecretBytes] = []
+        for start in stride(from: 0, to: body.count, by: QueueLimits.part) {
+            parts.append(try SecretBytes(bytes: body.dropFirst(start).prefix(QueueLimits.part)))
+        }
+        return parts
+    }
+}
 
-    /// The request to be sent.
-    func urlRequest(body: Data) -> URLRequest {
-        var request = URLRequest(url: url, timeoutInterval: timeout)
-        request.httpMethod = method
-        for header in headers { request.setValue(header.value, forHTTPHeaderField: header.name) }
-        request.setValue(key, forHTTPHeaderField: Self.keyHeader)
-        request.httpBody = hasBody ? body : nil
-        return request
+/// The headers of a request in the queue.
+struct StoredHeaders: Codable, Sendable {
+    struct Header: Codable, Sendable {
+        let name: String
+        let value: String
+    }
+
+    let headers: [Header]
+
+    /// Headers that the client adds when the request is sent, or that belong to one connection.
+    private static let unstored: Set<String> = [
+        "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
+        StoredRequest.keyHeader.lowercased(),
+    ]
+
+    init(_ request: URLRequest) {
+        headers = (request.allHTTPHeaderFields ?? [:])
+            .filter { !Self.unstored.contains($0.key.lowercased()) }
+            .map { Header(name: $0.key, value: $0.value) }
     }
 }
