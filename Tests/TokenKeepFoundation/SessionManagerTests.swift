@@ -148,7 +148,8 @@ import TokenKeep
         #expect(await iterator.next() != nil)
     }
 
-    @Test func aLogoutClearsTheTokensTheUserAndTheState() async throws {
+    @Test("Access token, Refresh token, User profile: always")
+    func aLogoutClearsTheTokensTheUserAndTheState() async throws {
         let manager = try manager()
         try await manager.login { try Self.signIn() }
         let report = try await manager.logout()
@@ -185,6 +186,61 @@ import TokenKeep
         try await manager.continueAsGuest(user: User(name: "Guest", isGuest: true)) {
             GuestResponse(guestToken: "visit", expiresIn: expiresIn, limitations: limits)
         }
+    }
+
+    @Test("Token IS persisted in Keychain after app close")
+    func aGuestsTokenIsThatOfTheNextRun() async throws {
+        try await visit(manager())
+        let next = try manager()
+        try await next.restore()
+        #expect(try await next.accessToken().value.utf8String == "visit")
+    }
+
+    @Test("Guest sign in generates new token each time")
+    func theNextGuestHasTheTokenOfTheNextAnswer() async throws {
+        let manager = try manager()
+        for token in ["first", "second"] {
+            try await manager.continueAsGuest { GuestResponse(guestToken: token) }
+            #expect(try await manager.accessToken().value.utf8String == token)
+        }
+        #expect(try await self.manager().restore() == .guest)
+    }
+
+    @Test("Rate limit persists across multiple guest sessions (same device)")
+    func theNextGuestIsOfTheSameDevice() async throws {
+        let edits = Guarded<[String: Int]>([:])
+        let server = try LoopbackServer { request in
+            let count = edits.withLock { edits in
+                edits[request.headers["x-device-id"] ?? "", default: 0] += 1
+                return edits[request.headers["x-device-id"] ?? ""] ?? 0
+            }
+            return .init(status: count > 1 ? 429 : 200)
+        }
+        for number in 1...2 {
+            let manager = try manager(server)
+            try await manager.continueAsGuest { GuestResponse(guestToken: "visit-\(number)") }
+            let status = try await manager.client?.data(for: server.request("/edit")).1.statusCode
+            #expect(status == (number == 1 ? 200 : 429))
+            try await manager.logout()
+        }
+        #expect(edits.withLock { Array($0.values) } == [2])
+    }
+
+    @Test("Local JWT validation without API call on app launch")
+    func aRestoreReadsTheTokensEndAndAsksNoServer() async throws {
+        // {"sub":"guest","exp":4102444800}, the year 2100
+        let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJndWVzdCIsImV4cCI6NDEwMjQ0NDgwMH0.c2lnbmF0dXJl"
+        try await manager().login {
+            try SignIn(account: "ann", accessToken: token, refreshToken: "refresh-1", expiresIn: nil, user: User())
+        }
+        await world.authority.become(.isAway)
+        let next = try manager()
+        #expect(try await next.restore() == .user)
+        let restored = try #require(try await next.accessToken().value.utf8String)
+        let claims = try #require(UnverifiedClaims(jwt: restored))
+        #expect(claims.subject == "guest")
+        #expect(!claims.isExpired())
+        #expect(await world.authority.refreshed.isEmpty)
     }
 
     @Test("App auto-restores guest session if token not expired (15 min window)")
