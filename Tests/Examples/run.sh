@@ -295,7 +295,7 @@ else
     cat "$work/log"
 fi
 
-# Two clients of HTTP that other packages bring: where SwiftPM cannot have these, nothing is built.
+# An application's parts, with a server that refuses its first token and limits its guests.
 cat >"$work/server.py" <<'END'
 import http.server
 
@@ -303,10 +303,14 @@ class API(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def answer(self, status, body):
         self.send_response(status)
+        if status == 429:
+            self.send_header("Retry-After", "7200")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
     def do_GET(self):
+        if "X-Device-ID" in self.headers:
+            return self.answer(429, b"")
         fresh = self.headers["Authorization"] == "Bearer second"
         self.answer(200 if fresh else 401, b'{"name":"Ann"}' if fresh else b"")
     def do_POST(self):
@@ -318,14 +322,38 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), API)
 print(server.server_port, flush=True)
 server.serve_forever()
 END
+mkfifo "$work/port"
+python3 "$work/server.py" >"$work/port" &
+server=$!
+read -r port <"$work/port"
+swift_build="swift build --package-path $examples/application --scratch-path $examples/../.build-example --disable-build-manifest-caching"
+if $swift_build >"$work/log" 2>&1; then
+    program=$($swift_build --show-bin-path 2>/dev/null)/ApplicationExample
+    prints "an application" env -u LD_LIBRARY_PATH "$program" "http://127.0.0.1:$port" <<'END'
+no token
+the token can be renewed
+ann@example.com has the second token
+logged in
+updated
+logged out by URLError
+signed in: Ann
+the server says: Ann
+signed in: false
+a guest has 5 edits a day
+try again in 2 hours
+organization: Example
+unavailable: ended(TokenKeep.TokenSession.Reason.logout)
+END
+else
+    fail "the example of an application does not build"
+    cat "$work/log"
+fi
+
+# Two clients of HTTP that other packages bring: where SwiftPM cannot have these, nothing is built.
 swift_build="swift build --package-path $examples/requests --scratch-path $examples/../.build-requests"
 if ! swift package --package-path "$examples/requests" --scratch-path "$examples/../.build-requests" resolve >"$work/log" 2>&1; then
     echo "skip the requests of other packages: SwiftPM does not have async-http-client or swift-http-types"
 elif $swift_build >"$work/log" 2>&1; then
-    mkfifo "$work/port"
-    python3 "$work/server.py" >"$work/port" &
-    server=$!
-    read -r port <"$work/port"
     programs=$($swift_build --show-bin-path 2>/dev/null)
     prints "async-http-client" env -u LD_LIBRARY_PATH "$programs/AsyncHTTPClientExample" "http://127.0.0.1:$port" <<'END'
 200 {"name":"Ann"}
@@ -333,11 +361,11 @@ END
     prints "swift-http-types" env -u LD_LIBRARY_PATH "$programs/HTTPTypesExample" "http://127.0.0.1:$port" <<'END'
 200 Ann
 END
-    kill $server
 else
     fail "the requests of other packages do not build"
     cat "$work/log"
 fi
+kill $server
 
 # A folder whose name holds a space: nothing in the demo may break at it.
 mkdir "$work/a folder"

@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The sources of TokenKeep. An installed example lies elsewhere: TOKENKEEP_SOURCES=… swift run
+let sources = Context.environment["TOKENKEEP_SOURCES"] ?? "../.."
+
+let package = Package(
+    name: "ApplicationExample",
+    dependencies: [
+        // In a program of your own: .package(url: "https://…/TokenKeep.git", from: "0.1.0")
+        .package(name: "TokenKeep", path: sources)
+    ],
+    targets: [
+        .executableTarget(
+            name: "ApplicationExample",
+            dependencies: [
+                .product(name: "TokenKeepFoundation", package: "TokenKeep"),
+                .product(name: "TokenKeep", package: "TokenKeep"),
+            ])
+    ]
+)
