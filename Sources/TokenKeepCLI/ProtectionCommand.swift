@@ -39,7 +39,7 @@ struct ProtectionCommand: ParsableCommand {
             do throws(TokenKeepError) {
                 protection = .success(try store.protection(of: level, flags))
             } catch {
-                guard error.status == .unsupported else { throw error }
+                guard error.status == .unsupported || error.status == .policy else { throw error }
                 protection = .failure(error)
             }
             rows.append(Row(name: name, level: level, flags: flags, protection: protection))
@@ -52,8 +52,10 @@ struct ProtectionCommand: ParsableCommand {
         var reasons: [String] = []
         for row in rows {
             switch row.protection {
-            case .failure:
-                table.add([row.name, "unsupported"] + ProtectionAxis.allCases.dropFirst().map { _ in "" })
+            case .failure(let error):
+                table.add(
+                    [row.name, error.status == .policy ? "refused" : "unsupported"]
+                        + ProtectionAxis.allCases.dropFirst().map { _ in "" })
             case .success(let protection):
                 table.add([row.name] + ProtectionAxis.allCases.map { protection[$0].strength.word })
                 reasons += ["", "\(row.name):"] + ProtectionAxis.allCases.flatMap { lines(protection[$0], of: $0) }
@@ -75,7 +77,7 @@ struct ProtectionCommand: ParsableCommand {
     private struct JSONRow: Encodable {
         private let level: String
         private let flags: [String]
-        /// null if the level is unsupported.
+        /// null if the level is unsupported or refused.
         private let axes: JSONOutput.Nullable<[String: JSONAxis]>
 
         init(_ row: Row) {

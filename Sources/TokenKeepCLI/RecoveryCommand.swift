@@ -52,9 +52,12 @@ struct RecoveryCommand: ParsableCommand {
             commandName: "use",
             abstract: "Give the vault a new password by its recovery code.",
             discussion: """
-                The code stays good. Items that ask for the password at each use cannot be recovered: no code opens them. \
-                The vault is unlocked then.
+                The code stays good. Items that ask for the password at each use, and those of the level \
+                when-passcode-set-this-device-only, cannot be recovered: no code opens them. The vault is unlocked then.
                 """)
+
+        @Flag(help: "Destroy the items that only this vault's device opens, if it does not answer.")
+        var destroyItems = false
 
         @Flag(
             help:
@@ -71,7 +74,9 @@ struct RecoveryCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let (code, new) = try codeAndPassword()
-            try changingKeys { (_) throws(TokenKeepError) in try store.recover(code: code, newPassword: new) }
+            try changingKeys { (_) throws(TokenKeepError) in
+                try store.recover(code: code, newPassword: new, isDestroying: destroyItems)
+            }
         }
 
         private func codeAndPassword() throws(TokenKeepError) -> (SecretBytes, SecretBytes) {

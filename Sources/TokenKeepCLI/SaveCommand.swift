@@ -38,17 +38,14 @@ struct SaveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("What a person reads in a list.", valueName: "text"))
     var label: String?
 
-    private static let levels = AccessLevel.allCases.filter { !$0.isThisDeviceOnly }.map(\.word)
-    /// The levels that this version knows but refuses.
-    private static let refusedLevels = AccessLevel.allCases
-        .filter { $0.isThisDeviceOnly && $0 != .memoryOnly }.map(\.word)
+    private static let levels = AccessLevel.allCases.filter { $0 != .memoryOnly }.map(\.word)
 
     @Option(
         help: ArgumentHelp(
             "When the item may be read: \(levels.joined(separator: ", ")).",
             discussion: """
-                Without it an existing item keeps its level; a new one gets after-first-unlock. This version refuses \
-                \(refusedLevels.joined(separator: ", ")).
+                Without it an existing item keeps its level; a new one gets after-first-unlock. Levels \
+                this-device-only need tokenkeep device choose.
                 """,
             valueName: "word"),
         completion: .list(levels))

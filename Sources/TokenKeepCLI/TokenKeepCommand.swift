@@ -21,7 +21,8 @@ struct TokenKeepCommand: ParsableCommand {
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
             StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
-            PasswordCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self, ExportCommand.self,
+            PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
+            ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,
             ForgetCommand.self, SessionCommand.self, ProviderCommand.self, StackCommand.self, ModuleCommand.self,
         ])

@@ -35,6 +35,9 @@ struct UnlockCommand: ParsableCommand {
         if let problem = outcome.screenKeyProblem {
             Terminal.explain("items of the level when-unlocked stay locked: \(problem)")
         }
+        if let problem = outcome.deviceProblem {
+            Terminal.explain("items of levels of this device stay locked: \(problem) (tokenkeep device show)")
+        }
         if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
     }
 

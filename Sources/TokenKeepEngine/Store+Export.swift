@@ -90,11 +90,16 @@ extension Store {
         var problems = inVault.problems
         try addNamespaces(to: &namespaces, &problems, &outcome, call)
         var names = Set(inVault.items.map(\.name))
+        var bound = Set(inVault.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         for namespace in namespaces.sorted() {
             let listing = try reconciler.list(namespace: namespace, service: nil, inTime(call))
             problems += listing.problems
             names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
+            bound.formUnion(listing.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         }
+        // Left out by their listed levels, so that their locked secrets do not end the export.
+        outcome.leftOut += bound.count
+        names.subtract(bound)
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }
         outcome.lockedPlace = problems.first { $0.status == .locked && $0.module != "vault" }
         if isPartial { outcome.locked += inVault.lockedCount }

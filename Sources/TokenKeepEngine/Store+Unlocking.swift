@@ -9,6 +9,9 @@ public struct UnlockOutcome: Sendable {
     /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, for example that the screen is locked; nil if
     /// they are open.
     public internal(set) var screenKeyProblem: String?
+    /// The reason why items of levels that need this device stay locked; nil if they are open, or if the vault is bound to
+    /// no device.
+    public internal(set) var deviceProblem: String?
     /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
     /// The number of records, and of encrypted items in other modules, that no key opens. They are kept, but stay
@@ -20,7 +23,7 @@ public struct UnlockOutcome: Sendable {
 public enum Locking: Sendable {
     /// Locking removes all keys, as at the end of the user's session.
     case all
-    /// Locking removes only the keys of ``AccessLevel/whenUnlocked``, as when the screen is locked.
+    /// Locking removes only the keys of levels that end with the screen's lock, as when the screen is locked.
     case screen
 }
 
@@ -43,7 +46,8 @@ extension Store {
         if let opened = try withoutPassword() { unlocked = opened } else { unlocked = try unlockVault(password, call) }
         let keys = records.opener.residentKeys
         var outcome = UnlockOutcome(
-            reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem)
+            reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem,
+            deviceProblem: unlocked.deviceFault?.reason)
         try? records.opener.removeRubbish(of: unlocked.vault)
         guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }
         do throws(TokenKeepError) {
@@ -63,7 +67,7 @@ extension Store {
             return nil
         }
         try records.testify(vault)
-        return UnlockedVault(vault: vault, keys: vault.keys.opened)
+        return try UnlockedVault(withoutPassword: vault)
     }
 
     /// - Parameter limit: the seconds after which the keys expire unless the login is confirmed; nil for no limit.
@@ -115,7 +119,7 @@ extension Store {
             throw error
         }
         // Remove the keys before the header is read: a damaged header must not prevent their removal.
-        let reason = try keys.purge(locking == .all ? nil : .level(.whenUnlocked), of: vaultID)
+        let reason = try keys.purge(all: locking == .all, of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         // Only now: the file system of another vault may hang.
         keys.dropKeysOfLostVaults()
@@ -124,10 +128,11 @@ extension Store {
 
     /// The protection that an item with this level and these flags has now, in this stack and on this machine.
     ///
-    /// - Throws: ``Status/unsupported`` for a level that this version does not support.
+    /// - Throws: ``Status/unsupported`` for a level that needs a device, if the vault is bound to none;
+    ///   ``Status/policy`` for a level that needs a password, if the vault has none.
     public func protection(of level: AccessLevel, _ flags: ItemFlags = []) throws(TokenKeepError) -> Protection {
         _ = try begin(.save)
-        try LevelPolicy.check(level)
+        try LevelPolicy.check(level, records)
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
         _ = records.opener.residentKeys.probe()
         _ = try records.exists()  // an unreadable vault gives no protection
@@ -144,7 +149,10 @@ extension Store {
         do throws(TokenKeepError) {
             return try body(call)
         } catch {
-            guard error.status == .locked, error.module == "vault" else { throw error }
+            // Without a password a device is the reason, and no password opens the item.
+            guard error.status == .locked, error.module == "vault",
+                (try? records.open())??.keys.header.hasPassword != false
+            else { throw error }
             if let password { return try body(call.granting(try unlockVault(password(), call).presence)) }
             guard call.promptsAllowed, prompt != nil else { throw error }
         }

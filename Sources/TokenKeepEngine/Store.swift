@@ -99,7 +99,7 @@ public final class Store: Sendable {
         guard request.name.isIn(namespace: namespace, service: nil) else {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
-        try LevelPolicy.check(request.accessLevel)
+        try LevelPolicy.check(request.accessLevel, records)
         return try unlocking(call, for: request.name) { call throws(TokenKeepError) in
             try reconciler.save(request, call)
         }

@@ -41,11 +41,14 @@ package struct KeyRing: Sendable {
         let headerMAC: SecretBytes
         let journalKey: OpenKey
         let residentKeys: ClassKeyStore
+        let ofDevice: DeviceKeys?
 
         init(
-            _ header: Header, nameKey: OpenKey, journalKey: OpenKey, _ residentKeys: ClassKeyStore
+            _ header: Header, nameKey: OpenKey, journalKey: OpenKey, _ residentKeys: ClassKeyStore,
+            keyfile: SecretBytes
         ) throws(TokenKeepError) {
             self.header = header
+            ofDevice = DeviceKeys(header, keyfile: keyfile, residentKeys.devices)
             names = try Subkey.ofNameKey(nameKey.bytes, for: .names)
             states = try Subkey.ofNameKey(nameKey.bytes, for: .states)
             sessions = try Subkey.ofNameKey(nameKey.bytes, for: .sessions)
@@ -57,9 +60,9 @@ package struct KeyRing: Sendable {
     }
 
     private init(
-        header: Header, nameKey: OpenKey, journalKey: OpenKey, residentKeys: ClassKeyStore
+        header: Header, nameKey: OpenKey, journalKey: OpenKey, residentKeys: ClassKeyStore, keyfile: SecretBytes
     ) throws(TokenKeepError) {
-        base = try Base(header, nameKey: nameKey, journalKey: journalKey, residentKeys)
+        base = try Base(header, nameKey: nameKey, journalKey: journalKey, residentKeys, keyfile: keyfile)
         opened = []
     }
 
@@ -82,7 +85,9 @@ package struct KeyRing: Sendable {
         let nameKey = try header.nameKey.open(at: outside, with: derived.wrapping)
         let journalKey = try header.journalKey.open(at: outside, with: derived.wrapping)
         let ring = try FormatFault.needing { () throws(TokenKeepError) in
-            try KeyRing(header: header, nameKey: nameKey, journalKey: journalKey, residentKeys: residentKeys)
+            try KeyRing(
+                header: header, nameKey: nameKey, journalKey: journalKey, residentKeys: residentKeys,
+                keyfile: derived.wrapping)
         }
         try HeaderMAC.checkA(headerFile, key: ring.headerMAC)
         guard let slot = header.slot(.keyfile) else { return ring }
@@ -117,7 +122,7 @@ package struct KeyRing: Sendable {
     package func enforcedKey(_ id: UInt64, for level: AccessLevel) throws(FormatFault) -> SecretBytes {
         let purpose = KeyPurpose.level(level)
         let key = try key(id, for: purpose)
-        guard level == .whenUnlocked, !opened.contains(where: { $0.id == id && $0.purpose == purpose }),
+        guard level.endsWithScreen, !opened.contains(where: { $0.id == id && $0.purpose == purpose }),
             !base.residentKeys.isEnforced(id, for: purpose, of: vaultID)
         else { return key }
         throw .unenforcedKey
@@ -168,7 +173,12 @@ package struct KeyRing: Sendable {
         }
     }
 
+    /// The keys of the device slots in a vault without a password, which the device opens at their first use; nil if the
+    /// vault has none.
+    var deviceKeys: DeviceKeys? { base.ofDevice }
+
     private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
+        if purpose.isOfDevice, let keys = base.ofDevice { return try keys.key(id, for: purpose) }
         let key = try FormatFault.needing { () throws(TokenKeepError) in
             try base.residentKeys.key(id, for: purpose, of: vaultID)
         }

@@ -36,7 +36,7 @@ package struct VaultProtection {
         switch axis {
         case .otherUser: otherUser
         case .diskTheft: diskTheft
-        case .otherMachine: otherMachine
+        case .otherMachine: level.needsDevice ? ofDevice : otherMachine
         case .screenLock: screenLock(level)
         case .presence: presence(flags)
         }
@@ -72,8 +72,25 @@ package struct VaultProtection {
         }
     }
 
+    /// The protection from a copy of the vault on another machine, of levels whose keys a device opens.
+    private var ofDevice: Protection.Axis {
+        guard let device = vault?.keys.header.device else { return otherMachine }
+        if let fault = residentKeys.devices.fault(of: device) {
+            return Protection.Axis(
+                .advisory, "items of the level stay locked: \(fault.reason)", remedy: "tokenkeep device show")
+        }
+        switch device.provider {
+        case .machineKey:
+            return Protection.Axis(
+                .advisory, "a copy of the home opens on no other machine; a copy of the whole disk does",
+                remedy: "bind the vault to a TPM, if the machine has one: tokenkeep device re-bind tpm2")
+        case .tpm2:
+            return Protection.Axis(.enforced, "this machine's TPM alone opens the key")
+        }
+    }
+
     private func screenLock(_ level: AccessLevel) -> Protection.Axis {
-        guard level == .whenUnlocked else {
+        guard level.endsWithScreen else {
             return Protection.Axis(.none, "the level stays readable while the screen is locked")
         }
         guard key != .keyfile else {
@@ -84,13 +101,14 @@ package struct VaultProtection {
                 .none, "the key is in this process's memory alone: \(keyringObstacle)",
                 remedy: "let the user keep keys in the kernel's keyring")
         }
-        return VaultProtection.screenLock(residentKeys.keyAgent(), isReadableWithoutAgent: isReadableWithoutAgent)
+        return VaultProtection.screenLock(
+            residentKeys.keyAgent(), isReadableWithoutAgent: isReadableWithoutAgent(level))
     }
 
-    /// Whether a key of ``AccessLevel/whenUnlocked`` lies in the kernel directly, as an unlock without an agent put it there.
-    private var isReadableWithoutAgent: Bool {
+    /// Whether a key of a level that ends with the screen's lock lies in the kernel directly, as an unlock without an agent put it there.
+    private func isReadableWithoutAgent(_ level: AccessLevel) -> Bool {
         guard let keys = vault?.keys else { return false }
-        let purpose = KeyPurpose.level(.whenUnlocked)
+        let purpose = KeyPurpose.level(level)
         let ids = keys.header.listedKeys.filter { $0.purpose == purpose }.map(\.id)
         return residentKeys.isReadableWithoutAgent(ids, for: purpose, of: keys.vaultID)
     }

@@ -52,7 +52,9 @@ enum HeaderTestimony {
     /// Whether the header has the keys of a record. The caller has checked that the record's state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
-        guard keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
+        // The key of a device's level is lost, and the item with it, if the password was recovered without that key.
+        let mayBeLost = level.needsDevice && keys.header.device != nil
+        guard mayBeLost || keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
             // The metadata is authentic. So a malformed field in it means a damaged record, not a wrong header.
             _ = try file.openMetadataBox()
@@ -60,7 +62,7 @@ enum HeaderTestimony {
         } catch {
             switch error {
             case .malformed, .unknownKey, .newerVersion, .refusedHeader: return false
-            case .lockedKey, .unenforcedKey, .presenceNeeded, .resources: return true
+            case .lockedKey, .deviceFault, .unenforcedKey, .presenceNeeded, .resources: return true
             }
         }
     }

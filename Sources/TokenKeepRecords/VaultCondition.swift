@@ -20,6 +20,15 @@ extension Records {
         return notes
     }
 
+    /// Describes the device that the vault is bound to.
+    private func deviceNotes(_ keys: KeyRing) -> [String] {
+        guard let device = keys.header.device else { return [] }
+        let fault = opener.residentKeys.devices.fault(of: device)
+        let bound = "bound to this device (\(device.provider.word))"
+        guard let fault else { return [bound] }
+        return ["\(bound), but \(fault.reason): items of its levels stay locked (tokenkeep device show)"]
+    }
+
     /// Describes whether the vault has a password and is locked.
     private func lockNotes(_ keys: KeyRing) -> [String] {
         var notes: [String] = []
@@ -30,6 +39,7 @@ extension Records {
         } else {
             notes.append("protected from other users; not from who has the disk (no password)")
         }
+        notes += deviceNotes(keys)
         if keys.header.hasRetiringKeys {
             let command = keys.header.hasPassword ? "unlock" : "sync"
             notes.append("other modules hold items under older keys: tokenkeep \(command) seals them anew")

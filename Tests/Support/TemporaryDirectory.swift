@@ -32,6 +32,15 @@ public final class TemporaryDirectory: Sendable {
         guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write \(name): \(errno)") }
     }
 
+    /// Writes a machine key below the directory, and returns its path.
+    public func writeMachineKey(_ bytes: [UInt8], to name: String = "machine-key") -> String {
+        let path = "\(path)/\(name)"
+        unlink(path)
+        write(bytes, to: name)
+        chmod(path, 0o444)
+        return path
+    }
+
     /// The bytes of a file below the directory; nil where there is none.
     public func read(_ name: String) -> [UInt8]? {
         let descriptor = open("\(path)/\(name)", O_RDONLY)

@@ -13,12 +13,19 @@ final class SealingWorld: @unchecked Sendable {
     let store: Store
     let stack: String
 
-    init(stack: String = "any sufficient secret-service\nany required vault", hasPassword: Bool = true) throws {
+    /// - Parameter isBound: whether the vault is bound to a machine key of the test's own.
+    init(
+        stack: String = "any sufficient secret-service\nany required vault", hasPassword: Bool = true,
+        isBound: Bool = false
+    ) throws {
         self.stack = stack
         keyring = try PrivateKeyring()
         password = try SecretBytes("horse")
         store = try Store(SealingWorld.configuration(keyring, directory, vault: "vault", stack: stack))
         if hasPassword { try setPassword() }
+        guard isBound else { return }
+        _ = directory.writeMachineKey([UInt8](repeating: 1, count: 32))
+        _ = try store.chooseDevice(.machineKey) { () throws(TokenKeepError) in try SecretBytes("horse") }
     }
 
     /// Its keys must not stay in the kernel: a user may have 200.
@@ -42,6 +49,9 @@ final class SealingWorld: @unchecked Sendable {
         var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: 20_000)
         configuration.vaultPath = directory.path + "/" + vault
         configuration.busAddress = keyring.bus.address
+        var devices = Devices()
+        devices.machineKeyPath = directory.path + "/machine-key"
+        configuration.residentKeys = ClassKeyStore(devices: devices)
         return configuration
     }
 

@@ -186,7 +186,7 @@ import TokenKeepCore
                     KnownSlot(
                         type: type, id: known.id,
                         derivation: .argon2id(passes: passes, memoryKiB: memoryKiB, salt: salt),
-                        createdAt: known.createdAt, commitment: known.commitment, keys: known.keys, extension: []))
+                        createdAt: known.createdAt, commitment: known.commitment, keys: known.keys, device: nil))
             }
             let bad = try HeaderMAC.file(
                 of: keys.header.with(slots: slots), nameMAC: keys.headerMAC, headerKey: SecretBytes(randomCount: 32))

@@ -33,7 +33,9 @@ enum ChangeOfKeys: CaseIterable {
             _ = try EraDirectory.make(before.vault.era.number + 1, of: before.vault.directory)
             return
         }
-        let change = try EraSwitch.begin(before.vault, opener: opener, with: newOpener(world), retiring: [])
+        let change = try EraSwitch.begin(
+            before.vault, opener: opener, with: newOpener(world), retiring: [],
+            device: before.vault.keys.header.device)
         guard last > .begun else { return }
         let after = UnlockedVault(vault: change.after, keys: change.made.keys)
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
@@ -65,7 +67,7 @@ enum ChangeOfKeys: CaseIterable {
 
     private func unlocked(_ world: LockedVault) throws -> UnlockedVault {
         if let before { return try world.opened(before) }
-        return UnlockedVault(vault: try #require(try world.records.open()), keys: [])
+        return try UnlockedVault(withoutPassword: #require(try world.records.open()))
     }
 
     private func newOpener(_ world: LockedVault) throws -> EraKeys.Opener {
@@ -108,9 +110,9 @@ enum ChangeOfKeys: CaseIterable {
         ChangeOfKeys.Step.allCases.map { (change, $0) }
     }
 
-    private func fill() throws {
+    private func fill(_ levels: [AccessLevel] = [.whenUnlocked, .afterFirstUnlock]) throws {
         for (index, account) in Self.accounts.enumerated() {
-            try world.save(account, account, level: index % 2 == 0 ? .whenUnlocked : .afterFirstUnlock)
+            try world.save(account, account, level: levels[index % levels.count])
         }
         var item = try world.records.begin(ItemName(service: "s", account: "cleared"), world.call)
         try item.apply(.cleared(pending: [removal(item)]))
@@ -129,7 +131,11 @@ enum ChangeOfKeys: CaseIterable {
     @Test(arguments: InterruptedChangeTests.cases)
     private func nothingIsLost(change: ChangeOfKeys, step: ChangeOfKeys.Step) throws {
         if let before = change.before { try world.setPassword(before) }
-        try fill()
+        if LockedVault.mayBind { try world.bind(change.before) }
+        try fill(
+            LockedVault.mayBind
+                ? [.whenUnlocked, .afterFirstUnlock, .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
+                : [.whenUnlocked, .afterFirstUnlock])
         let early = try #require(try world.records.open()).era.number
         try change.run(world, until: step)
         let isSwitched = step >= .renamed

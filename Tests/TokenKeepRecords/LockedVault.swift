@@ -12,12 +12,27 @@ final class LockedVault: @unchecked Sendable {
     let call = CallContext(deadline: Deadline(milliseconds: 30_000))
     private let keyringObstacle: String?
     private let clock: (@Sendable () -> Int64)?
+    /// The devices of the test's machine, which has a machine key once ``bind(_:)`` made one.
+    let devices: Devices
     let store: Store
 
     init(keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
         self.keyringObstacle = keyringObstacle
         self.clock = clock
-        store = LockedVault.store(directory.path + "/vault", ClassKeyStore(obstacle: keyringObstacle, clock: clock))
+        var devices = Devices()
+        devices.machineKeyPath = directory.path + "/machine-key"
+        self.devices = devices
+        store = LockedVault.store(
+            directory.path + "/vault", ClassKeyStore(obstacle: keyringObstacle, clock: clock, devices: devices))
+    }
+
+    /// Whether a test may make a machine key, which must be root's.
+    static let mayBind = geteuid() == 0
+
+    /// Binds the vault to a machine key.
+    func bind(_ password: String? = nil, byte: UInt8 = 1) throws {
+        _ = directory.writeMachineKey([UInt8](repeating: byte, count: 32))
+        _ = try other().chooseDevice(.machineKey) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
     }
 
     deinit {
@@ -41,10 +56,14 @@ final class LockedVault: @unchecked Sendable {
     var records: Records { store.records }
 
     /// The same vault as another process sees it.
-    func other() -> Store { LockedVault.store(path, ClassKeyStore(obstacle: keyringObstacle, clock: clock)) }
+    func other() -> Store {
+        LockedVault.store(path, ClassKeyStore(obstacle: keyringObstacle, clock: clock, devices: devices))
+    }
 
     /// The same vault on another machine, whose kernel has none of its keys.
-    func elsewhere() -> Store { LockedVault.store(path, ClassKeyStore(obstacle: "another machine")) }
+    func elsewhere() -> Store {
+        LockedVault.store(path, ClassKeyStore(obstacle: "another machine", devices: devices))
+    }
 
     // MARK: Files
 

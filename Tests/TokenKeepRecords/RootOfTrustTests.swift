@@ -54,7 +54,7 @@ private struct Forger {
         return .known(
             KnownSlot(
                 type: slot.type, id: slot.id, derivation: derivation ?? slot.derivation, createdAt: slot.createdAt,
-                commitment: slot.commitment, keys: slot.keys + adding, extension: []))
+                commitment: slot.commitment, keys: slot.keys + adding, device: nil))
     }
 
     /// A retiring key of his own, wrapped under anything: he does not have the slot's key-encryption key.
@@ -357,7 +357,7 @@ private struct Forger {
             }
             let other = KnownSlot(
                 type: .password, id: slot.id, derivation: slot.derivation, createdAt: slot.createdAt,
-                commitment: commitment, keys: spoilt, extension: [])
+                commitment: commitment, keys: spoilt, device: nil)
             world.putHeader(
                 try HeaderMAC.file(
                     of: vault.keys.header.with(slots: [.known(other)]), nameMAC: vault.keys.headerMAC,

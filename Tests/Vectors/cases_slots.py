@@ -5,7 +5,7 @@ import struct
 from cases_common import ANNA, VAULT, both_headers, flipped, vector, with_anna
 from vault_header import HEADER_HEAD, MACS_SIZE
 from vault_keys import PURPOSE_HEADER, PURPOSE_METADATA, PURPOSE_PRESENCE, RETIRING, SLOT_DEVICE, SLOT_PASSWORD, SLOT_RECOVERY
-from vault_writer import SLOT_REST, WRAPPED_KEY, Key, SlotPlan, new_key, patched, seeded
+from vault_writer import SLOT_REST, WRAPPED_KEY, Key, SlotPlan, device_extension, new_key, patched, seeded
 
 
 def cases():
@@ -81,13 +81,14 @@ def cost_cases():
     salt = seeded("salt", 16)
     for word, (passes, memory) in costs.items():
         password = SlotPlan([*VAULT.keys(), VAULT.presence_key], bytes(64), SLOT_PASSWORD, 8, 1, passes, memory, salt)
-        device = SlotPlan([], bytes(64), SLOT_DEVICE, 8, 1, passes, memory, salt)
+        extension = device_extension(SLOT_PASSWORD, bytes(32))
+        device = SlotPlan([], bytes(64), SLOT_DEVICE, 8, 1, passes, memory, salt, extension)
         recovery = SlotPlan(VAULT.keys(), bytes(64), SLOT_RECOVERY, 9, 1, passes, memory, salt)
         comment = f"slot asks for {passes} passes and {memory} KiB"
         yield slots_case("password-slot-" + word, [password], "A password " + comment)
         if word in ("passes-17", "memory-over-1-gib", "product-one-more"):
             yield slots_case("recovery-slot-" + word, [VAULT.password_slot(b"any"), recovery], "A recovery " + comment)
-            yield slots_case("device-slot-" + word, [VAULT.keyfile_slot(), device], "A device " + comment)
+            yield slots_case("device-slot-" + word, [VAULT.password_slot(b"any"), device], "A device " + comment)
 
 
 def derivation_cases():
@@ -101,7 +102,7 @@ def derivation_cases():
     recovery = SlotPlan(VAULT.keys(), bytes(64), SLOT_RECOVERY, 9)
     comment = "A recovery slot has key derivation 0"
     yield slots_case("recovery-slot-derivation-0", [VAULT.password_slot(b"any"), recovery], comment)
-    device = SlotPlan([], bytes(64), SLOT_DEVICE, 8, 2, 1, 8, salt)
+    device = VAULT.device_slot(VAULT.keyfile_slot(), bytes(32), derivation=2, passes=1, memory_kib=8, salt=salt)
     yield slots_case("device-slot-derivation-2", [VAULT.keyfile_slot(), device], "A device slot has key derivation 2")
     spoils = {
         "passes": struct.pack("<I", 1),
@@ -146,11 +147,6 @@ def key_cases():
     yield keys_case("key-id-twice", [*keys, Key(2, same, bytes(32), RETIRING)], "A current and a retiring key have one id")
     comment = "Keys of two purposes have one id"
     yield keys_case("key-id-twice-across-purposes", [*keys, Key(1, same, bytes(32), RETIRING)], comment)
-    device = SlotPlan([keys[0], keys[0]], bytes(64), SLOT_DEVICE, 10)
-    yield slots_case("device-slot-key-id-twice", [VAULT.keyfile_slot(), device], "A key id stands twice in a device slot")
-    device = SlotPlan([keys[0], new_key("second 1", 1)], bytes(64), SLOT_DEVICE, 10)
-    comment = "A device slot has two current keys of one purpose"
-    yield slots_case("device-slot-current-purpose-twice", [VAULT.keyfile_slot(), device], comment)
     many = [new_key(f"retiring {number}", 2, RETIRING) for number in range(61)]
     yield keys_case("slot-65-keys", [*keys, *many], "A slot has 65 wrapped keys")
     slots = [VAULT.keyfile_slot(keys=[*keys, *many[:60]])]

@@ -39,12 +39,12 @@ def password_cases():
         comment = f"A password: {word.replace('-', ' ')}."
         slots = lambda vault, password=password: [vault.password_slot(password)]
         yield case(f"valid-password-{word}", comment, slots=slots, password=password)
-    old = [new_key(f"retiring {number}", purpose, RETIRING) for number, purpose in enumerate((1, 2, 2, 5, PURPOSE_PRESENCE))]
+    old = [new_key(f"retiring {number}", purpose, RETIRING) for number, purpose in enumerate((1, 2, 2, 1, PURPOSE_PRESENCE))]
     retiring = lambda vault: [vault.password_slot(PASSWORD, old)]
     yield case("valid-password-with-retiring-keys", "The password slot has retiring keys too.", slots=retiring)
-    beside = lambda vault: [SlotPlan(vault.keys(), bytes(64), SLOT_DEVICE, 10), vault.password_slot(PASSWORD), (5, b"later")]
-    comment = "A device slot and one of an unknown type stand beside the password slot."
-    yield case("valid-password-beside-device-and-unknown-slots", comment, slots=beside)
+    beside = lambda vault: [vault.password_slot(PASSWORD), (5, b"later")]
+    comment = "A slot of an unknown type stands beside the password slot."
+    yield case("valid-password-beside-unknown-slot", comment, slots=beside)
     for word, password in {"another": b"another", "longer": PASSWORD + b"\n"}.items():
         yield case(f"denied-password-{word}", "The password is another.", "DENIED", password=password)
     comment = "A recovery code is typed for a password."
@@ -162,7 +162,7 @@ def slot_rule_cases():
         "two-keyfile-slots": lambda v: [v.keyfile_slot(), v.keyfile_slot(slot_id=9)],
         "recovery-slot-alone": lambda v: [v.recovery_slot(symbols)],
         "recovery-beside-keyfile-slot": lambda v: [v.keyfile_slot(), v.recovery_slot(symbols)],
-        "device-slot-alone": lambda v: [SlotPlan(v.keys(), bytes(64), SLOT_DEVICE, 10)],
+        "device-slot-alone": lambda v: [v.device_slot(v.keyfile_slot(), bytes(32))],
         "unknown-slot-alone": lambda v: [(5, b"later")],
         "keyfile-beside-password-slot": lambda v: [v.password_slot(PASSWORD), v.keyfile_slot()],
         "keyfile-before-password-slot": lambda v: [v.keyfile_slot(), v.password_slot(PASSWORD)],

@@ -92,17 +92,8 @@ def key_cases():
     yield slots_case("valid-unknown-slot-before", [unknown, keyfile_slot], comment)
     comment = "Slots of unknown types stand behind the keyfile slot."
     yield slots_case("valid-unknown-slots-after", [keyfile_slot, unknown, (5, b""), (0, b"zero")], comment)
-    device = SlotPlan(keyfile_slot.keys, bytes(64), SLOT_DEVICE, 10, 0, extension=b"sealed by a device")
-    comment = "A device slot with an extension stands behind the keyfile slot."
-    yield slots_case("valid-device-slot-with-extension", [keyfile_slot, device], comment)
-    bare = SlotPlan([], bytes(64), SLOT_DEVICE, 10, 1, 16, 131072, seeded("salt", 16))
-    comment = "Two device slots, one of them without keys and with the highest costs."
-    yield slots_case("valid-two-device-slots", [device, keyfile_slot, bare], comment)
-    higher = new_key("class 3 of a device", 3)
-    device = SlotPlan([*keyfile_slot.keys, higher], bytes(64), SLOT_DEVICE, 10)
-    yield slots_case("valid-device-slot-with-level-3", [keyfile_slot, device], "A device slot has a key of level 3.")
     yield slots_case("valid-64-slots", [keyfile_slot] + [(5, b"")] * 63, "As many slots as there may be.")
-    retiring = [new_key(f"retiring {number}", purpose, RETIRING) for number, purpose in enumerate((2, 2, 1, 3, 5))]
+    retiring = [new_key(f"retiring {number}", purpose, RETIRING) for number, purpose in enumerate((2, 2, 1, 1, 2))]
     rotating = VAULT.keyfile_slot(keys=[*keyfile_slot.keys, *retiring])
     comment = "The keyfile slot has retiring keys too, two of them of one level."
     yield slots_case("valid-retiring-keys", [rotating], comment)

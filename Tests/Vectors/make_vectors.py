@@ -11,6 +11,7 @@ import sys
 import cases_attacks
 import cases_carried
 import cases_copies
+import cases_device
 import cases_export
 import cases_fields
 import cases_header
@@ -23,7 +24,7 @@ import cases_unlock
 import cases_valid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-VAULT_CASES = [cases_valid, cases_keyfile, cases_header, cases_slots, cases_unlock, cases_attacks, cases_trust]
+VAULT_CASES = [cases_valid, cases_keyfile, cases_header, cases_slots, cases_device, cases_unlock, cases_attacks, cases_trust]
 VAULT_CASES += [cases_record, cases_fields, cases_carried, cases_sealed, cases_copies]
 FOLDERS = {"vault": VAULT_CASES, "export": [cases_export]}
 

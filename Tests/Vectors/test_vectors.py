@@ -18,10 +18,10 @@ from vector_file import decode, unpack
 STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
 
-def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None):
+def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None, machine_key=None):
     """(status; secret, sealed copies or message)"""
     try:
-        reader = VaultReader(directory, password, code, trust)
+        reader = VaultReader(directory, password, code, trust, machine_key)
         if note is not None:
             return "OK", in_vector(reader.copies(*names))
         return "OK", open_sealed(reader, names, *sealed) if sealed else reader.load(*names).secret
@@ -65,7 +65,7 @@ def export_failures(vector):
 
 def failures(vector, directory):
     before = snapshot(directory)
-    unlocking = {"password": vector.password, "code": vector.code, "trust": vector.trust}
+    unlocking = {"password": vector.password, "code": vector.code, "trust": vector.trust, "machine_key": vector.machine_key}
     status, answer = load(directory, vector.item, sealed=vector.sealed, note=vector.note, **unlocking)
     expected = vector.secret if vector.note is None else vector.note
     if vector.expect not in STATUSES:

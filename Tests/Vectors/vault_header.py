@@ -9,11 +9,14 @@ from vault_keys import (
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
     PURPOSE_NAME,
+    SLOT_DEVICE,
     SLOT_KEYFILE,
     SLOT_PASSWORD,
     SLOT_RECOVERY,
     WRAPPED_KEY_BOX,
     check_slots,
+    device_derived,
+    machine_key_name,
     normalized_code,
     parse_slot,
     wrapped_key_data,
@@ -143,20 +146,33 @@ def has_mac_b(header, header_key):
     return hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:])
 
 
-def open_keyfile_slot(header, keyfile, where):
-    """Opens the keyfile slot, if there is one."""
+def open_keyfile_slot(header, keyfile, where, machine_key=None):
+    """Opens the keyfile slot, if there is one, and the device slots whose base it is."""
     if not header.has_password():
         open_slot(header, keyfile, header.slot(SLOT_KEYFILE), keyfile.derived(), where)
+        open_device_slots(header, keyfile, SLOT_KEYFILE, keyfile.derived(), machine_key)
 
 
-def open_typed_slots(header, keyfile, where, password=None, code=None):
-    """Opens the slots of a password and of a recovery code that are given."""
+def open_device_slots(header, keyfile, base, derived, machine_key):
+    """Opens the device slots of a base. A device that does not open them leaves them locked."""
+    for slot in header.slots:
+        if slot.type == SLOT_DEVICE and slot.device.base == base and machine_key is not None:
+            if machine_key_name(machine_key) == slot.device.name:
+                derived_here = device_derived(derived[:32], subkey(machine_key, 1, b"TKmachin"))
+                if hmac.compare_digest(derived_here[32:], slot.commitment):
+                    unwrap(header, keyfile, slot, derived_here, "device slot")
+
+
+def open_typed_slots(header, keyfile, where, password=None, code=None, machine_key=None):
+    """Opens the slots of a password and of a recovery code that are given, and the device slots whose base they are."""
     for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
         if secret is not None:
             slot = header.slot(slot_type)
             if slot is None:
                 raise NoSlot(where, f"there is no slot of type {slot_type}")
-            open_slot(header, keyfile, slot, slot.derived(secret), where)
+            derived = slot.derived(secret)
+            open_slot(header, keyfile, slot, derived, where)
+            open_device_slots(header, keyfile, slot_type, derived, machine_key)
 
 
 def open_slot(header, keyfile, slot, derived, where):
@@ -164,11 +180,16 @@ def open_slot(header, keyfile, slot, derived, where):
     if not hmac.compare_digest(derived[32:], slot.commitment):
         raise (Corrupt if slot.type == SLOT_KEYFILE else Denied)(place, "the commitment differs")
 
-    def unwrapped(key):
-        data = wrapped_key_data(keyfile.vault_id, keyfile.era, slot.type, slot.slot_id, key.identity())
-        return open_box(derived[:32], data, key.box, f"{place}, key of purpose {key.purpose}")
-
-    header_key = next(unwrapped(key) for key in slot.wrapped if key.purpose == PURPOSE_HEADER)
+    wrapped = next(key for key in slot.wrapped if key.purpose == PURPOSE_HEADER)
+    data = wrapped_key_data(keyfile.vault_id, keyfile.era, slot.type, slot.slot_id, wrapped.identity())
+    header_key = open_box(derived[:32], data, wrapped.box, f"{place}, key of purpose {wrapped.purpose}")
     if not has_mac_b(header, header_key):
         raise Refused(place, "MAC B differs")
-    header.opened.update({(key.purpose, key.key_id): unwrapped(key) for key in slot.wrapped})
+    unwrap(header, keyfile, slot, derived, place)
+
+
+def unwrap(header, keyfile, slot, derived, place):
+    for key in slot.wrapped:
+        data = wrapped_key_data(keyfile.vault_id, keyfile.era, slot.type, slot.slot_id, key.identity())
+        box = open_box(derived[:32], data, key.box, f"{place}, key of purpose {key.purpose}")
+        header.opened[key.purpose, key.key_id] = box

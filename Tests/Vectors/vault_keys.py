@@ -14,6 +14,10 @@ PURPOSES_IN_SLOTS = {1, 2, 3, 4, 5, PURPOSE_METADATA, PURPOSE_PRESENCE, PURPOSE_
 CURRENT_IN_EACH_SLOT = [1, 2, PURPOSE_METADATA, PURPOSE_HEADER]
 RETIRING_PURPOSES = {1, 2, 3, 4, 5, PURPOSE_PRESENCE}
 CURRENT, RETIRING = 0, 1
+PROVIDER_TPM2, PROVIDER_MACHINE_KEY = 1, 3
+FORM_NONE, FORM_BLOB, FORM_INDEX = 0, 1, 2
+NAME_SIZES = {PROVIDER_TPM2: 34, PROVIDER_MACHINE_KEY: 32}
+DEVICE_PURPOSES = {3, 4, 5}
 
 
 @dataclass
@@ -50,6 +54,10 @@ class Slot:
     salt: bytes = b""
     commitment: bytes = b""
     wrapped: list = field(default_factory=list)
+    device: object = None
+
+    def costs(self):
+        return self.passes, self.memory_kib, self.salt
 
     def derived(self, secret):
         """The 64 bytes that a password or a recovery code gives."""
@@ -100,9 +108,11 @@ def parse_known_slot(slot, cursor):
     extension_length = cursor.integer(4)
     slot.commitment = cursor.take(COMMITMENT_SIZE)
     slot.wrapped = [parse_wrapped_key(cursor) for _ in range(count)]
-    cursor.take(extension_length)
+    extension = cursor.take(extension_length)
     cursor.end()
-    if extension_length and slot.type != SLOT_DEVICE:
+    if slot.type == SLOT_DEVICE:
+        slot.device = parse_device(Cursor(extension, cursor.where + ", extension"))
+    elif extension_length:
         raise Corrupt(cursor.where, "an extension, which only a device slot has")
     check_keys_of_slot(slot, cursor.where)
 
@@ -128,8 +138,75 @@ def check_keys_of_slot(slot, where):
     for key in slot.wrapped:
         if key.state == RETIRING and key.purpose not in RETIRING_PURPOSES:
             raise Corrupt(where, f"a retiring key of purpose {key.purpose}")
+        if (key.purpose in DEVICE_PURPOSES) != (slot.type == SLOT_DEVICE):
+            raise Corrupt(where, f"a key of purpose {key.purpose}")
         if key.state == RETIRING and key.purpose == PURPOSE_PRESENCE and slot.type != SLOT_PASSWORD:
             raise Corrupt(where, "a retiring presence key outside a password slot")
+
+
+@dataclass
+class Device:
+    """The extension of a device slot."""
+
+    provider: int
+    base: int
+    form: int
+    name: bytes
+    object: bytes
+
+
+def parse_device(cursor):
+    provider, base, form = cursor.integer(1), cursor.integer(1), cursor.integer(1)
+    cursor.zero(1)
+    name_size, size = cursor.integer(2), cursor.integer(2)
+    device = Device(provider, base, form, cursor.take(name_size), cursor.take(size))
+    cursor.end()
+    sizes = {
+        (PROVIDER_MACHINE_KEY, FORM_NONE): range(1),
+        (PROVIDER_TPM2, FORM_BLOB): range(1, 1025),
+        (PROVIDER_TPM2, FORM_INDEX): range(4, 5),
+    }
+    if base not in (SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY) or name_size != NAME_SIZES.get(provider):
+        raise Corrupt(cursor.where, f"provider {provider}, base {base}, a name of {name_size} bytes")
+    if size not in sizes.get((provider, form), ()):
+        raise Corrupt(cursor.where, f"form {form} with {size} bytes")
+    return device
+
+
+def check_device_slots(slots, where):
+    devices = [slot for slot in slots if slot.type == SLOT_DEVICE]
+    if len({slot.device.provider for slot in devices}) > 1:
+        raise Corrupt(where, "device slots of two providers")
+    by_type = {slot.type: slot for slot in slots if slot.type in (SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY)}
+    for slot in devices:
+        base = by_type.get(slot.device.base)
+        if base is None or slot.costs() != base.costs():
+            raise Corrupt(where, "a device slot without its base, or with other costs")
+        if any(key.purpose not in DEVICE_PURPOSES for key in slot.wrapped):
+            raise Corrupt(where, "a device slot with a key of another level")
+    identities = {}
+    for base in by_type if devices else ():
+        keys = [key for slot in devices if slot.device.base == base for key in slot.wrapped]
+        identities[base] = {key.identity() for key in keys}
+        if base == SLOT_RECOVERY and not keys:
+            continue
+        current = sorted(key.purpose for key in keys if key.state == CURRENT)
+        if current != ([3, 4, 5] if base == SLOT_PASSWORD else [3, 4]):
+            raise Corrupt(where, f"device slots of base {base} with current keys of the levels {current}")
+        if len({key.key_id for key in keys}) != len(keys):
+            raise Corrupt(where, "a key id stands twice in device slots")
+    if not identities.get(SLOT_RECOVERY, set()) <= identities.get(SLOT_PASSWORD, set()):
+        raise Corrupt(where, "a device slot of the recovery code has a key that the password's has not")
+
+
+def machine_key_name(key):
+    """The public name of a machine key."""
+    return subkey(key, 2, b"TKmachin")
+
+
+def device_derived(base_key, device_secret):
+    """The 64 bytes that open a device slot."""
+    return hash_bytes(64, base_key, device_secret)
 
 
 def check_slots(slots, where):
@@ -142,6 +219,7 @@ def check_slots(slots, where):
         known = {key.identity() for key in password.wrapped}
         if any(key.identity() not in known for key in recovery.wrapped):
             raise Corrupt(where, "the recovery slot has a key that the password slot has not")
+    check_device_slots(slots, where)
 
 
 def normalized_code(code):

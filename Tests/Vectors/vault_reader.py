@@ -33,8 +33,9 @@ class VaultReader:
 
     Every record is asked to testify, while the page asks 16 of them."""
 
-    def __init__(self, directory, password=None, code=None, trust=None):
+    def __init__(self, directory, password=None, code=None, trust=None, machine_key=None):
         self.directory, self.password, self.code, self.trust = directory, password, code, trust
+        self.machine_key = machine_key
         self.enter_era()
 
     def enter_era(self):
@@ -95,10 +96,10 @@ class VaultReader:
         header = parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name)
         if self.trust is not None:
             check_trust(header, self.era, self.trust, name)
-        open_keyfile_slot(header, self.keyfile, name)
+        open_keyfile_slot(header, self.keyfile, name, self.machine_key)
         if self.password is not None or self.code is not None or not header.has_password():
             self.hear_testimony(header, name)
-        open_typed_slots(header, self.keyfile, name, self.password, self.code)
+        open_typed_slots(header, self.keyfile, name, self.password, self.code, self.machine_key)
         return header
 
     def read_header(self):

@@ -10,19 +10,24 @@ from vault_format import item_id, item_name
 from vault_header import HEADER_HEAD, MACS_SIZE, mac_a, mac_b
 from vault_keys import (
     CURRENT,
+    FORM_NONE,
+    PROVIDER_MACHINE_KEY,
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
     PURPOSE_METADATA,
     PURPOSE_NAME,
     PURPOSE_PRESENCE,
+    SLOT_DEVICE,
     SLOT_KEYFILE,
     SLOT_PASSWORD,
     SLOT_RECOVERY,
     WRAPPED_KEY_BOX,
     Keyfile,
+    device_derived,
+    machine_key_name,
     wrapped_key_data,
 )
-from vault_primitives import BOX_OVERHEAD, argon2id, hash_bytes, seal_box
+from vault_primitives import BOX_OVERHEAD, argon2id, hash_bytes, seal_box, subkey
 
 CREATED_AT = 1767225600  # 2026-01-01 00:00:00 UTC
 SLOT_REST, WRAPPED_KEY = 84, 88
@@ -72,6 +77,10 @@ def argon_slot(keys, secret, slot_type=SLOT_PASSWORD, passes=1, memory_kib=8, sl
     return SlotPlan(keys, argon2id(secret, salt, passes, memory_kib), slot_type, slot_id, 1, passes, memory_kib, salt)
 
 
+def device_extension(base, name, provider=PROVIDER_MACHINE_KEY, form=FORM_NONE, data=b"", reserved=b"\0"):
+    return struct.pack("<BBBcHH", provider, base, form, reserved, len(name), len(data)) + name + data
+
+
 class Fields:
     """Bytes that are put together from named fields, so that one of them can be found and spoilt."""
 
@@ -105,7 +114,7 @@ class VaultPlan:
         self.metadata_key = new_key(own + " metadata", PURPOSE_METADATA)
         self.header_key = new_key(own + " header", PURPOSE_HEADER)
         self.presence_key = new_key(own + " presence", PURPOSE_PRESENCE)
-        self.class_keys = {level: new_key(f"{own} class {level}", level) for level in (1, 2)}
+        self.class_keys = {level: new_key(f"{own} class {level}", level) for level in range(1, 6)}
 
     def keys(self):
         """The current keys of a keyfile slot, and of a recovery slot."""
@@ -119,6 +128,15 @@ class VaultPlan:
 
     def recovery_slot(self, symbols, retiring=()):
         return argon_slot([*self.keys(), *retiring], symbols, SLOT_RECOVERY, slot_id=9)
+
+    def device_slot(self, base, machine_key, levels=None, slot_id=10, **changes):
+        """A device slot whose base is another slot, bound to a machine key."""
+        kinds = {SLOT_PASSWORD: (3, 4, 5)}.get(base.type, (3, 4)) if levels is None else levels
+        derived = device_derived(base.derived[:32], subkey(machine_key, 1, b"TKmachin"))
+        extension = device_extension(base.type, machine_key_name(machine_key))
+        costs = (base.derivation, base.passes, base.memory_kib, base.salt)
+        keys = [self.class_keys[level] for level in kinds]
+        return replace(SlotPlan(keys, derived, SLOT_DEVICE, slot_id, *costs, extension), **changes)
 
     def name_of(self, namespace, service, account):
         return item_name(self.name_key.secret, namespace, service, account)

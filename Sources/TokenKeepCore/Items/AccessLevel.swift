@@ -34,6 +34,17 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the key of the level needs a device of this machine beside the password or the keyfile.
+    public var needsDevice: Bool { isThisDeviceOnly && self != .memoryOnly }
+
+    /// Whether an item of the level is readable only while the screen is unlocked.
+    public var endsWithScreen: Bool {
+        switch self {
+        case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: true
+        case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly, .memoryOnly: false
+        }
+    }
+
     /// Makes the level with this name.
     ///
     /// - Throws: ``Status/policy`` for the Keychain's `always`, which is too permissive; ``Status/invalid`` for any

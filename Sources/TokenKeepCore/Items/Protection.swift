@@ -111,7 +111,7 @@ extension Protection {
 
     /// Whether an item's level or flags require a protection that not every module gives.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
-        level == .whenUnlocked || !flags.isDisjoint(with: .requirements)
+        level == .whenUnlocked || level.needsDevice || !flags.isDisjoint(with: .requirements)
     }
 
     /// Whether a module with this protection may store the item unsealed (without encryption by the vault).
@@ -137,7 +137,8 @@ extension ItemFlags {
 extension ItemDetails {
     /// Throws ``Status/policy`` if this item has fewer protection requirements than the item that it replaces.
     public func checkLowersNothing(of present: ItemDetails?, module: String) throws(TokenKeepError) {
-        guard !(present?.flags ?? []).intersection(.requirements).isSubset(of: flags) else { return }
+        let keepsFlags = (present?.flags ?? []).intersection(.requirements).isSubset(of: flags)
+        guard !keepsFlags || present?.accessLevel.mayBecome(accessLevel) == false else { return }
         throw TokenKeepError(
             .policy, "\(name) has a protection requirement that this save would drop",
             module: module, hint: "make the same requirement, or clear the item first")
@@ -145,6 +146,17 @@ extension ItemDetails {
 }
 
 extension AccessLevel {
+    /// Whether a save may replace this level by another. A level that needs a device is replaced only by one that
+    /// protects as much.
+    func mayBecome(_ other: AccessLevel) -> Bool {
+        switch self {
+        case .whenUnlocked, .afterFirstUnlock, .memoryOnly: true
+        case .afterFirstUnlockThisDeviceOnly: other.isThisDeviceOnly
+        case .whenUnlockedThisDeviceOnly: other.isThisDeviceOnly && other != .afterFirstUnlockThisDeviceOnly
+        case .whenPasscodeSetThisDeviceOnly: other == self || other == .memoryOnly
+        }
+    }
+
     /// The threats against which an item with this level and these flags must be protected.
     public func axes(with flags: ItemFlags) -> [ProtectionAxis] {
         let ofLevel: [ProtectionAxis] =

@@ -10,10 +10,11 @@ public protocol SecretSealer: Sendable {
     /// The id of the vault that sealed a secret, in hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault can seal items, because it has a password.
+    /// Whether the vault seals items of a level, because it has a password, or a device whose key the level needs.
     ///
+    /// - Parameter level: nil for any level.
     /// - Throws: the reason why the vault cannot be read.
-    func sealsItems() throws(TokenKeepError) -> Bool
+    func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool
 
     /// Whether this call holds the item's lock in the vault. Only then can it seal the item.
     func holds(_ name: ItemName) -> Bool

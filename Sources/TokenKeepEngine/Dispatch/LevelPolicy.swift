@@ -1,14 +1,25 @@
 import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
 
-/// The levels that this version supports, checked before any module is asked.
+/// The levels that a vault supports, checked before any module is asked.
 enum LevelPolicy {
-    /// Throws if this build does not support a level.
+    /// Throws if the vault cannot keep items of a level. Reads the vault only for levels that need a device.
     ///
-    /// - Throws: ``Status/unsupported`` for a level that needs a key of this device: such keys do not exist yet.
-    static func check(_ level: AccessLevel?) throws(TokenKeepError) {
-        guard let level, level.isThisDeviceOnly, level != .memoryOnly else { return }
-        throw TokenKeepError(
-            .unsupported, "the level \(level.word) needs a key of this device, which this version does not have",
-            hint: "use after-first-unlock")
+    /// - Throws: ``Status/unsupported`` for a level that needs a device, if the vault is bound to none;
+    ///   ``Status/policy`` for a level that needs a password, if the vault has none.
+    static func check(_ level: AccessLevel?, _ records: Records) throws(TokenKeepError) {
+        guard let level, level.needsDevice else { return }
+        let header = try records.open()?.keys.header
+        guard header?.device != nil else {
+            throw TokenKeepError(
+                .unsupported, "the level \(level.word) needs a device, and the vault is bound to none",
+                hint: "tokenkeep device choose")
+        }
+        guard level != .whenPasscodeSetThisDeviceOnly || header?.hasPassword == true else {
+            throw TokenKeepError(
+                .policy, "the level \(level.word) needs a password, and the vault has none",
+                hint: "tokenkeep password set")
+        }
     }
 }

@@ -9,6 +9,8 @@ struct ProtectionRequirements {
     /// Whether a module protects an item as much as the item requires. See ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
+        // The device's key protects the item, whatever the module does.
+        guard !level.needsDevice || isSealed(in: module, level, flags) else { return false }
         let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
@@ -18,7 +20,9 @@ struct ProtectionRequirements {
     /// - Throws: ``Status/policy``.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
-        guard !request.flags.isDisjoint(with: .requirements), !areMet(by: module, level, request.flags) else { return }
+        guard level.needsDevice || !request.flags.isDisjoint(with: .requirements),
+            !areMet(by: module, level, request.flags)
+        else { return }
         throw TokenKeepError(
             .policy, "\(module.name) cannot meet the protection requirement of \(request.name)", module: module.name,
             hint: "use a stack whose vault takes such items: any required vault")
@@ -46,12 +50,13 @@ struct ProtectionRequirements {
     /// If the module alone protects the item too weakly and the vault has a password, the vault seals (encrypts) the
     /// item for the module. The protection is then that of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
-        if module.supportsSealing, Protection.isAsked(by: level, flags), let sealer, (try? sealer.sealsItems()) == true,
-            let sealed = try? sealer.protection(of: level, flags)
-        {
-            return sealed
-        }
+        if isSealed(in: module, level, flags), let sealed = try? sealer?.protection(of: level, flags) { return sealed }
         return module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
+    }
+
+    /// Whether the vault seals such an item for a module.
+    private func isSealed(in module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
+        module.supportsSealing && Protection.isAsked(by: level, flags) && (try? sealer?.sealsItems(of: level)) == true
     }
 
     private static func unknown(_ module: any Module) -> Protection {

@@ -22,16 +22,19 @@ struct KeyRotation {
     /// - Parameters:
     ///   - before: the vault under its old keys. The keys of all items to be re-encrypted are open.
     ///   - newKeys: opens the new keys.
+    ///   - device: the device to which the vault is bound afterwards; nil for the present one, if there is one.
     ///   - check: called under the lock of the whole vault, just before the new files are put in force; may throw.
     /// - Returns: the vault under its new keys, and the number of records that no key opened. They are encrypted as a
     ///   whole under the new keys.
     func run(
-        _ before: UnlockedVault, with newKeys: EraKeys.Opener,
+        _ before: UnlockedVault, with newKeys: EraKeys.Opener, binding device: DeviceIdentity? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
+        try before.checkDevice()
         try checkRoom(before.vault)
         let change = try EraSwitch.begin(
-            before.vault, opener: records.opener, with: newKeys, retiring: try keysOfSealedItems(before))
+            before.vault, opener: records.opener, with: newKeys, retiring: try keysOfSealedItems(before),
+            device: device ?? before.vault.keys.header.device)
         let after = UnlockedVault(vault: change.after, keys: change.made.keys)
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)

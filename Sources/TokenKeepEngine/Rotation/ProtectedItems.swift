@@ -2,26 +2,56 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The items whose protection requires a password: records of the vault, and sealed items in other modules.
+/// The items that a change of keys would leave without their protection: records of the vault, and sealed items in
+/// other modules.
 struct ProtectedItems {
+    /// The key that the vault loses, and the items with it.
+    enum Loss {
+        /// The vault's password.
+        case password
+        /// The vault's device, which does not answer.
+        case device
+    }
+
     /// The time to wait for an item that another process has locked, in milliseconds.
     private static let patience: UInt32 = 5000
 
     let store: Store
     let unlocked: UnlockedVault
+    var loss = Loss.password
 
-    /// Throws ``Status/policy`` if any item requires a password, so that the password is not removed.
+    /// Throws ``Status/policy`` if any item requires what is lost, so that nothing is changed.
     func refuse() throws(TokenKeepError) {
-        let count = try inRecords().count + sealedElsewhere().count
+        let elsewhere = try sealedElsewhere().count
+        let count = try inRecords().count + elsewhere
         guard count == 0 else {
+            let items = count == 1 ? "1 item" : "\(count) items"
+            let message =
+                switch loss {
+                case .password: "\(items) \(count == 1 ? "asks" : "ask") for protection that only a password gives"
+                case .device: "\(items) can be opened by that device alone"
+                }
             throw TokenKeepError(
-                .policy,
-                "\(count == 1 ? "1 item asks" : "\(count) items ask") for protection that only a password gives",
-                module: "vault", hint: "clear them first, or have them destroyed: --destroy-items")
+                .policy, message, module: "vault", hint: "clear them first, or have them destroyed: --destroy-items")
         }
     }
 
-    /// Clears every item that requires a password, from the vault and from the modules.
+    /// The names of the items, as far as they can be read.
+    func names(_ call: CallContext) throws(TokenKeepError) -> [ItemName] {
+        let protected = try inRecords()
+        let named = try store.records.allItems(of: unlocked.vault, call).items
+            .filter { protected.contains(unlocked.vault.keys.fileName(of: $0.name)) }
+        return (named.map(\.name) + (try sealedElsewhere())).sorted()
+    }
+
+    private func isProtected(_ level: AccessLevel?, _ flags: ItemFlags) -> Bool {
+        switch loss {
+        case .password: level == .whenPasscodeSetThisDeviceOnly || !flags.isDisjoint(with: .requirements)
+        case .device: level?.needsDevice == true
+        }
+    }
+
+    /// Clears every such item, from the vault and from the modules.
     ///
     /// - Throws: before the first clear, if the name of an item with pending changes is unknown; any failure of a
     ///   module to clear an item.
@@ -42,19 +72,19 @@ struct ProtectedItems {
         for name in nameless { try store.records.setAside(name, of: unlocked.vault, call) }
     }
 
-    /// The file names, as 16 bytes each, of the vault's records whose items require a password.
+    /// The file names, as 16 bytes each, of the vault's records of such items.
     private func inRecords() throws(TokenKeepError) -> Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) {
-            if !$0.flags.isDisjoint(with: .requirements) { found.insert($0.name) }
+            if isProtected($0.level, $0.flags) { found.insert($0.name) }
         }
         return found
     }
 
-    /// The names of the items that require a password, are sealed in other modules, and whose records have nothing else.
+    /// The names of such items that are sealed in other modules, and whose records have nothing else.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         try SealedRecords(unlocked.vault).all().entries.filter {
-            $0.isAlone && !$0.copies.flags.isDisjoint(with: .requirements)
+            $0.isAlone && isProtected($0.copies.level, $0.copies.flags)
         }.map(\.name)
     }
 }

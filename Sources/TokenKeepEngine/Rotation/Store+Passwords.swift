@@ -20,7 +20,7 @@ extension Store {
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let opener = try passwordOpener(password, call)
-        let keyfile = UnlockedVault(vault: vault, keys: vault.keys.opened)
+        let keyfile = try UnlockedVault(withoutPassword: vault)
         let (after, unreadable) = try rotation(call, progress).run(keyfile, with: opener)
         return try finish(after, unreadable: unreadable, done: "the password is set", call, progress)
     }
@@ -73,6 +73,7 @@ extension Store {
         let unlocked = try passwords.open(.password, with: password, vault(orThrow: PasswordSlots.noPassword), call)
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: self, unlocked: unlocked)
+        try unlocked.checkDevice()
         if !isDestroying { try protected.refuse() }
         try passwords.keep(unlocked)
         if isDestroying { try protected.destroy(call) }
@@ -97,34 +98,56 @@ extension Store {
 
     /// Sets a new password with the recovery code and unlocks the vault.
     ///
-    /// The recovery code stays valid. Items that need the password at each use are lost.
-    public func recover(code: SecretBytes, newPassword: SecretBytes) throws(TokenKeepError) -> UnlockOutcome {
+    /// The recovery code stays valid. Items that need the password at each use are lost, and items of the level
+    /// ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
+    ///
+    /// - Parameter isDestroying: whether items that only an unavailable device opens are destroyed. The vault is bound to
+    ///   no device afterwards.
+    /// - Throws: ``Status/denied`` if the code is wrong, ``Status/unavailable`` if the vault's device does not answer.
+    public func recover(
+        code: SecretBytes, newPassword: SecretBytes, isDestroying: Bool = false
+    ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
-        let recovered = try PasswordSlots(records.opener)
-            .recover(vault(orThrow: PasswordSlots.noRecoveryCode), code: code, newPassword: newPassword, call)
-        return try finish(recovered, call, nil)
+        try PasswordDerivation.check(newPassword)
+        let passwords = PasswordSlots(records.opener)
+        let recovered = try passwords.open(
+            .recovery, with: try RecoveryCode.normalized(code), vault(orThrow: PasswordSlots.noRecoveryCode), call)
+        guard let fault = recovered.deviceFault else {
+            return try finish(try passwords.recover(recovered, newPassword: newPassword, call), call, nil)
+        }
+        guard isDestroying else {
+            throw TokenKeepError(
+                fault.error.status, fault.error.message, module: "vault",
+                hint: "if that device is gone for good: tokenkeep recovery use --destroy-items")
+        }
+        let items = ProtectedItems(store: self, unlocked: recovered, loss: .device)
+        try items.destroy(call)
+        let changed = try passwords.recover(recovered, newPassword: newPassword, isUnbinding: true, call) {
+            () throws(TokenKeepError) in try items.refuse()
+        }
+        return try finish(changed, call, nil)
     }
 
-    // MARK: Private functions
+    // MARK: Parts of changes
 
-    private func beginPasswordChange() throws(TokenKeepError) -> CallContext {
+    func beginPasswordChange() throws(TokenKeepError) -> CallContext {
         try begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
     }
 
     /// Opens the vault, and checks its header (the file of encrypted keys) against its records.
     ///
     /// - Parameter absence: the error thrown if there is no vault.
-    private func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
+    func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
         guard let vault = try records.open() else { throw absence }
         try records.testify(vault)
         return vault
     }
 
-    private func rotation(_ call: CallContext, _ progress: JournalProgress?) -> KeyRotation {
+    func rotation(_ call: CallContext, _ progress: JournalProgress?) -> KeyRotation {
         KeyRotation(records: records, resealing: resealing, call: call, progress: progress)
     }
 
-    private func passwordOpener(
+    func passwordOpener(
         _ password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> EraKeys.Opener {
         let derivation = PasswordDerivation.new(records.opener.costs)
@@ -148,7 +171,7 @@ extension Store {
     ///
     /// - Parameter done: the completed change, named in the error thrown if an item could not be re-encrypted. If nil,
     ///   the keys did not change, and such an error becomes the outcome's problem, as after an unlock.
-    private func finish(
+    func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {

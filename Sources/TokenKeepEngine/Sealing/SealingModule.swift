@@ -46,7 +46,7 @@ struct SealingModule: Module {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
-        guard try sealer.sealsItems() else { return try savePlain(request, sealer, call) }
+        guard try sealer.sealsItems(of: nil) else { return try savePlain(request, sealer, call) }
         let present = try loadIfThere(request.name, call)?.details
         try request.check(present: present)
         var details = request.details(replacing: present, module: name)
@@ -55,7 +55,9 @@ struct SealingModule: Module {
         // The precondition was checked above. The wrapped module would compare it with the version of the encrypted
         // item.
         plain.precondition = .none
-        guard Protection.isAsked(by: details.accessLevel, details.flags) else {
+        guard Protection.isAsked(by: details.accessLevel, details.flags),
+            try sealer.sealsItems(of: details.accessLevel)
+        else {
             return try savePlain(plain, sealer, call)
         }
         if !request.mayLowerRequirements, !details.flags.isDisjoint(with: .requirements) {

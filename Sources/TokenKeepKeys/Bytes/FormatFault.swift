@@ -12,6 +12,8 @@ package enum FormatFault: Error, Equatable {
     case unknownKey
     /// The vault's header contains the key that the bytes name, but the key is locked.
     case lockedKey(KeyPurpose)
+    /// The device that must open the key, in a vault without a password, does not.
+    case deviceFault(DeviceFault)
     /// The item's level must be enforced, and no agent that would see the screen's lock holds the key.
     case unenforcedKey
     /// The item asks for the password at each use, and this call did not ask the user.
@@ -41,6 +43,12 @@ package enum FormatFault: Error, Equatable {
             TokenKeepError(
                 .locked, "items of the level \(AccessLevel.whenUnlocked.word) are locked", module: "vault",
                 hint: "unlock the vault: tokenkeep unlock")
+        case .lockedKey(.level(let level)) where level.needsDevice:
+            TokenKeepError(
+                .locked, "items of the level \(level.word) are locked", module: "vault",
+                hint: "unlock the vault: tokenkeep unlock; if they stay locked, see tokenkeep device show")
+        case .deviceFault(let fault):
+            TokenKeepError(.locked, fault.reason, module: "vault", hint: "see tokenkeep device show")
         case .unenforcedKey:
             TokenKeepError(
                 .locked, "the level must be enforced, and no agent here is known to see the lock of the screen",

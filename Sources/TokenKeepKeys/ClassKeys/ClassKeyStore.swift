@@ -37,20 +37,24 @@ package final class ClassKeyStore: Sendable {
     private let givenObstacle: String?
     /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
     let isSimulated: Bool
+    /// The devices of this machine, which open keys beside the password. Others only in tests.
+    package let devices: Devices
     private let secondsSinceBoot: @Sendable () -> Int64
 
     /// - Parameters:
     ///   - obstacle: the reason not to use the kernel's keyring; nil to use it if possible.
     ///   - clock: the time by which keys in memory expire, in seconds; nil for the time since the machine's start.
-    package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
+    package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil, devices: Devices = Devices()) {
         givenObstacle = obstacle
+        self.devices = devices
         isSimulated = false
         secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
     }
 
     /// Makes a store that simulates the kernel's keyring in tests: all users of this object see the same keys.
-    package init(simulatingKernelAt clock: @escaping @Sendable () -> Int64) {
+    package init(simulatingKernelAt clock: @escaping @Sendable () -> Int64, devices: Devices = Devices()) {
         givenObstacle = nil
+        self.devices = devices
         isSimulated = true
         secondsSinceBoot = clock
     }
@@ -89,7 +93,7 @@ package final class ClassKeyStore: Sendable {
         _ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8], expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) {
         var payloads = keys.filter { $0.purpose != .presence && $0.purpose != .header }.map {
-            let endsWithScreen = $0.purpose == .level(.whenUnlocked)
+            let endsWithScreen = $0.purpose.endsWithScreen
             let usual = endsWithScreen ? ClassKeyStore.whenUnlockedSeconds : nil
             return Payload(
                 place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
@@ -245,26 +249,33 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Removing keys
 
-    /// Purges a vault's keys of one purpose, or all of its keys if `purpose` is nil.
+    /// Purges a vault's keys of levels that end with the screen's lock, or all of its keys if `isAll`.
     ///
     /// The headers that an unlock verified stay. So a forged header, put in place while the vault is locked, is
     /// refused.
     ///
     /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
-    package func purge(_ purpose: KeyPurpose?, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
-        let trust = purpose == nil ? try self.trust(of: vaultID) : nil
-        let reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + (purpose.map { "\($0.number):" } ?? "")) {
-            // The keys are revoked: the agent may be stopped.
-            purpose == nil ? self.dropAgentKeys(of: vaultID) : self.lockAgent()
+    package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
+        let prefix = ClassKeyStore.prefix(vaultID)
+        guard isAll else {
+            var reason: String?
+            // The keys are revoked first: the agent may be stopped.
+            defer { if usesKernel { lockAgent() } }
+            for purpose in KeyPurpose.ofScreen {
+                reason = try purge(prefix: prefix + "\(purpose.number):") {} ?? reason
+            }
+            return reason
         }
+        let trust = try self.trust(of: vaultID)
+        let reason = try purge(prefix: prefix) { self.dropAgentKeys(of: vaultID) }
         if let trust { try setTrust(trust, of: vaultID) }
         return reason
     }
 
     /// Purges the kernel's keys of every vault of the user. The verified headers stay. Touches no file.
     package func purgeAllVaults() throws(TokenKeepError) {
-        for vaultID in vaultsInKernel() { _ = try purge(nil, of: vaultID) }
+        for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
     }
 
     /// Purges the kernel's keys that end with the screen's lock, of every vault of the user, and tells the agent that
@@ -272,7 +283,9 @@ package final class ClassKeyStore: Sendable {
     package func purgeScreenKeys() throws(TokenKeepError) {
         defer { lockAgent() }
         for vaultID in vaultsInKernel() {
-            _ = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(KeyPurpose.level(.whenUnlocked).number):") {}
+            for purpose in KeyPurpose.ofScreen {
+                _ = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(purpose.number):") {}
+            }
         }
     }
 

@@ -27,8 +27,10 @@ package struct EraKeys {
     ///   - era: the N of the directory `era-N` for the new keys.
     ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
     ///   - retiring: old keys that are kept because items in other modules are encrypted under them.
+    ///   - device: makes the slots of the device to which the vault is bound.
     package static func make(
-        vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey]
+        vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey],
+        device: (identity: DeviceIdentity, devices: Devices)? = nil
     ) throws(TokenKeepError) -> EraKeys {
         let keyfile = try Keyfile.make(vaultID: vaultID, era: era)
         let derived = try keyfile.derived()
@@ -40,15 +42,23 @@ package struct EraKeys {
             case .keyfile: (.keyfile, .subkey, derived)
             case .password(let key, let derivation): (.password, derivation, key)
             }
+        let ofDevice = device == nil ? [] : DeviceSlots.levels(of: type).map(KeyPurpose.level)
         var keys: [OpenKey] = []
-        for purpose in purposes(withPassword: type == .password) { keys.append(try OpenKey.make(purpose)) }
+        for purpose in purposes(withPassword: type == .password) + ofDevice { keys.append(try OpenKey.make(purpose)) }
         keys += retiring.filter { type == .password || $0.purpose != .presence }
         let slot = KnownSlot.wrapping(
             keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)
+        let base = DeviceSlots.Base(type: type, derivation: derivation, wrapping: wrapping.wrapping)
+        let deviceSlots: [Slot] =
+            if let device {
+                try DeviceSlots(devices: device.devices)
+                    .make(keys, for: device.identity, base, of: vaultID, era: era)
+            } else { [] }
         let header = Header(
             vaultID: vaultID, era: era, epoch: 1, createdAt: .now,
             nameKey: WrappedKey.wrapping(nameKey, at: outside, with: derived.wrapping),
-            journalKey: WrappedKey.wrapping(journalKey, at: outside, with: derived.wrapping), slots: [.known(slot)])
+            journalKey: WrappedKey.wrapping(journalKey, at: outside, with: derived.wrapping),
+            slots: [.known(slot)] + deviceSlots)
         guard let headerKey = keys.first(where: { $0.purpose == .header }) else {
             throw TokenKeepError(.internal, "an era without a header key", module: "vault")
         }

@@ -20,7 +20,8 @@ package struct EraSwitch: ~Copyable {
     ///
     /// - Throws: ``Status/busy`` if another process is making such a directory.
     package static func begin(
-        _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey]
+        _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey],
+        device: DeviceIdentity?
     ) throws(TokenKeepError) -> EraSwitch {
         let number = before.era.number + 1
         let vault = before.directory
@@ -34,7 +35,7 @@ package struct EraSwitch: ~Copyable {
             }
             let made = try EraKeys.make(
                 vaultID: before.keys.vaultID, era: number, opener: newKeys, journalKey: before.keys.journalKey,
-                retiring: retiring)
+                retiring: retiring, device: device.map { ($0, opener.residentKeys.devices) })
             try EraRemoval.empty(era)
             _ = try EraDirectory.make(number, of: vault)
             try made.write(to: era)

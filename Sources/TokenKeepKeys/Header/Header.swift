@@ -117,12 +117,24 @@ extension Header {
     /// The header's slot of this type, one way to open the vault's keys; nil if there is none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The header's slots (ways to open the vault's keys), except those of the given types.
+    /// The header's slots (ways to open the vault's keys), except those of the given types and the device slots of which
+    /// these are the base.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
-            return !types.contains(known.type)
+            return !types.contains(known.type) && known.device.map { types.contains($0.base) } != true
         }
+    }
+
+    /// The header's device slots whose keys need this base, too.
+    func deviceSlots(of base: KnownSlot.SlotType) -> [KnownSlot] { knownSlots.filter { $0.device?.base == base } }
+
+    /// Whether the recovery code opens the keys of the device's levels, too; nil if there is no recovery code.
+    package var isRecoverable: Bool? { slot(.recovery).map { _ in !deviceSlots(of: .recovery).isEmpty } }
+
+    /// The device that the vault is bound to; nil if there is none.
+    package var device: DeviceIdentity? {
+        knownSlots.lazy.compactMap(\.device).first.map { DeviceIdentity(provider: $0.provider, name: $0.name) }
     }
 
     /// The types of slots in this header that this version does not know.

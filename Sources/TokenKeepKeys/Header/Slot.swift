@@ -52,7 +52,8 @@ package struct KnownSlot: Equatable, Sendable {
     let createdAt: UnixTime
     let commitment: [UInt8]
     package let keys: [WrappedKey]
-    let `extension`: [UInt8]
+    /// How the device gives the slot's secret; nil unless the slot is a device slot.
+    package let device: DeviceBinding?
 
     private static let maximumKeys = 64
 
@@ -70,15 +71,17 @@ package struct KnownSlot: Equatable, Sendable {
         let commitment = try reader.array(DerivedKey.commitmentLength, "commitment")
         var keys: [WrappedKey] = []
         for _ in 0..<count { keys.append(try WrappedKey.parse(&reader)) }
-        let rest = try reader.array(Int(extensionLength), "extension of a slot")
+        let rest = try reader.take(Int(extensionLength), "extension of a slot")
         guard type == .device || rest.isEmpty else { throw .malformed("a slot has an extension that its type has not") }
+        let device = type == .device ? try DeviceBinding.parse(rest) : nil
         try reader.end()
         return KnownSlot(
             type: type, id: id, derivation: derivation, createdAt: createdAt, commitment: commitment, keys: keys,
-            extension: rest)
+            device: device)
     }
 
     fileprivate func serialized() -> [UInt8] {
+        let `extension` = device?.serialized() ?? []
         var writer = ByteWriter()
         writer.append(integer: id)
         derivation.write(to: &writer)

@@ -31,15 +31,17 @@ extension KnownSlot {
         return opened
     }
 
-    /// Encrypts these keys, and makes a header slot that contains them.
+    /// Encrypts those of the keys that stand in slots of this type, and makes a header slot that contains them.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
-        era: UInt64
+        era: UInt64, device: DeviceBinding? = nil
     ) -> KnownSlot {
         let id = RandomBytes.id()
         let place = WrappedKey.Place(vaultID: vaultID, era: era, slotType: type, slotID: id)
         return KnownSlot(
             type: type, id: id, derivation: derivation, createdAt: .now, commitment: derived.commitment,
-            keys: keys.map { WrappedKey.wrapping($0, at: place, with: derived.wrapping) }, extension: [])
+            keys: keys.filter { $0.purpose.isOfDevice == (type == .device) }.map {
+                WrappedKey.wrapping($0, at: place, with: derived.wrapping)
+            }, device: device)
     }
 }

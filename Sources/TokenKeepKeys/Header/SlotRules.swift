@@ -19,8 +19,9 @@ enum SlotRules {
         for slot in known { try checkNothingTwice(in: slot) }
         for slot in known where slot.type != .device { try checkKeys(of: slot) }
         if let recovery = recoveries.first, let password = passwords.first {
-            try check(recovery, isCoveredBy: password)
+            try check(recovery.keys, areCoveredBy: password.keys)
         }
+        try DeviceRules.check(known)
     }
 
     private static func checkNothingTwice(in slot: KnownSlot) throws(FormatFault) {
@@ -38,11 +39,14 @@ enum SlotRules {
         guard slot.type == .password || !slot.keys.contains(where: { $0.purpose == .presence }) else {
             throw .malformed("a slot has a presence key that its type has not")
         }
+        guard !slot.keys.contains(where: \.purpose.isOfDevice) else {
+            throw .malformed("a slot has a key that only device slots have")
+        }
     }
 
-    private static func check(_ recovery: KnownSlot, isCoveredBy password: KnownSlot) throws(FormatFault) {
-        let isCovered = recovery.keys.allSatisfy { key in
-            password.keys.contains {
+    static func check(_ recovery: [WrappedKey], areCoveredBy password: [WrappedKey]) throws(FormatFault) {
+        let isCovered = recovery.allSatisfy { key in
+            password.contains {
                 $0.id == key.id && $0.purpose == key.purpose && $0.isRetiring == key.isRetiring
             }
         }

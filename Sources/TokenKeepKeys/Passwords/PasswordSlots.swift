@@ -1,35 +1,5 @@
 package import TokenKeepCore
 
-/// A vault with the keys that a password, a recovery code or the keyfile opened.
-package struct UnlockedVault: Sendable {
-    package let vault: OpenVault
-    /// All keys of the opened header slot.
-    ///
-    /// They include the header key and the keys for items that need the password at each use.
-    package let keys: [OpenKey]
-
-    /// - Parameter keys: the keys that a password opened; empty if the vault has no password.
-    package init(vault: OpenVault, keys: [OpenKey]) {
-        self.vault = vault
-        self.keys = keys
-    }
-
-    /// The keys for items that need the password at each use, the current key first. Only for the call that asked the
-    /// user.
-    package var presence: PresenceGrant {
-        let keys = keys.filter { $0.purpose == .presence }
-        return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
-    }
-
-    /// The key that verifies the header's authentication code (MAC B).
-    package func headerKey() throws(TokenKeepError) -> SecretBytes {
-        guard let key = keys.first(where: { $0.purpose == .header }) else {
-            throw TokenKeepError(.internal, "a slot without a header key", module: "vault")
-        }
-        return key.bytes
-    }
-}
-
 /// Unlocks a vault, and changes its password and its recovery code. The keys of items stay the same.
 package struct PasswordSlots {
     private let opener: VaultOpener
@@ -83,7 +53,10 @@ package struct PasswordSlots {
             throw TokenKeepError(
                 .denied, type == .recovery ? "the recovery code is wrong" : "the password is wrong", module: "vault")
         }
-        return UnlockedVault(vault: vault.adding(keys), keys: keys)
+        let ofDevice = try DeviceSlots(devices: opener.residentKeys.devices)
+            .open(vault.keys.header, type, base: derived.wrapping)
+        let all = keys + ofDevice.keys
+        return UnlockedVault(vault: vault.adding(all), keys: all, deviceFault: ofDevice.fault)
     }
 
     /// Keeps the open keys and the verified header for every process of the user.
@@ -103,19 +76,39 @@ package struct PasswordSlots {
 
     /// Replaces the password. The keys of items stay the same.
     ///
-    /// - Parameter limit: the seconds after which the kept keys expire; nil for the usual times.
+    /// - Parameters:
+    ///   - device: the device to which the vault is bound afterwards; nil for the present one. Then the vault has new
+    ///     keys for the device's levels.
+    ///   - limit: the seconds after which the kept keys expire; nil for the usual times.
     package func change(
-        _ unlocked: UnlockedVault, to password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
+        _ unlocked: UnlockedVault, to password: SecretBytes, binding device: DeviceIdentity? = nil, _ call: CallContext,
+        expiringAfter limit: UInt32? = nil, check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockedVault {
-        let slot = try passwordSlot(unlocked.keys, password, unlocked.vault, call)
-        let kept = unlocked.vault.keys.header.slots(without: [.password])
-        return try replace(unlocked, slots: kept + [slot], call, expiringAfter: limit)
+        let changed = try unlocked.binding(to: device)
+        let bound = device ?? changed.vault.keys.header.device
+        let slots = try passwordSlots(changed.keys, password, binding: bound, changed.vault, call)
+        let kept = changed.vault.keys.header.slots(without: device == nil ? [.password] : [.password, .device])
+        return try replace(changed, slots: kept + slots, call, expiringAfter: limit, check: check)
+    }
+
+    /// Binds a vault without a password to a device. Its levels get new keys.
+    package func bind(
+        _ unlocked: UnlockedVault, to device: DeviceIdentity, _ call: CallContext,
+        check: () throws(TokenKeepError) -> Void = {}
+    ) throws(TokenKeepError) -> UnlockedVault {
+        let changed = try unlocked.binding(to: device)
+        let keyfile = try HeaderFiles.keyfile(of: changed.vault.era).derived()
+        let base = DeviceSlots.Base(type: .keyfile, derivation: .subkey, wrapping: keyfile.wrapping)
+        let slots = try deviceSlots(changed.keys, binding: device, base, changed.vault)
+        return try replace(
+            changed, slots: changed.vault.keys.header.slots(without: [.device]) + slots, call, check: check)
     }
 
     /// Makes a recovery code, which replaces an earlier one. It does not open items that need the password at each use.
     package func createRecoveryCode(
         _ unlocked: UnlockedVault, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
+        try unlocked.checkDevice()
         let code = try RecoveryCode.make()
         let derivation = PasswordDerivation.new(opener.costs)
         let derived = try PasswordDerivation.key(of: try RecoveryCode.normalized(code), by: derivation, call)
@@ -123,23 +116,36 @@ package struct PasswordSlots {
         let slot = KnownSlot.wrapping(
             unlocked.keys.filter { $0.purpose != .presence }, type: .recovery, derivation: derivation, with: derived,
             vaultID: header.vaultID, era: header.era)
-        _ = try replace(unlocked, slots: header.slots(without: [.recovery]) + [.known(slot)], call)
+        let base = DeviceSlots.Base(type: .recovery, derivation: derivation, wrapping: derived.wrapping)
+        let ofDevice = try deviceSlots(unlocked.keys, binding: header.device, base, unlocked.vault)
+        let kept = header.slots(without: [.recovery])
+        _ = try replace(unlocked, slots: kept + [.known(slot)] + ofDevice, call)
         return code
     }
 
-    /// Sets a new password with the recovery code, which stays valid.
+    /// Sets a new password in a vault that its recovery code opened. The code stays valid.
     ///
-    /// Items that need the password at each use are lost.
+    /// Items that need the password at each use are lost, and items of levels whose keys the code does not open.
+    ///
+    /// - Parameters:
+    ///   - isUnbinding: whether the vault is bound to no device afterwards.
+    ///   - check: called under the lock of the whole vault, before anything is written; may throw.
+    /// - Throws: ``Status/unavailable`` if the device does not answer and the vault stays bound to it.
     package func recover(
-        _ vault: OpenVault, code: SecretBytes, newPassword: SecretBytes, _ call: CallContext
+        _ recovered: UnlockedVault, newPassword: SecretBytes, isUnbinding: Bool = false, _ call: CallContext,
+        check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockedVault {
-        try PasswordDerivation.check(newPassword)
-        let recovered = try open(.recovery, with: try RecoveryCode.normalized(code), vault, call)
-        let keys = recovered.keys + [try OpenKey.make(.presence)]
-        let slot = try passwordSlot(keys, newPassword, vault, call)
+        let vault = recovered.vault
+        let device = isUnbinding ? nil : vault.keys.header.device
+        var keys = recovered.keys + [try OpenKey.make(.presence)]
+        if device != nil {
+            try recovered.checkDevice()
+            keys += try UnlockedVault.missingDeviceKeys(in: keys)
+        }
+        let slots = try passwordSlots(keys, newPassword, binding: device, vault, call)
         let unlocked = UnlockedVault(vault: vault.adding(keys), keys: keys)
-        let kept = vault.keys.header.slots(without: [.password])
-        return try replace(unlocked, slots: kept + [slot], call)
+        let kept = vault.keys.header.slots(without: isUnbinding ? [.password, .device] : [.password])
+        return try replace(unlocked, slots: kept + slots, call, check: check)
     }
 
     /// Removes the retiring (replaced) keys from the header, once no module holds an item encrypted under them.
@@ -169,16 +175,28 @@ package struct PasswordSlots {
         return UnlockedVault(vault: vault.adding(unlocked.keys), keys: unlocked.keys)
     }
 
-    private func passwordSlot(
-        _ keys: [OpenKey], _ password: SecretBytes, _ vault: OpenVault, _ call: CallContext
-    ) throws(TokenKeepError) -> Slot {
+    /// A password slot, and the device slots whose base it is.
+    private func passwordSlots(
+        _ keys: [OpenKey], _ password: SecretBytes, binding device: DeviceIdentity?, _ vault: OpenVault,
+        _ call: CallContext
+    ) throws(TokenKeepError) -> [Slot] {
         try PasswordDerivation.check(password)
         let derivation = PasswordDerivation.new(opener.costs)
-        return .known(
-            .wrapping(
-                keys, type: .password, derivation: derivation,
-                with: try PasswordDerivation.key(of: password, by: derivation, call),
-                vaultID: vault.keys.vaultID, era: vault.era.number))
+        let derived = try PasswordDerivation.key(of: password, by: derivation, call)
+        let slot = KnownSlot.wrapping(
+            keys, type: .password, derivation: derivation, with: derived, vaultID: vault.keys.vaultID,
+            era: vault.era.number)
+        let base = DeviceSlots.Base(type: .password, derivation: derivation, wrapping: derived.wrapping)
+        return [.known(slot)] + (try deviceSlots(keys, binding: device, base, vault))
+    }
+
+    /// The device slots of a base; none without a device.
+    private func deviceSlots(
+        _ keys: [OpenKey], binding device: DeviceIdentity?, _ base: DeviceSlots.Base, _ vault: OpenVault
+    ) throws(TokenKeepError) -> [Slot] {
+        guard let device else { return [] }
+        return try DeviceSlots(devices: opener.residentKeys.devices)
+            .make(keys, for: device, base, of: vault.keys.vaultID, era: vault.era.number)
     }
 
     package static let noPassword = TokenKeepError(
@@ -193,6 +211,6 @@ extension KnownSlot {
     fileprivate var withoutRetiringKeys: KnownSlot {
         KnownSlot(
             type: type, id: id, derivation: derivation, createdAt: createdAt, commitment: commitment,
-            keys: keys.filter { !$0.isRetiring }, extension: `extension`)
+            keys: keys.filter { !$0.isRetiring }, device: device)
     }
 }

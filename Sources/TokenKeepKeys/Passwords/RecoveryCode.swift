@@ -40,7 +40,7 @@ package enum RecoveryCode {
     /// The symbols of a typed code, in upper case and without separators. The key is derived from these bytes.
     ///
     /// - Throws: ``Status/invalid`` if the text is not a recovery code.
-    package static func normalized(_ typed: SecretBytes, ) throws(TokenKeepError) -> SecretBytes {
+    package static func normalized(_ typed: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: count) { text throws(TokenKeepError) in
             let (found, sum) = typed.withUnsafeBytes { typed in
                 var found = 0

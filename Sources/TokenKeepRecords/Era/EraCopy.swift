@@ -100,7 +100,7 @@ package struct EraCopy {
         } catch {
             switch error {
             case .malformed, .unknownKey: break
-            case .newerVersion, .lockedKey, .unenforcedKey, .presenceNeeded, .resources, .refusedHeader:
+            case .newerVersion, .lockedKey, .deviceFault, .unenforcedKey, .presenceNeeded, .resources, .refusedHeader:
                 throw error.error(in: "records/\(file)")
             }
             return try carried(file, bytes, of: itemName(name, bytes))

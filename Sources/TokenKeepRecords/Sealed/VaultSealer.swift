@@ -40,18 +40,23 @@ package struct VaultSealer: SecretSealer {
         SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
     }
 
-    /// Whether the vault can seal items, because it has a password.
-    package func sealsItems() throws(TokenKeepError) -> Bool { try vault()?.keys.header.hasPassword ?? false }
+    /// Whether the vault seals items of a level, because it has a password, or a device whose key the level needs.
+    ///
+    /// - Parameter level: nil for any level.
+    package func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool {
+        guard let header = try vault()?.keys.header else { return false }
+        return header.hasPassword || (level?.needsDevice != false && header.device != nil)
+    }
 
     /// Whether the caller has locked this item, so that its secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// Whether modules may hold items sealed (encrypted) by the vault: it has a password, or keys of a removed
-    /// password.
+    /// Whether modules may hold items sealed (encrypted) by the vault: it has a password, keys of a removed password or
+    /// a device.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
-            return header.hasPassword || header.hasRetiringKeys
+            return header.hasPassword || header.hasRetiringKeys || header.device != nil
         } catch {
             return true
         }
@@ -148,7 +153,7 @@ package struct VaultSealer: SecretSealer {
             return try SealedSecret.open(sealed, of: details, keys: vault.keys, call.presence)
         } catch {
             switch error {
-            case .unknownKey, .lockedKey: break
+            case .unknownKey, .lockedKey, .deviceFault: break
             default: throw VaultSealer.error(error, details)
             }
             guard let present = try records.opener.open(fresh: true) else { throw VaultSealer.error(error, details) }

@@ -35,11 +35,15 @@ struct ItemSealing: Sendable {
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
-        let isSealed = try sealer.sealsItems()
+        let isSealed = try sealer.sealsItems(of: level)
         if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
             try sealer.protection(of: level, flags).checkRequirements(of: details)
         }
-        guard isSealed else { return nil }
+        guard isSealed else {
+            // Without the vault's key for the level, the item would arrive elsewhere.
+            guard !level.needsDevice else { throw ItemSealing.noVault }
+            return nil
+        }
         guard let vaultID = try sealer.vaultID() else { throw ItemSealing.noVault }
         return vaultID
     }

@@ -1,0 +1,138 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+
+/// `tokenkeep device …`.
+struct DeviceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "device",
+        abstract: "Bind the vault to this device, for items that never leave it.",
+        discussion: """
+            Items of the levels when-unlocked-this-device-only, after-first-unlock-this-device-only and \
+            when-passcode-set-this-device-only open on this device alone, even for somebody who has a copy of the vault and \
+            its password. The provider machine-key is a file of root's: it stops a copy of your home, not a copy of the \
+            whole disk.
+
+              sudo tokenkeep device make-machine-key
+              tokenkeep device choose
+              tokenkeep device show
+            """,
+        subcommands: [Show.self, Choose.self, Rebind.self, MakeMachineKey.self])
+
+    func run() throws { throw UsageError.missingCommand(of: "device") }
+
+    /// `tokenkeep device choose`.
+    struct Choose: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "choose",
+            abstract: "Bind the vault to a device for the first time.",
+            discussion: "Without a provider the first that this machine has is taken.")
+
+        @OptionGroup
+        var provider: ProviderArgument
+
+        @Flag(help: "Read the password from standard input: one line.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let store = try storeOptions.open()
+            let chosen = try store.chooseDevice(provider.value()) { () throws(TokenKeepError) in
+                try storeOptions.password(inInput: stdin)
+            }
+            Terminal.explain("the vault is bound to this device (\(chosen.word))")
+            try DeviceCommand.explainRecovery(store)
+        }
+    }
+
+    /// `tokenkeep device re-bind`.
+    struct Rebind: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "re-bind",
+            abstract: "Bind the vault to another device.",
+            discussion: """
+                While the old device answers, every record is sealed anew and no item is lost. Otherwise the items that it \
+                alone opens are named, and nothing is changed unless they are destroyed.
+                """)
+
+        @OptionGroup
+        var provider: ProviderArgument
+
+        @Flag(help: "Destroy the items that only the old device opens, if it does not answer.")
+        var destroyItems = false
+
+        @Flag(help: "Read the password from standard input: one line.")
+        var stdin = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let store = try storeOptions.open()
+            let named = try provider.value()
+            let hadCode = try store.deviceReport().isRecoverable != nil
+            var chosen: DeviceProvider?
+            try changingKeys { (progress) throws(TokenKeepError) in
+                let result = try store.rebindDevice(
+                    named, isDestroying: destroyItems,
+                    password: { () throws(TokenKeepError) in try storeOptions.password(inInput: stdin) },
+                    lost: DeviceCommand.explainLoss, progress: progress)
+                chosen = result.provider
+                return result.outcome
+            }
+            if let chosen { Terminal.explain("the vault is bound to this device (\(chosen.word))") }
+            if hadCode, try store.deviceReport().isRecoverable == nil {
+                Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
+            }
+            try DeviceCommand.explainRecovery(store)
+        }
+    }
+
+    /// `tokenkeep device make-machine-key`.
+    struct MakeMachineKey: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "make-machine-key",
+            abstract: "Make this machine's key, as root.",
+            discussion: "The file is \(MachineKey.standardPath). If it exists, nothing is changed.")
+
+        func run() throws {
+            guard try MachineKey.make() else {
+                return Terminal.explain("there is a machine key already; nothing is changed")
+            }
+        }
+    }
+
+    private static func explainLoss(of names: [ItemName], because fault: DeviceFault) {
+        Terminal.explain(fault.reason + (names.isEmpty ? "" : "; only the vault's device opens:"))
+        for name in names { Terminal.explain("  \(name)") }
+    }
+
+    private static func explainRecovery(_ store: Store) throws {
+        guard try store.deviceReport().isRecoverable == false else { return }
+        Terminal.explain(
+            "the recovery code opens no item of levels of this device; a new one does: tokenkeep recovery create")
+    }
+}
+
+/// The argument that names a provider.
+struct ProviderArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("machine-key.", valueName: "provider"), completion: .list(ProviderArgument.words))
+    var provider: String?
+
+    private static let words = DeviceProvider.supported.map(\.word)
+
+    /// The provider; nil if none is named.
+    func value() throws(TokenKeepError) -> DeviceProvider? {
+        guard let provider else { return nil }
+        guard let known = DeviceProvider.supported.first(where: { $0.word == provider }) else {
+            throw TokenKeepError(
+                .invalid, "there is no such provider",
+                hint: "the providers are: \(ProviderArgument.words.joined(separator: ", "))")
+        }
+        return known
+    }
+}

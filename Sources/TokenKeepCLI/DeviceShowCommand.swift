@@ -1,0 +1,61 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+
+extension DeviceCommand {
+    /// `tokenkeep device show`.
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show",
+            abstract: "Show the device that the vault is bound to, and whether it answers.")
+
+        @Flag(help: "Write a JSON object.")
+        var json = false
+
+        @OptionGroup(title: "Store options")
+        var storeOptions: StoreOptions
+
+        func run() throws {
+            let report = try storeOptions.open().deviceReport()
+            try Terminal.write(json ? JSONOutput.text(Object(report)) : Show.text(report))
+        }
+
+        private static func text(_ report: DeviceReport) -> String {
+            var lines: [String] = []
+            if let device = report.device {
+                lines.append("provider: \(device.provider.word)")
+                lines.append("state: \(report.fault.map { "\($0.kind.rawValue): \($0.reason)" } ?? "ready")")
+            } else {
+                lines.append("provider: none (tokenkeep device choose)")
+            }
+            let available = report.available.map(\.word)
+            lines.append("available here: \(available.isEmpty ? "none" : available.joined(separator: ", "))")
+            if report.fault != nil {
+                lines.append("if that device is gone for good: tokenkeep device re-bind --destroy-items")
+            }
+            if let loss = Show.loss(report) { lines.append("if the device is lost: \(loss)") }
+            return lines.map { Terminal.printable($0) + "\n" }.joined()
+        }
+
+        /// The items that are lost with the device.
+        private static func loss(_ report: DeviceReport) -> String? {
+            guard report.device != nil else { return nil }
+            let items = "every item of levels this-device-only is lost; the others stay"
+            guard report.isRecoverable == false else { return items }
+            return items + ". The recovery code opens none of the former: make a new one with tokenkeep recovery create"
+        }
+
+        private struct Object: Encodable {
+            private let provider, state, loss: JSONOutput.Nullable<String>
+            private let available: [String]
+
+            init(_ report: DeviceReport) {
+                provider = JSONOutput.Nullable(report.device?.provider.word)
+                state = JSONOutput.Nullable(report.device.map { _ in report.fault?.kind.rawValue ?? "ready" })
+                loss = JSONOutput.Nullable(Show.loss(report))
+                available = report.available.map(\.word)
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package import TokenKeepCore
+package import TokenKeepKeys
+import TokenKeepRecords
+
+/// The device to which a vault is bound, for the user.
+package struct DeviceReport: Sendable {
+    /// The device to which the vault is bound; nil if it is bound to none.
+    package let device: DeviceIdentity?
+    /// The reason why the device does not open its keys; nil if it does.
+    package let fault: DeviceFault?
+    /// The providers that this machine has now.
+    package let available: [DeviceProvider]
+    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code.
+    package let isRecoverable: Bool?
+}
+
+extension Store {
+    /// Describes the device to which the vault is bound. Asks the devices of this machine.
+    package func deviceReport() throws(TokenKeepError) -> DeviceReport {
+        let header = try records.open()?.keys.header
+        let devices = records.opener.residentKeys.devices
+        let device = header?.device
+        return DeviceReport(
+            device: device, fault: device.flatMap { devices.fault(of: $0) }, available: devices.available,
+            isRecoverable: header?.isRecoverable)
+    }
+
+    /// Binds the vault to a device of this machine, so that it keeps items of levels that never leave the machine.
+    ///
+    /// - Parameters:
+    ///   - provider: nil for the first that this machine has.
+    ///   - password: provides the vault's password. Called only if the vault has one.
+    /// - Returns: the provider.
+    /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
+    ///   has no such device.
+    package func chooseDevice(
+        _ provider: DeviceProvider?, password: () throws(TokenKeepError) -> SecretBytes
+    ) throws(TokenKeepError) -> DeviceProvider {
+        let call = try beginPasswordChange()
+        let vault = try records.openOrMake(call)
+        try records.testify(vault)
+        if let device = vault.keys.header.device {
+            throw TokenKeepError(
+                .duplicate, "the vault is bound to a device already (\(device.provider.word))", module: "vault",
+                hint: "tokenkeep device re-bind")
+        }
+        let device = try device(of: provider)
+        try bind(vault, to: device, password, call)
+        return device.provider
+    }
+
+    /// Binds the vault to another device of this machine.
+    ///
+    /// While the old device answers, its levels get new keys and no item is lost. Otherwise the items of its levels are
+    /// lost.
+    ///
+    /// - Parameters:
+    ///   - isDestroying: whether items that the old device alone opens are destroyed.
+    ///   - lost: called with the names of the items that are lost if the old device does not answer.
+    /// - Throws: ``Status/policy`` if items would be lost and must not be destroyed.
+    package func rebindDevice(
+        _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
+        lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> (provider: DeviceProvider, outcome: UnlockOutcome) {
+        let call = try beginPasswordChange()
+        guard let vault = try records.open(), vault.keys.header.device != nil else {
+            throw TokenKeepError(
+                .unsupported, "the vault is bound to no device", module: "vault", hint: "tokenkeep device choose")
+        }
+        try records.testify(vault)
+        let device = try device(of: provider)
+        guard vault.keys.header.hasPassword else {
+            let unlocked = try UnlockedVault(withoutPassword: vault)
+            let opener = EraKeys.Opener.keyfile
+            return (
+                device.provider,
+                try rebind(unlocked, to: device, isDestroying, lost, call, progress, opener) {
+                    (check) throws(TokenKeepError) in
+                    try PasswordSlots(records.opener).bind(unlocked, to: device, call, check: check)
+                }
+            )
+        }
+        let secret = try password()
+        let passwords = PasswordSlots(records.opener)
+        let unlocked = try passwords.open(.password, with: secret, vault, call)
+        let opener = try passwordOpener(secret, call)
+        return (
+            device.provider,
+            try rebind(unlocked, to: device, isDestroying, lost, call, progress, opener) {
+                (check) throws(TokenKeepError) in
+                try passwords.change(unlocked, to: secret, binding: device, call, check: check)
+            }
+        )
+    }
+
+    private func rebind(
+        _ unlocked: UnlockedVault, to device: DeviceIdentity, _ isDestroying: Bool,
+        _ lost: ([ItemName], DeviceFault) -> Void, _ call: CallContext, _ progress: JournalProgress?,
+        _ opener: EraKeys.Opener,
+        without: (() throws(TokenKeepError) -> Void) throws(TokenKeepError) -> UnlockedVault
+    ) throws(TokenKeepError) -> UnlockOutcome {
+        guard let fault = unlocked.deviceFault else {
+            let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener, binding: device)
+            return try finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
+        }
+        let items = ProtectedItems(store: self, unlocked: unlocked, loss: .device)
+        lost(try items.names(call), fault)
+        if !isDestroying { try items.refuse() }
+        if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
+        try items.destroy(call)
+        return try finish(try without { () throws(TokenKeepError) in try items.refuse() }, call, progress)
+    }
+
+    private func bind(
+        _ vault: OpenVault, to device: DeviceIdentity, _ password: () throws(TokenKeepError) -> SecretBytes,
+        _ call: CallContext
+    ) throws(TokenKeepError) {
+        let passwords = PasswordSlots(records.opener)
+        guard vault.keys.header.hasPassword else {
+            _ = try passwords.bind(try UnlockedVault(withoutPassword: vault), to: device, call)
+            return records.announceChange()
+        }
+        let secret = try password()
+        let unlocked = try passwords.open(.password, with: secret, vault, call)
+        _ = try passwords.change(unlocked, to: secret, binding: device, call)
+        records.announceChange()
+    }
+
+    /// The device of a provider; nil for the first provider that this machine has.
+    private func device(of provider: DeviceProvider?) throws(TokenKeepError) -> DeviceIdentity {
+        let devices = records.opener.residentKeys.devices
+        do throws(DeviceFault) {
+            guard let provider = provider ?? devices.available.first else {
+                throw DeviceFault(.absent, "this machine has no device to bind the vault to")
+            }
+            return try devices.identity(of: provider)
+        } catch {
+            throw TokenKeepError(
+                .unavailable, error.reason, module: "vault",
+                hint: "a key in a file of root's will do: sudo tokenkeep device make-machine-key")
+        }
+    }
+}

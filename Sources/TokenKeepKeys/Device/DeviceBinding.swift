@@ -1,0 +1,105 @@
+/// A program or file of this machine that gives a secret which no copy of the vault has.
+package enum DeviceProvider: UInt8, CaseIterable, Sendable {
+    /// The machine's TPM 2.0.
+    case tpm2 = 1
+    /// The file `/var/lib/tokenkeep/machine-key`.
+    case machineKey = 3
+
+    /// The providers that this version can ask, the best first.
+    package static let supported: [DeviceProvider] = [.machineKey]
+
+    /// The provider's name on the command line.
+    package var word: String {
+        switch self {
+        case .tpm2: "tpm2"
+        case .machineKey: "machine-key"
+        }
+    }
+}
+
+/// The extension of a device slot: how the device gives the slot's secret (docs/format.md, "Device slots").
+package struct DeviceBinding: Equatable, Sendable {
+    /// The object of the device that has the secret.
+    enum Object: Equatable, Sendable {
+        /// The device derives the secret from its own key.
+        case none
+        /// The bytes that the device sealed. Only this device opens them.
+        case blob([UInt8])
+        /// The number of the device's memory that has the secret.
+        case index(UInt32)
+    }
+
+    package let provider: DeviceProvider
+    /// The type of the slot whose key is needed beside the device.
+    let base: KnownSlot.SlotType
+    /// The public name of the device's key, by which another device is recognised.
+    package let name: [UInt8]
+    let object: Object
+
+    private static let longestBlob = 1024
+
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> DeviceBinding {
+        var reader = ByteReader(bytes)
+        guard let provider = DeviceProvider(rawValue: try reader.integer(UInt8.self, "provider of a device slot"))
+        else { throw .malformed("a device slot has an unknown provider") }
+        guard let base = KnownSlot.SlotType(rawValue: UInt16(try reader.integer(UInt8.self, "base of a device slot"))),
+            base != .device
+        else { throw .malformed("a device slot has an unknown base") }
+        let form = try reader.integer(UInt8.self, "form of a device slot")
+        try reader.zeros(1, "device slot")
+        let nameLength = Int(try reader.integer(UInt16.self, "length of a device's name"))
+        let length = Int(try reader.integer(UInt16.self, "length of a device's object"))
+        guard nameLength == provider.nameLength else { throw .malformed("a device's name has a wrong length") }
+        let name = try reader.array(nameLength, "name of a device")
+        let object: Object
+        switch (form, provider) {
+        case (0, .machineKey) where length == 0: object = .none
+        case (1, .tpm2) where (1...longestBlob).contains(length):
+            object = .blob(try reader.array(length, "sealed secret of a device"))
+        case (2, .tpm2) where length == 4: object = .index(try reader.integer(UInt32.self, "index of a device"))
+        default: throw .malformed("a device slot has a form that its provider has not")
+        }
+        try reader.end()
+        return DeviceBinding(provider: provider, base: base, name: name, object: object)
+    }
+
+    func serialized() -> [UInt8] {
+        var data = ByteWriter()
+        let form: UInt8
+        switch object {
+        case .none: form = 0
+        case .blob(let blob):
+            form = 1
+            data.append(blob)
+        case .index(let index):
+            form = 2
+            data.append(integer: index)
+        }
+        var writer = ByteWriter()
+        writer.append(integer: provider.rawValue)
+        writer.append(integer: UInt8(truncatingIfNeeded: base.rawValue))
+        writer.append(integer: form)
+        writer.zeros(1)
+        writer.append(integer: UInt16(name.count))
+        writer.append(integer: UInt16(data.bytes.count))
+        writer.append(name)
+        writer.append(data.bytes)
+        return writer.bytes
+    }
+}
+
+extension DeviceProvider {
+    /// The length of a device's public name, in bytes.
+    var nameLength: Int {
+        switch self {
+        case .tpm2: 34
+        case .machineKey: 32
+        }
+    }
+}
+
+/// The device that a vault is bound to: its provider, and the public name of its key.
+package struct DeviceIdentity: Equatable, Sendable {
+    package let provider: DeviceProvider
+    package let name: [UInt8]
+}

@@ -1,0 +1,34 @@
+import TokenKeepCore
+
+/// The keys of the device slots in a vault without a password.
+///
+/// The device is asked at the first use of such a key, so that opening a vault asks no device.
+final class DeviceKeys: Sendable {
+    private let header: Header
+    /// The keyfile's wrapping key.
+    private let keyfile: SecretBytes
+    private let slots: DeviceSlots
+    private let known = MutexGuarded<[OpenKey]?>(nil)
+
+    /// nil if the header has no device slot whose base is the keyfile.
+    init?(_ header: Header, keyfile: SecretBytes, _ devices: Devices) {
+        guard !header.deviceSlots(of: .keyfile).isEmpty else { return nil }
+        self.header = header
+        self.keyfile = keyfile
+        slots = DeviceSlots(devices: devices)
+    }
+
+    /// Opens the slots. A device that does not answer is asked again by the next call.
+    func open() throws(TokenKeepError) -> DeviceSlots.Opened {
+        if let keys = known.withLock({ $0 }) { return DeviceSlots.Opened(keys: keys, fault: nil) }
+        let opened = try slots.open(header, .keyfile, base: keyfile)
+        if opened.fault == nil { known.withLock { $0 = opened.keys } }
+        return opened
+    }
+
+    func key(_ id: UInt64, for purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {
+        let opened = try FormatFault.needing { () throws(TokenKeepError) in try open() }
+        if let key = opened.keys.first(where: { $0.id == id && $0.purpose == purpose }) { return key.bytes }
+        throw opened.fault.map(FormatFault.deviceFault) ?? .unknownKey
+    }
+}

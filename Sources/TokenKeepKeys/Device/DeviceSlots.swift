@@ -1,0 +1,113 @@
+import CSodium
+import TokenKeepCore
+
+/// Opens and makes the header's device slots: the keys of levels that never leave this machine.
+struct DeviceSlots {
+    let devices: Devices
+
+    /// The keys in the device slots of a base, as far as their devices answer.
+    struct Opened {
+        var keys: [OpenKey] = []
+        /// The reason why a slot stayed closed; nil if every slot was opened.
+        var fault: DeviceFault?
+    }
+
+    /// Opens the device slots of a header that was verified. A slot that does not open is no damage: the header's other
+    /// keys are not affected.
+    ///
+    /// - Parameter base: the key-encryption key of the slot of type `type`, which opened.
+    func open(_ header: Header, _ type: KnownSlot.SlotType, base: SecretBytes) throws(TokenKeepError) -> Opened {
+        var opened = Opened()
+        for slot in header.deviceSlots(of: type) {
+            guard let binding = slot.device else { continue }
+            do throws(DeviceFault) {
+                let secret = try devices.secret(for: binding, base: base)
+                opened.keys += try keys(of: slot, header, secret: secret, base: base)
+            } catch {
+                opened.fault = opened.fault ?? error
+            }
+        }
+        return opened
+    }
+
+    private func keys(
+        of slot: KnownSlot, _ header: Header, secret: SecretBytes, base: SecretBytes
+    ) throws(DeviceFault) -> [OpenKey] {
+        do throws(FormatFault) {
+            let derived = try FormatFault.needing { () throws(TokenKeepError) in
+                try DeviceSlots.derived(from: secret, base: base)
+            }
+            if let keys = try slot.openUnchecked(with: derived, of: header) { return keys }
+        } catch {
+            guard case .resources(let error) = error else {
+                throw DeviceFault(.other, "the device slot does not open")
+            }
+            throw DeviceFault(.silent, error.message)
+        }
+        throw DeviceFault(.other, "the device gives another secret than the vault's")
+    }
+
+    /// Makes the device slots of a base.
+    ///
+    /// - Parameters:
+    ///   - keys: the keys of the new header. Those of other levels are left out.
+    ///   - base: the type and derivation of the base, and the key-encryption key that it gives.
+    func make(
+        _ keys: [OpenKey], for device: DeviceIdentity, _ base: Base, of vaultID: [UInt8], era: UInt64
+    ) throws(TokenKeepError) -> [Slot] {
+        let levels = DeviceSlots.levels(of: base.type)
+        let wrapped = keys.filter { key in levels.contains { key.purpose == .level($0) } }
+        let bound: Devices.Bound
+        do throws(DeviceFault) {
+            bound = try devices.bind(to: device, base: base.wrapping, base.type)
+        } catch {
+            throw error.error
+        }
+        return [
+            .known(
+                .wrapping(
+                    wrapped, type: .device, derivation: base.derivation,
+                    with: try DeviceSlots.derived(from: bound.secret, base: base.wrapping), vaultID: vaultID, era: era,
+                    device: bound.binding))
+        ]
+    }
+
+    /// A slot whose key is needed beside the device.
+    struct Base {
+        let type: KnownSlot.SlotType
+        let derivation: KeyDerivation
+        let wrapping: SecretBytes
+    }
+
+    /// The levels whose current keys stand in the device slots of a base.
+    static func levels(of base: KnownSlot.SlotType) -> [AccessLevel] {
+        let ofAll: [AccessLevel] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
+        return base == .password ? ofAll + [.whenPasscodeSetThisDeviceOnly] : ofAll
+    }
+
+    /// The 64 bytes of a device slot: `hash(64, key of the base, device secret)`.
+    static func derived(from secret: SecretBytes, base: SecretBytes) throws(TokenKeepError) -> DerivedKey {
+        let derived = try SecretBytes(count: 64) { derived in
+            guard let start = derived.bindMemory(to: UInt8.self).baseAddress else { return }
+            secret.withUnsafeBytes { secret in
+                base.withUnsafeBytes { base in
+                    _ = crypto_generichash(
+                        start, derived.count,
+                        secret.bindMemory(to: UInt8.self).baseAddress, UInt64(secret.count),
+                        base.bindMemory(to: UInt8.self).baseAddress, base.count)
+                }
+            }
+        }
+        return DerivedKey(
+            wrapping: try derived.prefix(KeyRing.keyLength),
+            commitment: derived.withUnsafeBytes { Array($0[KeyRing.keyLength...]) })
+    }
+}
+
+extension KeyPurpose {
+    /// Whether the key stands in device slots alone.
+    var isOfDevice: Bool {
+        guard case .level(let level) = self else { return false }
+        return level.needsDevice
+    }
+}

@@ -1,0 +1,132 @@
+"""Device slots: what they open on their machine, what they do not elsewhere, and which of them may stand in a header."""
+
+from dataclasses import replace
+
+from cases_common import ANNA, PASSWORD, era_files, vector
+from cases_unlock import CODE
+from vault_keys import FORM_BLOB, FORM_INDEX, PROVIDER_TPM2, RETIRING, SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY, normalized_code
+from vault_writer import VaultPlan, device_extension, new_key, seeded
+
+MACHINE_KEY = seeded("machine key", 32)
+SYMBOLS = normalized_code(CODE)
+
+
+def cases():
+    yield from opened_cases()
+    yield from extension_cases()
+    yield from rule_cases()
+
+
+def case(name, comment, slots, expect="OK", level=4, machine_key=MACHINE_KEY, **more):
+    """`slots`: makes the slots of the case's vault, whose item has this level."""
+    vault, item = VaultPlan(name), replace(ANNA, level=level)
+    return vector(name, expect, comment, item, era_files(vault, slots(vault), [item]), machine_key=machine_key, **more)
+
+
+def with_keyfile(vault, machine_key=MACHINE_KEY, **changes):
+    slot = vault.keyfile_slot()
+    return [slot, vault.device_slot(slot, machine_key, **changes)]
+
+
+def with_password(vault, **changes):
+    slot = vault.password_slot(PASSWORD)
+    return [slot, vault.device_slot(slot, MACHINE_KEY, **changes)]
+
+
+def with_code(vault):
+    slot = vault.recovery_slot(SYMBOLS)
+    return [*with_password(vault), slot, vault.device_slot(slot, MACHINE_KEY, slot_id=11)]
+
+
+def opened_cases():
+    for level in (3, 4):
+        comment = f"Keyfile and machine key open an item of level {level}."
+        yield case(f"valid-device-keyfile-level-{level}", comment, with_keyfile, level=level)
+        comment = f"The recovery code and the machine key open an item of level {level}."
+        yield case(f"valid-device-code-level-{level}", comment, with_code, level=level, code=CODE)
+    for level in (3, 4, 5):
+        comment = f"The password and the machine key open an item of level {level}."
+        yield case(f"valid-device-password-level-{level}", comment, with_password, level=level, password=PASSWORD)
+    two = lambda vault: [*with_password(vault, levels=(3, 4)), with_password(vault, levels=(5,), slot_id=11)[1]]
+    yield case("valid-device-two-slots", "Two device slots divide the levels.", two, level=5, password=PASSWORD)
+    retiring = lambda vault: with_keyfile(vault, keys=[vault.class_keys[3], vault.class_keys[4], new_key("old", 4, RETIRING)])
+    yield case("valid-device-retiring-key", "A device slot has a retiring key.", retiring)
+    yield case("locked-device-elsewhere", "Another machine has another key.", with_keyfile, "LOCKED", machine_key=bytes(32))
+    yield case("locked-device-absent", "The machine has no key.", with_keyfile, "LOCKED", machine_key=None)
+    comment = "The password opens an item of level 2 without the machine."
+    yield case("valid-device-absent-level-2", comment, with_password, level=2, machine_key=None, password=PASSWORD)
+    comment = "The recovery code opens no item of level 5."
+    yield case("locked-device-code-level-5", comment, with_code, "LOCKED", level=5, code=CODE)
+    sealed = lambda vault: with_keyfile(vault, extension=tpm(SLOT_KEYFILE, FORM_BLOB, b"b" * 1024))
+    comment = "A TPM's device slot has the longest blob; there is no TPM."
+    yield case("locked-device-tpm-blob", comment, sealed, "LOCKED")
+    index = lambda vault: with_keyfile(vault, extension=tpm(SLOT_KEYFILE, FORM_INDEX, b"\0\0\x80\1"))
+    yield case("locked-device-tpm-index", "A TPM's device slot names an index; there is no TPM.", index, "LOCKED")
+
+
+def tpm(base, form, data, name=b"\0\x0b" + bytes(32)):
+    return device_extension(base, name, PROVIDER_TPM2, form, data)
+
+
+def extension_cases():
+    name = bytes(32)
+    wrong = {
+        "empty": b"",
+        "cut": device_extension(SLOT_KEYFILE, name)[:-1],
+        "byte-behind": device_extension(SLOT_KEYFILE, name) + b"\0",
+        "provider-0": device_extension(SLOT_KEYFILE, name, 0),
+        "provider-2": device_extension(SLOT_KEYFILE, b"", 2),
+        "base-0": device_extension(0, name),
+        "base-device": device_extension(4, name),
+        "base-not-there": device_extension(SLOT_PASSWORD, name),
+        "reserved-not-zero": device_extension(SLOT_KEYFILE, name, reserved=b"\1"),
+        "name-of-31-bytes": device_extension(SLOT_KEYFILE, name[1:]),
+        "machine-key-with-blob": device_extension(SLOT_KEYFILE, name, form=FORM_BLOB, data=b"blob"),
+        "machine-key-with-data": device_extension(SLOT_KEYFILE, name, data=b"data"),
+        "tpm-without-object": tpm(SLOT_KEYFILE, 0, b""),
+        "tpm-empty-blob": tpm(SLOT_KEYFILE, FORM_BLOB, b""),
+        "tpm-blob-of-1025-bytes": tpm(SLOT_KEYFILE, FORM_BLOB, bytes(1025)),
+        "tpm-index-of-3-bytes": tpm(SLOT_KEYFILE, FORM_INDEX, bytes(3)),
+        "form-3": tpm(SLOT_KEYFILE, 3, bytes(4)),
+    }
+    for word, extension in wrong.items():
+        slots = lambda vault, extension=extension: with_keyfile(vault, extension=extension)
+        comment = f"The extension of a device slot is wrong: {word.replace('-', ' ')}."
+        yield case("device-extension-" + word, comment, slots, "CORRUPT")
+
+
+def rule_cases():
+    key = new_key("odd", 4, RETIRING)
+    wrong = {
+        "level-2": lambda v: with_keyfile(v, keys=[v.class_keys[2], v.class_keys[3], v.class_keys[4]]),
+        "level-3-missing": lambda v: with_keyfile(v, levels=(4,)),
+        "level-5-with-keyfile": lambda v: with_keyfile(v, levels=(3, 4, 5)),
+        "key-id-twice": lambda v: with_keyfile(v, keys=[v.class_keys[3], v.class_keys[4], replace(key, key_id=v.class_keys[4].key_id)]),
+        "level-4-twice": lambda v: with_keyfile(v, keys=[v.class_keys[3], v.class_keys[4], new_key("odd", 4)]),
+        "key-id-twice-in-two-slots": lambda v: [*with_keyfile(v), with_keyfile(v, levels=(4,), slot_id=11)[1]],
+        "retiring-level-4-in-keyfile-slot": lambda v: [v.keyfile_slot(keys=[*v.keys(), key]), with_keyfile(v)[1]],
+        "two-providers": lambda v: [
+            *with_keyfile(v, levels=(3,)),
+            with_keyfile(v, levels=(4,), slot_id=11, extension=tpm(SLOT_KEYFILE, FORM_BLOB, b"blob"))[1],
+        ],
+        "costs-of-its-own": lambda v: with_keyfile(v, derivation=1, passes=1, memory_kib=8, salt=bytes(16)),
+    }
+    for word, slots in wrong.items():
+        comment = f"Device slots that must not be so: {word.replace('-', ' ')}."
+        yield case("device-slots-" + word, comment, slots, "CORRUPT")
+    wrong = {
+        "level-5-missing": lambda v: with_password(v, levels=(3, 4)),
+        "another-salt": lambda v: with_password(v, salt=bytes(16)),
+        "other-costs": lambda v: with_password(v, passes=2),
+        "code-alone": lambda v: [v.password_slot(PASSWORD), *[slot for slot in with_code(v)[2:]]],
+        "code-with-level-5": lambda v: [*with_password(v), *recovery_pair(v, levels=(3, 4, 5))],
+        "code-with-a-key-of-its-own": lambda v: [*with_password(v), *recovery_pair(v, keys=[v.class_keys[3], new_key("odd", 4)])],
+    }
+    for word, slots in wrong.items():
+        comment = f"Device slots that must not be so: {word.replace('-', ' ')}."
+        yield case("device-slots-" + word, comment, slots, "CORRUPT", password=PASSWORD)
+
+
+def recovery_pair(vault, **changes):
+    slot = vault.recovery_slot(SYMBOLS)
+    return [slot, vault.device_slot(slot, MACHINE_KEY, slot_id=11, **changes)]
