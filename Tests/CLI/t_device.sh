@@ -154,7 +154,12 @@ run load example.com three
 run load example.com five
 run load example.com two
 
-title "a machine key that is refused"
+cp -a machine-a machine-d
+machine d "a clone of the machine"
+run unlock --stdin <<<newer
+run load example.com four
+
+machine a "a machine key that is refused"
 key=$WORK/machine-a/tokenkeep/machine-key
 fault() { run lock; run unlock --stdin <<<newer; run load example.com four; run load example.com two; }
 chmod 644 "$key"
