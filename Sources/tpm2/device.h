@@ -31,7 +31,7 @@ void device_end(struct device *device);
  * seen. */
 void device_flush_remains(struct device *device);
 
-/* Which parameter of the next command is encrypted: commands differ in it. */
+/* The parameters of the next command that are encrypted: commands differ in it. */
 enum encryption { ENCRYPT_NOTHING = 0, ENCRYPT_REQUEST = 1, ENCRYPT_ANSWER = 2 };
 struct outcome device_encrypt(struct device *device, enum encryption encryption);
 /* The authValue of the next commands on this handle. */

@@ -1,4 +1,4 @@
-/* What the process does for its secrets before it reads one. */
+/* Protection of the memory of the process. */
 #ifndef TOKENKEEP_TPM2_MEMORY_H
 #define TOKENKEEP_TPM2_MEMORY_H
 

@@ -5,7 +5,7 @@
 
 static const uint8_t signature[4] = {'T', 'K', 'T', '1'};
 
-/* What is left of a message. */
+/* The unread rest of a message. */
 struct rest {
     const uint8_t *bytes;
     size_t length;
