@@ -153,6 +153,8 @@ def main():
             except BaseException:
                 print(f"seed {seed}: {' '.join(history.log)}", file=sys.stderr)
                 raise
+            if (seed - first) % 500 == 499:
+                print(f"{seed - first + 1} of {histories}", flush=True)
         print(f"{histories} histories from seed {first} on")
     finally:
         world.close()

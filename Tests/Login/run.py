@@ -9,7 +9,7 @@ pam-auth-update) are left out. NAMEs choose cases."""
 import os, sys
 
 import checks, faults, homes, programs
-from world import World, die_on_signals, play
+from world import World, die_on_signals, enter_own_namespace, play
 
 
 def cases(every):
@@ -24,6 +24,7 @@ def main():
     if os.geteuid() != 0:
         print("skip login (needs root)")
         return 0
+    enter_own_namespace()
     die_on_signals()
     world = World(stage)
 

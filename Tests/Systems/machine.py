@@ -9,7 +9,7 @@ PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).parent
 LOGIN = HERE.parent / "Login"
 sys.path.insert(0, str(LOGIN))
-from world import Failure, Skipped, case, check, class_keys, die_on_signals, play, run  # noqa: E402
+from world import Failure, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run  # noqa: E402
 
 # Far above every bound that is tested, because this machine may be busy.
 PATIENCE = 60
@@ -21,13 +21,6 @@ def wait_until(condition, what, patience=PATIENCE):
         check(time.monotonic() < deadline, f"{what} did not come within {patience} s")
         time.sleep(0.02)
     return found
-
-
-def enter_own_namespace():
-    """Starts this program anew in a mount namespace: its mounts end with it, however it ends."""
-    if os.environ.get("TOKENKEEP_TEST_NAMESPACE") is None:
-        os.environ["TOKENKEEP_TEST_NAMESPACE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
 
 
 # The machine starts what a login needs alone.

@@ -23,7 +23,8 @@ def set_up(machine):
     session = Session(machine, SERVICE)
     output, code = converse(
         machine.inside("setpriv", "--reuid", machine.uid, "--regid", machine.gid, "--init-groups", "tokenkeep", "password", "set",
-                       service="pty", environment=machine.user_environment()), [("password of", PASSWORD), ("once more:", PASSWORD)])
+                       service="pty", environment=machine.user_environment()),
+        [("password of", PASSWORD), ("once more:", PASSWORD)])
     check(code == 0, f"{output} {code}")
     for level in ("after-first-unlock", "when-unlocked"):
         saved = machine.tokenkeep("save", "example.com", level, "--level", level, *VAULT, input=SECRET.encode())
