@@ -50,13 +50,29 @@ import TokenKeepOAuth
         #expect(verifier.utf8.count == 43 && opened.parameters["code_challenge"] == challenge(of: verifier))
     }
 
-    private func challenge(of verifier: String) -> String {
+    private func challenge(of verifier: String) -> String { hash(verifier, sodium_base64_VARIANT_URLSAFE_NO_PADDING) }
+
+    /// The Base64 of a text's SHA-256.
+    private func hash(_ hashed: String, _ variant: Int32) -> String {
         var hash = [UInt8](repeating: 0, count: 32)
-        let bytes = Array(verifier.utf8)
+        let bytes = Array(hashed.utf8)
         crypto_hash_sha256(&hash, bytes, UInt64(bytes.count))
         var text = [CChar](repeating: 0, count: 64)
-        sodium_bin2base64(&text, text.count, hash, hash.count, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+        sodium_bin2base64(&text, text.count, hash, hash.count, variant)
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The page's policy allows the script that takes the code out of the address, by its hash.
+    @Test func thePageMayRunItsOwnScriptAlone() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let hash = self.hash
+        _ = try signIn(played) { opened in
+            let page = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            let script = page.split(separator: "<script>").last?.split(separator: "</script>").first.map(String.init)
+            #expect(script?.contains("history.replaceState") == true)
+            #expect(page.contains("default-src 'none'"))
+            #expect(page.contains("script-src 'sha256-\(hash(script ?? "", sodium_base64_VARIANT_ORIGINAL))'"))
+        }
     }
 
     @Test func callsOfOthersGetARefusalAndTheSignInGoesOn() throws {
@@ -157,6 +173,27 @@ import TokenKeepOAuth
         #expect(error.status == .denied && error.message.contains(named))
         #expect(error.message.contains("https://login.example.com"))
         #expect(played.posted.isEmpty)
+    }
+
+    @Test func aSecondAnswerIsNotRedeemed() throws {
+        let played = PlayedServer(try PlayedServer.tokens(), try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            let callers = ["first", "second"].map { code in
+                let descriptor = LoopbackCaller.connected(opened.port)
+                var request = Array(
+                    "GET /callback?code=\(code)&state=\(opened.state) HTTP/1.1\r\nHost: 127.0.0.1:\(opened.port)\r\n\r\n"
+                        .utf8)
+                send(descriptor, &request, request.count, Int32(MSG_NOSIGNAL))
+                return descriptor
+            }
+            // Until the listener has answered both, or is gone.
+            for caller in callers {
+                var byte: UInt8 = 0
+                while recv(caller, &byte, 1, 0) == 1 {}
+                close(caller)
+            }
+        }
+        #expect(played.posted.map { $0["code"] } == ["first"])
     }
 
     @Test func aRefusalOfTheUserCancels() throws {

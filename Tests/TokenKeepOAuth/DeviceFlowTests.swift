@@ -52,6 +52,46 @@ import TokenKeepOAuth
         #expect(error.status == status)
     }
 
+    @Test func aServerThatAsksForEverToSlowDownIsAskedLessOftenUntilTheCodeEnds() throws {
+        let code = try PlayedServer.json(Self.code.replacing(#""expires_in":600"#, with: #""expires_in":1"#))
+        let slow = try pending("slow_down")
+        var server = SignInServer(name: "test", clientID: "client") { endpoint, _, _ throws(TokenKeepError) in
+            endpoint == .deviceAuthorization ? code : slow
+        }
+        server.hasDeviceFlow = true
+        let waits = Recorder()
+        var options = SignInOptions.test(.device)
+        options.pause = { milliseconds, _ in waits.add(milliseconds) }
+        let error = try #require(throws: TokenKeepError.self) {
+            try SignIn.run(at: server, options, until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil
+            }
+        }
+        #expect(error.status == .timedOut)
+        #expect(waits.all.starts(with: [2000, 7000, 12_000]) && waits.all.max() == 300_000)
+    }
+
+    @Test func aFailureOfTheNetworkIsFollowedByALongerWait() throws {
+        let code = try PlayedServer.json(Self.code)
+        let tokens = try PlayedServer.tokens()
+        let failures = Mutex<[Status]>([.timedOut, .unavailable])
+        var server = SignInServer(name: "test", clientID: "client") { endpoint, _, _ throws(TokenKeepError) in
+            guard endpoint == .token else { return code }
+            if let status = failures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+                throw TokenKeepError(status, "no route to the server")
+            }
+            return tokens
+        }
+        server.hasDeviceFlow = true
+        let waits = Recorder()
+        var options = SignInOptions.test(.device)
+        options.pause = { milliseconds, _ in waits.add(milliseconds) }
+        let result = try SignIn.run(at: server, options, until: Deadline(milliseconds: 30_000)) {
+            _ throws(TokenKeepError) in nil
+        }
+        #expect(result.hasRefreshToken)
+        #expect(waits.all == [2000, 4000, 8000])
+    }
+
     @Test func anOverloadedServerIsAskedHalfAsOften() throws {
         let played = PlayedServer(
             try PlayedServer.json(Self.code), try PlayedServer.json("{}", status: 503), try PlayedServer.tokens())

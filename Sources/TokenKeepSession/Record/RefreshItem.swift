@@ -76,7 +76,7 @@ struct RefreshItem {
         return try json.serialized()
     }
 
-    private static let damaged = TokenKeepError(
+    fileprivate static let damaged = TokenKeepError(
         .corrupt, "the item of the refresh token is damaged", hint: "nothing was deleted; sign in again")
 }
 
@@ -157,7 +157,7 @@ extension Session {
             }
         }
         if let account = free.first { return RefreshPlace(account: account, previous: nil) }
-        throw problem ?? TokenKeepError(.internal, "a refresh token has no place")
+        throw problem ?? RefreshItem.damaged
     }
 
     /// The refresh token of a sign-in whose record is cleared; nil if no item has it.

@@ -74,9 +74,7 @@ extension Renewal {
         let noted = try session.note()
         let note = noted ?? view.note
         let present = try self.present(note, view, call)
-        // Without a note, a record that is gone was cleared by a logout, unless nobody has changed the session.
-        let isSame = present.map { $0.epoch == note.epoch } ?? (noted != nil || isUnchanged(view))
-        guard note.epoch == view.note.epoch, isSame else {
+        guard note.epoch == view.note.epoch, isLive(present, noted, view) else {
             options.explain?("the session ended meanwhile: the new tokens are not used")
             try session.queue(renewed, note, unlessOf: present)
             return nil
@@ -123,6 +121,12 @@ extension Renewal {
             return nil
         }
         return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
+    }
+
+    /// Whether the session of the view goes on. Without a note, a record that is gone was cleared by a logout, unless
+    /// nobody has changed the session.
+    private func isLive(_ present: SessionRecord?, _ noted: SessionNote?, _ view: SessionView) -> Bool {
+        present.map { $0.epoch == view.note.epoch } ?? (noted != nil || isUnchanged(view))
     }
 
     /// Whether certainly no process has changed the session since it was read.
