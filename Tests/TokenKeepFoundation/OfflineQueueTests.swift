@@ -229,6 +229,13 @@ import TokenKeepEngine
         #expect(try await queue.requests.isEmpty)
     }
 
+    /// Sends the requests of a session that ends meanwhile: the client sees the end, or the queue that the request left.
+    private func sendNothing(_ queue: OfflineQueue) async throws {
+        do {
+            #expect(try await queue.send { _, _ in Issue.record("delivered") } == 0)
+        } catch APIError.authenticationRequired {}
+    }
+
     @Test func aRepeatDoesNotGoOutUnderTheNextSignIn() async throws {
         let client = try world.client(await world.signedIn(), server.loopback) { [world] in
             try await world.changeSessions()
@@ -236,7 +243,7 @@ import TokenKeepEngine
         let queue = OfflineQueue(client: client)
         try await queue.add(server.request("one"))
         server.loseAnswers(1)
-        #expect(try await queue.send { _, _ in Issue.record("delivered") } == 0)
+        try await sendNothing(queue)
         #expect(server.loopback.tokens == ["Bearer access-1"])
     }
 
@@ -250,11 +257,11 @@ import TokenKeepEngine
         defer { gate.open() }
         let queue = OfflineQueue(client: try world.client(await world.signedIn(), server))
         try await queue.add(server.request("/", method: "POST"))
-        let sending = Task { try await queue.send { _, _ in Issue.record("delivered") } }
+        let sending = Task { try await sendNothing(queue) }
         await gate.wait(for: 1)
         try await world.changeSessions()
         gate.open()
-        #expect(try await sending.value == 0)
+        try await sending.value
         #expect(server.tokens == ["Bearer access-1"])
     }
 
