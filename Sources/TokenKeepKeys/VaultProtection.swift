@@ -82,8 +82,7 @@ package struct VaultProtection {
         switch device.provider {
         case .machineKey:
             return Protection.Axis(
-                .advisory, "a copy of the home opens on no other machine; a copy of the whole disk does",
-                remedy: "bind the vault to a TPM, if the machine has one: tokenkeep device re-bind tpm2")
+                .advisory, "a copy of the home opens on no other machine; a copy of the whole disk does")
         case .tpm2:
             return Protection.Axis(.enforced, "this machine's TPM alone opens the key")
         }

@@ -13,9 +13,7 @@ extension Records {
         for name in try HeaderFiles.missing(in: vault.era) {
             notes.append("\(name), one of two copies of the keys, is missing")
         }
-        let setAside = try VaultFiles.names(in: vault.records).count {
-            $0.split(separator: ".").last?.hasPrefix("corrupt-") == true
-        }
+        let setAside = try VaultFiles.countSetAside(in: vault.records)
         if setAside > 0 { notes.append("unreadable records that were set aside: \(setAside)") }
         return notes
     }

@@ -63,7 +63,7 @@ struct Resealing {
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
         // An unreadable record may have named sealed items, so that their keys must stay.
-        guard try SealedRecords(unlocked.vault).all().problem == nil else { return (unlocked, unreadable) }
+        guard try !SealedRecords(unlocked.vault).mayBeIncomplete() else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             guard try notedItems(of: unlocked.vault).allSatisfy({ item in items.contains { $0.name == item.name } })
             else {

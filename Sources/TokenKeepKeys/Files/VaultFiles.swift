@@ -126,6 +126,11 @@ package enum VaultFiles {
     /// The highest N in the names `….corrupt-N` of unreadable files. See ``setAside(_:in:)``.
     package static let maximumSetAside = 1000
 
+    /// The number of unreadable files that were set aside in a directory.
+    package static func countSetAside(in directory: OwnedDescriptor) throws(TokenKeepError) -> Int {
+        try names(in: directory).count { $0.split(separator: ".").last?.hasPrefix("corrupt-") == true }
+    }
+
     /// Gives an unreadable file the second name `….corrupt-N`, durably, so that a new file can replace it under its
     /// first name.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {

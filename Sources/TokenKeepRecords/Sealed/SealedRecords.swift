@@ -43,6 +43,12 @@ package struct SealedRecords {
         return (found, problem)
     }
 
+    /// Whether unreadable records, also those that were set aside, may have named sealed copies of items.
+    package func mayBeIncomplete() throws(TokenKeepError) -> Bool {
+        if try all().problem != nil { return true }
+        return try VaultFiles.countSetAside(in: vault.records) > 0
+    }
+
     private func read(_ name: [UInt8]) throws(TokenKeepError) -> (file: RecordFile, state: StateFields)? {
         let shown = Hexadecimal.text(name)
         guard let bytes = try VaultFiles.readVersioned(shown, in: vault.records, atMost: RecordPrefix.maximumFile)
