@@ -32,8 +32,26 @@ struct KeyRotation {
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
         try before.checkDevice()
         try checkRoom(before.vault)
+        let needed = try keysOfSealedItems(before)
+        if let changed = try run(before, with: newKeys, keeping: needed, binding: device, check: check) {
+            return changed
+        }
+        // A program has sealed the first item of a level meanwhile. No level can be missed a second time.
+        let all = KeyRotation.sealingKeys(of: before) { _ in true }
+        guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
+            throw KeyRotation.changedMeanwhile
+        }
+        return changed
+    }
+
+    /// - Parameter kept: the old keys that stay as retiring keys.
+    /// - Returns: nil if an item was sealed in a module under another old key meanwhile. Then nothing has changed.
+    private func run(
+        _ before: UnlockedVault, with newKeys: EraKeys.Opener, keeping kept: [OpenKey], binding device: DeviceIdentity?,
+        check: (OpenVault) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int)? {
         let change = try EraSwitch.begin(
-            before.vault, opener: records.opener, with: newKeys, retiring: try keysOfSealedItems(before),
+            before.vault, opener: records.opener, with: newKeys, retiring: kept,
             device: device ?? before.vault.keys.header.device)
         let after = UnlockedVault(vault: change.after, keys: change.made.keys)
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
@@ -43,7 +61,7 @@ struct KeyRotation {
         // changes remain to be copied.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
-        try commit(change, &copy, check)
+        guard try commit(change, &copy, Set(kept.map(\.id)), check) else { return nil }
         let changed = try change.finish()
         // Remove what earlier, interrupted changes left. If the vault has no password, no later unlock does this.
         try? records.opener.removeRubbish(of: changed.vault)
@@ -58,25 +76,32 @@ struct KeyRotation {
         }
     }
 
+    private static let changedMeanwhile = TokenKeepError(
+        .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+
     /// Under the lock of the whole vault, copies the changes made during the rotation and puts the new keys in force.
+    ///
+    /// - Returns: false, and changes nothing, if a module holds an item under an old key that is not among those kept.
     private func commit(
-        _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ check: (OpenVault) throws(TokenKeepError) -> Void
-    ) throws(TokenKeepError) {
+        _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ kept: Set<UInt64>,
+        _ check: (OpenVault) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> Bool {
         let before = change.before
         let lock = try VaultLock(.whole, of: before.directory, call.until(Deadline(milliseconds: KeyRotation.patience)))
         defer { lock.release() }
         guard let present = try records.opener.openForRotation(), present.headerFile == before.headerFile else {
-            throw TokenKeepError(
-                .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+            throw KeyRotation.changedMeanwhile
         }
         try check(before)
         try copy.copyChanges(call)
+        guard copy.sealingKeys.isSubset(of: kept) else { return false }
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
         // Notify watchers even if the next line throws: the new keys may be in force then.
         defer { log.announce(.anything) }
         try change.commit()
+        return true
     }
 
     /// The keys under which items in other modules are encrypted.
@@ -89,9 +114,14 @@ struct KeyRotation {
         let mayBeUnread = header.hasPassword || header.hasRetiringKeys ? try sealed.mayBeIncomplete() : false
         let hasUnnoted = mayBeUnread ? true : try resealing.hasUnnotedItems(of: vault.vault, call)
         guard hasUnnoted || !noted.isEmpty else { return [] }
-        return vault.keys.filter { key in
+        return KeyRotation.sealingKeys(of: vault) { hasUnnoted || noted.contains($0) }
+    }
+
+    /// The keys of levels that are wanted, and the key of presence, as retiring keys.
+    private static func sealingKeys(of vault: UnlockedVault, where isWanted: (UInt64) -> Bool) -> [OpenKey] {
+        vault.keys.filter { key in
             switch key.purpose {
-            case .level: hasUnnoted || noted.contains(key.id)
+            case .level: isWanted(key.id)
             case .presence: true
             default: false
             }

@@ -14,6 +14,7 @@ package struct EraCopy {
         let newFile: String
         let hasPending: Bool
         let isUnreadable: Bool
+        let sealingKeys: [UInt64]
     }
 
     private let before: OpenVault
@@ -37,6 +38,9 @@ package struct EraCopy {
 
     /// The number of unreadable records (no old key opened them). They were encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
+
+    /// The ids of the keys under which modules hold items encrypted, by the records as they were copied last.
+    package var sealingKeys: Set<UInt64> { Set(copied.values.flatMap(\.sealingKeys)) }
 
     /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
     ///
@@ -82,7 +86,8 @@ package struct EraCopy {
         let new = try newFile(for: file, bytes)
         try write(new.bytes, to: new.name)
         copied[file] = Copied(
-            identity: identity, newFile: new.name, hasPending: new.hasPending, isUnreadable: new.isUnreadable)
+            identity: identity, newFile: new.name, hasPending: new.hasPending, isUnreadable: new.isUnreadable,
+            sealingKeys: new.sealingKeys)
     }
 
     private struct NewFile {
@@ -90,6 +95,7 @@ package struct EraCopy {
         var bytes: [UInt8]
         var hasPending = false
         var isUnreadable = false
+        var sealingKeys: [UInt64] = []
     }
 
     private func newFile(for file: String, _ bytes: [UInt8]) throws(TokenKeepError) -> NewFile {
@@ -123,7 +129,8 @@ package struct EraCopy {
                 presence: newPresence)
         }
         return NewFile(
-            name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty)
+            name: Hexadecimal.text(after.keys.fileName(of: name)), bytes: bytes, hasPending: !state.pending.isEmpty,
+            sealingKeys: state.sealed?.holders.flatMap(\.keyIDs) ?? [])
     }
 
     /// The name of the item to which a damaged record belongs; nil if the name is damaged, too.

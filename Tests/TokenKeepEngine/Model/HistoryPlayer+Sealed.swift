@@ -13,7 +13,8 @@ extension HistoryPlayer {
     /// The value that a service has of an item, opened if the vault sealed it.
     func value(_ account: Int, in service: ScriptedService?) throws -> String? {
         guard let item = try service?.items[name(account)] else { return nil }
-        guard isSealed(item), let vault = try records.open() else { return item.secret.utf8String }
+        // An earlier vault would lack the keys of a change.
+        guard isSealed(item), let vault = try records.opener.open(fresh: true) else { return item.secret.utf8String }
         let keys = try password.map {
             try PasswordSlots(records.opener).open(.password, with: SecretBytes($0), vault, call).vault.keys
         }
