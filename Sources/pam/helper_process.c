@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* The time for the supervisor to reap a program that was killed. */
-#define ENDING_MS 200
+#define ENDING_MS 600
 
 int64_t monotonic_ms(void) {
     struct timespec now;

@@ -83,8 +83,9 @@ struct ProtectedItems {
 
     /// The names of such items that are sealed in other modules, and whose records have nothing else.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
-        try SealedRecords(unlocked.vault).all().entries.filter {
-            $0.isAlone && isProtected($0.copies.level, $0.copies.flags)
-        }.map(\.name)
+        let sealed = try SealedRecords(unlocked.vault).all()
+        // A damaged record is carried over as it is. After any other failure the record may still be read.
+        if let problem = sealed.problem, problem.status != .corrupt { throw problem }
+        return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }
 }

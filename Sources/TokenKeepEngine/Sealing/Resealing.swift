@@ -135,7 +135,11 @@ struct Resealing {
             guard let machine = item.machine else { return true }
             try records.begin(item.name, call.until(Deadline(milliseconds: Resealing.patience)))
                 .noteResealed(in: item.module, on: machine)
-        case .recorded where item.machine == nil || item.machine == records.hash(of: records.machine): break
+        case .recorded where item.machine == nil || item.machine == records.hash(of: records.machine):
+            // The module cannot replace its item without the item's key.
+            throw TokenKeepError(
+                .unavailable, "\(item.name) is not yet sealed anew in \(item.module)", module: item.module,
+                hint: "tokenkeep unlock goes on")
         case .recorded, .absent: throw missing(item)
         }
         return true
