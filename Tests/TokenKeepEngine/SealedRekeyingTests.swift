@@ -57,6 +57,19 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.load("bob", in: other) == "two")
     }
 
+    @Test func theKeysWaitForThePendingWritesThatReplaceTheItems() throws {
+        world.stopService()
+        try world.save("newer", level: .whenUnlocked)
+        try world.save("newer two", account: "bob", level: .afterFirstUnlock, flags: .requireEnforced)
+        let text = errorText { try change(to: "new") }
+        #expect(text.contains("is not yet sealed anew in"))
+        #expect(try world.hasRetiringKeys())
+        try world.keyring.restart()
+        #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
+        #expect(try !world.hasRetiringKeys())
+        #expect(try world.load() == "newer" && world.load("bob") == "newer two")
+    }
+
     @Test func theyWaitForAStackWithoutTheModule() throws {
         let vaultAlone = try world.open(stack: "any required vault")
         let text = errorText { try change(to: "new", in: vaultAlone) }
