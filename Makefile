@@ -30,7 +30,8 @@ SECONDS ?= 600
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
-        test-faults test-agent test-agent-model fuzz-agent test-histories test-providers test-consumers test-servers test-forks \
+        test-faults test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
+        test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
         test-desktops bench-login test-tpm test-tpm-short fuzz-tpm
 
@@ -179,8 +180,14 @@ fuzz-tpm: deps
 docs: deps
 	@scripts/docs.sh
 
+# Two at a time: most of their time they wait, for deadlines and for the disk.
 test-faults: deps stage
+	@$(MAKE) --no-print-directory -j 2 -o deps -o stage test-faults-modules test-faults-vault
+
+test-faults-modules: deps stage
 	Tests/Faults/run.py $(STAGE)
+
+test-faults-vault: deps stage
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
