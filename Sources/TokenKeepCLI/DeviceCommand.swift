@@ -44,7 +44,7 @@ struct DeviceCommand: ParsableCommand {
                 try storeOptions.password(inInput: stdin)
             }
             Terminal.explain("the vault is bound to this device (\(chosen.word))")
-            try DeviceCommand.explainRecovery(store)
+            DeviceCommand.explainRecovery(try store.deviceReport())
         }
     }
 
@@ -84,10 +84,11 @@ struct DeviceCommand: ParsableCommand {
                 return result.outcome
             }
             if let chosen { Terminal.explain("the vault is bound to this device (\(chosen.word))") }
-            if hadCode, try store.deviceReport().isRecoverable == nil {
+            let report = try store.deviceReport()
+            if hadCode, report.isRecoverable == nil {
                 Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
             }
-            try DeviceCommand.explainRecovery(store)
+            DeviceCommand.explainRecovery(report)
         }
     }
 
@@ -110,8 +111,8 @@ struct DeviceCommand: ParsableCommand {
         for name in names { Terminal.explain("  \(name)") }
     }
 
-    private static func explainRecovery(_ store: Store) throws {
-        guard try store.deviceReport().isRecoverable == false else { return }
+    private static func explainRecovery(_ report: DeviceReport) {
+        guard report.isRecoverable == false else { return }
         Terminal.explain(
             "the recovery code opens no item of levels of this device; a new one does: tokenkeep recovery create")
     }

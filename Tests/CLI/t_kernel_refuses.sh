@@ -27,8 +27,8 @@ for record in "$WORK"/records/*; do cp "$record" "$records"; done
 title "new keys"
 change() { refused "$@" password change --compromised --stdin <"$WORK/passwords"; }
 run password set --stdin <"$WORK/password"
-refused openat:error=EIO:when=2 "$(era)/records" password remove --stdin <"$WORK/password"
-refused openat:error=EIO:when=5 "$(era)/records" password remove --stdin <"$WORK/password"
+refused openat:error=EIO:when=3 "$(era)/records" password remove --stdin <"$WORK/password"
+refused openat:error=EIO:when=6 "$(era)/records" password remove --stdin <"$WORK/password"
 refused newfstatat:error=EIO "$WORK/password" unlock --password-file "$WORK/password"
 next=$TOKENKEEP_VAULT/era-3
 change mkdirat:error=ENOSPC ""

@@ -108,11 +108,11 @@ struct KeyRotation {
     ///
     /// If no readable record names such an item, the item may be encrypted under any key.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
-        let sealed = SealedRecords(vault.vault)
-        let noted = Set(try sealed.all().entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
+        let sealed = try SealedRecords(vault.vault).all()
+        let noted = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
         let header = vault.vault.keys.header
-        let mayBeUnread = header.hasPassword || header.hasRetiringKeys ? try sealed.mayBeIncomplete() : false
-        let hasUnnoted = mayBeUnread ? true : try resealing.hasUnnotedItems(of: vault.vault, call)
+        let mayBeUnread = sealed.mayBeIncomplete && (header.hasPassword || header.hasRetiringKeys)
+        let hasUnnoted = mayBeUnread || resealing.hasUnnotedItems(besides: sealed, call)
         guard hasUnnoted || !noted.isEmpty else { return [] }
         return KeyRotation.sealingKeys(of: vault) { hasUnnoted || noted.contains($0) }
     }

@@ -45,7 +45,8 @@ extension Store {
                 hint: "tokenkeep device re-bind")
         }
         let device = try device(of: provider)
-        try bind(vault, to: device, password, call)
+        _ = try bind(open(vault, password, call), to: device, call)
+        records.announceChange()
         return device.provider
     }
 
@@ -69,61 +70,58 @@ extension Store {
         }
         try records.testify(vault)
         let device = try device(of: provider)
+        let opened = try open(vault, password, call)
+        return (device.provider, try rebind(opened, to: device, isDestroying, lost, call, progress))
+    }
+
+    /// A vault that its password opened, or its keyfile.
+    private struct Opened {
+        let unlocked: UnlockedVault
+        /// nil if the vault has no password.
+        let password: SecretBytes?
+    }
+
+    private func open(
+        _ vault: OpenVault, _ password: () throws(TokenKeepError) -> SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> Opened {
         guard vault.keys.header.hasPassword else {
-            let unlocked = try UnlockedVault(withoutPassword: vault)
-            let opener = EraKeys.Opener.keyfile
-            return (
-                device.provider,
-                try rebind(unlocked, to: device, isDestroying, lost, call, progress, opener) {
-                    (check) throws(TokenKeepError) in
-                    try PasswordSlots(records.opener).bind(unlocked, to: device, call, check: check)
-                }
-            )
+            return Opened(unlocked: try UnlockedVault(withoutPassword: vault), password: nil)
         }
         let secret = try password()
-        let passwords = PasswordSlots(records.opener)
-        let unlocked = try passwords.open(.password, with: secret, vault, call)
-        let opener = try passwordOpener(secret, call)
-        return (
-            device.provider,
-            try rebind(unlocked, to: device, isDestroying, lost, call, progress, opener) {
-                (check) throws(TokenKeepError) in
-                try passwords.change(unlocked, to: secret, binding: device, call, check: check)
-            }
-        )
+        return Opened(
+            unlocked: try PasswordSlots(records.opener).open(.password, with: secret, vault, call), password: secret)
     }
 
     private func rebind(
-        _ unlocked: UnlockedVault, to device: DeviceIdentity, _ isDestroying: Bool,
-        _ lost: ([ItemName], DeviceFault) -> Void, _ call: CallContext, _ progress: JournalProgress?,
-        _ opener: EraKeys.Opener,
-        without: (() throws(TokenKeepError) -> Void) throws(TokenKeepError) -> UnlockedVault
+        _ opened: Opened, to device: DeviceIdentity, _ isDestroying: Bool, _ lost: ([ItemName], DeviceFault) -> Void,
+        _ call: CallContext, _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
+        let unlocked = opened.unlocked
         guard let fault = unlocked.deviceFault else {
+            var opener = EraKeys.Opener.keyfile
+            if let password = opened.password { opener = try passwordOpener(password, call) }
             let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener, binding: device)
             return try finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
         }
         let items = ProtectedItems(store: self, unlocked: unlocked, loss: .device)
         lost(try items.names(call), fault)
         if !isDestroying { try items.refuse() }
-        if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
+        if opened.password != nil { try PasswordSlots(records.opener).keep(unlocked) }
         try items.destroy(call)
-        return try finish(try without { () throws(TokenKeepError) in try items.refuse() }, call, progress)
+        let bound = try bind(opened, to: device, call) { () throws(TokenKeepError) in try items.refuse() }
+        return try finish(bound, call, progress)
     }
 
+    /// Makes the device's slots, with new keys for its levels.
     private func bind(
-        _ vault: OpenVault, to device: DeviceIdentity, _ password: () throws(TokenKeepError) -> SecretBytes,
-        _ call: CallContext
-    ) throws(TokenKeepError) {
+        _ opened: Opened, to device: DeviceIdentity, _ call: CallContext,
+        check: () throws(TokenKeepError) -> Void = {}
+    ) throws(TokenKeepError) -> UnlockedVault {
         let passwords = PasswordSlots(records.opener)
-        guard vault.keys.header.hasPassword else {
-            _ = try passwords.bind(try UnlockedVault(withoutPassword: vault), to: device, call)
-            return records.announceChange()
+        guard let password = opened.password else {
+            return try passwords.bind(opened.unlocked, to: device, call, check: check)
         }
-        let secret = try password()
-        let unlocked = try passwords.open(.password, with: secret, vault, call)
-        _ = try passwords.change(unlocked, to: secret, binding: device, call)
-        records.announceChange()
+        return try passwords.change(opened.unlocked, to: password, binding: device, call, check: check)
     }
 
     /// The device of a provider; nil for the first provider that this machine has.

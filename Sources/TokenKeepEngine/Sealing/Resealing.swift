@@ -44,7 +44,8 @@ struct Resealing {
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
         let call = call.withoutPrompts.granting(unlocked.presence).sealing(with: VaultSealer(records))
-        let items = try items(of: unlocked.vault, call)
+        let sealed = try SealedRecords(unlocked.vault).all()
+        let items = notedItems(sealed, of: unlocked.vault) + unnotedItems(besides: sealed, call)
         var unreadable = 0
         var obstacle: TokenKeepError?
         for (index, item) in items.enumerated() {
@@ -63,9 +64,12 @@ struct Resealing {
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
         // An unreadable record may have named sealed items, so that their keys must stay.
-        guard try !SealedRecords(unlocked.vault).mayBeIncomplete() else { return (unlocked, unreadable) }
+        guard !sealed.mayBeIncomplete else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
-            guard try notedItems(of: unlocked.vault).allSatisfy({ item in items.contains { $0.name == item.name } })
+            let present = try SealedRecords(unlocked.vault).all()
+            let names = Set(items.map(\.name))
+            guard !present.mayBeIncomplete,
+                notedItems(present, of: unlocked.vault).allSatisfy({ names.contains($0.name) })
             else {
                 throw TokenKeepError(
                     .conflict, "an item was sealed under an older key meanwhile", module: "vault",
@@ -75,21 +79,15 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// The items to re-encrypt: those under retiring (replaced) keys by the vault's notes, and sealed items without a
-    /// note.
-    private func items(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
-        try notedItems(of: vault) + unnotedItems(of: vault, call)
-    }
-
-    /// Whether modules list items that this vault encrypted but has no notes about.
+    /// Whether modules list items that this vault encrypted, and that its records do not name.
     ///
-    /// A vault restored from an older backup lacks the notes about items that were encrypted later.
-    func hasUnnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        try !unnotedItems(of: vault, call).isEmpty
+    /// A vault restored from an older backup lacks the records of items that were encrypted later.
+    func hasUnnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {
+        !unnotedItems(besides: sealed, call).isEmpty
     }
 
-    private func unnotedItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> [Item] {
-        let noted = Set(try SealedRecords(vault).all().entries.map(\.name))
+    private func unnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> [Item] {
+        let noted = Set(sealed.entries.map(\.name))
         var items: [Item] = []
         for module in reconciler.dispatcher.programs.places.modules {
             for name in module.sealedItems(call) where !noted.contains(name) {
@@ -99,10 +97,11 @@ struct Resealing {
         return items
     }
 
-    private func notedItems(of vault: OpenVault) throws(TokenKeepError) -> [Item] {
+    /// The items that modules hold under retiring (replaced) keys, by these records.
+    private func notedItems(_ sealed: SealedRecords.Found, of vault: OpenVault) -> [Item] {
         let machine = records.hash(of: records.machine)
         var items: [Item] = []
-        for entry in try SealedRecords(vault).all().entries {
+        for entry in sealed.entries {
             let holders = entry.copies.holders
             let current = vault.keys.currentKeyID(for: .level(entry.copies.level)).map { [$0] }
             for holder in holders where holder.keyIDs != current {

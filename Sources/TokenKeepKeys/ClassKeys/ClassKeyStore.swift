@@ -259,13 +259,9 @@ package final class ClassKeyStore: Sendable {
     package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let prefix = ClassKeyStore.prefix(vaultID)
         guard isAll else {
-            var reason: String?
             // The keys are revoked first: the agent may be stopped.
             defer { if usesKernel { lockAgent() } }
-            for purpose in KeyPurpose.ofScreen {
-                reason = try purge(prefix: prefix + "\(purpose.number):") {} ?? reason
-            }
-            return reason
+            return try purgeScreenKeys(of: vaultID)
         }
         let trust = try self.trust(of: vaultID)
         let reason = try purge(prefix: prefix) { self.dropAgentKeys(of: vaultID) }
@@ -282,11 +278,15 @@ package final class ClassKeyStore: Sendable {
     /// the screen is locked. Touches no file, because a file system may hang.
     package func purgeScreenKeys() throws(TokenKeepError) {
         defer { lockAgent() }
-        for vaultID in vaultsInKernel() {
-            for purpose in KeyPurpose.ofScreen {
-                _ = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(purpose.number):") {}
-            }
+        for vaultID in vaultsInKernel() { _ = try purgeScreenKeys(of: vaultID) }
+    }
+
+    private func purgeScreenKeys(of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
+        var reason: String?
+        for purpose in KeyPurpose.ofScreen {
+            reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(purpose.number):") {} ?? reason
         }
+        return reason
     }
 
     /// The ids of the user's vaults that have keys in the kernel.

@@ -19,6 +19,17 @@ package struct SealedRecords {
         package let isAlone: Bool
     }
 
+    /// The records that name sealed copies.
+    package struct Found: Sendable {
+        package fileprivate(set) var entries: [Entry] = []
+        /// The failure to read a record; nil if every record was read.
+        package fileprivate(set) var problem: TokenKeepError?
+        fileprivate let hasSetAside: Bool
+
+        /// Whether unreadable records, also those that were set aside, may have named more copies.
+        package var mayBeIncomplete: Bool { problem != nil || hasSetAside }
+    }
+
     /// The sealed copies of an item; nil if its record names none.
     ///
     /// - Throws: if the record cannot be read. Such a record must not count as one without sealed copies.
@@ -26,27 +37,21 @@ package struct SealedRecords {
         try read(vault.keys.fileName(of: name))?.state.sealed
     }
 
-    /// The sealed copies of all items, and the failure to read a record; nil if every record was read.
-    package func all() throws(TokenKeepError) -> (entries: [Entry], problem: TokenKeepError?) {
-        var found: [Entry] = []
-        var problem: TokenKeepError?
+    /// The sealed copies of all items. Reads every record.
+    package func all() throws(TokenKeepError) -> Found {
+        var found = Found(hasSetAside: try VaultFiles.countSetAside(in: vault.records) > 0)
         for name in try RecordNames.all(in: vault.records) {
             do throws(TokenKeepError) {
                 guard let (file, state) = try read(name), let copies = state.sealed, let item = state.name else {
                     continue
                 }
-                found.append(Entry(name: item, copies: copies, isAlone: !file.holdsValue && state.pending.isEmpty))
+                found.entries.append(
+                    Entry(name: item, copies: copies, isAlone: !file.holdsValue && state.pending.isEmpty))
             } catch {
-                problem = problem ?? error
+                found.problem = found.problem ?? error
             }
         }
-        return (found, problem)
-    }
-
-    /// Whether unreadable records, also those that were set aside, may have named sealed copies of items.
-    package func mayBeIncomplete() throws(TokenKeepError) -> Bool {
-        if try all().problem != nil { return true }
-        return try VaultFiles.countSetAside(in: vault.records) > 0
+        return found
     }
 
     private func read(_ name: [UInt8]) throws(TokenKeepError) -> (file: RecordFile, state: StateFields)? {
