@@ -102,11 +102,11 @@ struct KeePassXCStoreTests {
         _ = try store.save(SaveRequest(name: name, secret: SecretBytes("token"), accessLevel: .whenUnlocked))
         _ = try store.changePassword(from: old, to: new, isCompromised: true)
         #expect(try load(store) == "token" && inService() == "")
-        _ = try store.removePassword(new, isDestroying: false)
-        _ = try store.setPassword(old)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try store.removePassword(new, isDestroying: false) }
         #expect(try load(store) == "token")
         let asking = try open(isInteractive: true)
         #expect(try asking.sync().left == 0)
+        _ = try store.setPassword(old)
         #expect(try load(store) == "token" && owed() == 0)
         try store.lock()
     }

@@ -47,7 +47,7 @@ struct SealingModule: Module {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
         guard try sealer.sealsItems(of: nil) else { return try savePlain(request, sealer, call) }
-        let present = try loadIfThere(request.name, call)?.details
+        let present = try itemToReplace(by: request, call)
         try request.check(present: present)
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
@@ -72,6 +72,21 @@ struct SealingModule: Module {
         _ = try base.save(stored, call)
         sealer.acknowledge(request.name, in: name)
         return details.version
+    }
+
+    /// The metadata of the item that a save replaces; nil if there is none.
+    ///
+    /// A save without a precondition may replace a damaged item, and an unsealed item in the place of a sealed one. An
+    /// unsealed item also stands there if the module did not answer the save that sealed the item.
+    private func itemToReplace(
+        by request: SaveRequest, _ call: CallContext
+    ) throws(TokenKeepError) -> ItemDetails? {
+        do throws(TokenKeepError) {
+            return try loadIfThere(request.name, call)?.details
+        } catch {
+            guard request.precondition == .none, error.status == .corrupt, error.module == "vault" else { throw error }
+            return try base.loadIfThere(request.name, call)?.details
+        }
     }
 
     private func savePlain(

@@ -43,7 +43,8 @@ extension HistoryPlayer {
         }
         // A value that was sent may arrive, although the vault could not note that it is on its way.
         let isLate = wasClosed && mayArriveLater && (status == .locked || isOutage(status))
-        if isLate { toRetry.insert(step.account) }
+        // The vault notes a sealed copy before the service gets it, and keeps the note if no answer came.
+        if isLate || kind == .sealed && isCut(status) { toRetry.insert(step.account) }
         if isCut(status) || isLate { return items[step.account].mayBe(value) }
         switch (precondition, status) {
         case (.none, .ok): return

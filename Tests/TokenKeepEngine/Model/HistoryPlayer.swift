@@ -41,7 +41,8 @@ final class HistoryPlayer: @unchecked Sendable {
     /// What was locked since the last unlock; nil for nothing.
     var locking: Locking?
     var passwords = 0
-    /// The accounts of saves that failed because the vault was locked, although their values may arrive.
+    /// The accounts of saves that failed because the vault was locked, or were cancelled, although their values may
+    /// arrive.
     var toRetry: Set<Int> = []
     let serviceName: String
     let kind: HistoryWorld
