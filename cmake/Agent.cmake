@@ -1,8 +1,8 @@
 # The agent: C on libsystemd and libc, without Swift and without the library. Without libsystemd's headers the build leaves it
 # out and says so; -DTOKENKEEP_AGENT=ON makes their absence an error, OFF asks for nothing.
-set(TOKENKEEP_AGENT AUTO CACHE STRING "Whether tokenkeep-agent is built: ON, OFF, or AUTO if libsystemd's headers are there")
-set_property(CACHE TOKENKEEP_AGENT PROPERTY STRINGS AUTO ON OFF)
-if(NOT TOKENKEEP_AGENT STREQUAL AUTO AND NOT TOKENKEEP_AGENT)
+optional_part(AGENT tokenkeep-agent "libsystemd's headers")
+is_wanted(AGENT wanted)
+if(NOT wanted)
     return()
 endif()
 find_package(PkgConfig)
@@ -10,17 +10,15 @@ if(PKG_CONFIG_FOUND)
     pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
 endif()
 if(NOT SYSTEMD_FOUND)
-    if(NOT TOKENKEEP_AGENT STREQUAL AUTO)
-        message(FATAL_ERROR "libsystemd's headers are missing: install libsystemd-dev, or give -DTOKENKEEP_AGENT=OFF")
-    endif()
-    message(STATUS "tokenkeep-agent is left out: libsystemd's headers are missing (libsystemd-dev)")
+    leave_out(AGENT tokenkeep-agent "libsystemd's headers" libsystemd-dev)
     return()
 endif()
 
 add_executable(tokenkeep-agent
     Sources/agent/draining.c Sources/agent/held_keys.c Sources/agent/lock_proof.c Sources/agent/lock_state.c
-    Sources/agent/login1.c Sources/agent/login1_sessions.c Sources/agent/main.c Sources/agent/requests.c Sources/agent/service_manager.c
-    Sources/agent/session_bus.c Sources/agent/tools.c Sources/CSystemShims/agent_client.c Sources/CSystemShims/keyring.c)
+    Sources/agent/login1.c Sources/agent/login1_sessions.c Sources/agent/main.c Sources/agent/requests.c
+    Sources/agent/service_manager.c Sources/agent/session_bus.c Sources/agent/tools.c
+    Sources/CSystemShims/agent_client.c Sources/CSystemShims/keyring.c)
 target_include_directories(tokenkeep-agent PRIVATE Sources/CSystemShims/include)
 target_compile_options(tokenkeep-agent PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)

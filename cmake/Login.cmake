@@ -1,7 +1,6 @@
 # The PAM module, what Debian's pam-auth-update needs for it, and what locks a vault at the end of a session. Without libpam's
 # headers the build leaves the PAM module out and says so; -DTOKENKEEP_PAM=ON makes their absence an error, OFF asks for nothing.
-set(TOKENKEEP_PAM AUTO CACHE STRING "Whether pam_tokenkeep.so is built: ON, OFF, or AUTO if libpam's headers are there")
-set_property(CACHE TOKENKEEP_PAM PROPERTY STRINGS AUTO ON OFF)
+optional_part(PAM pam_tokenkeep.so "libpam's headers")
 set(TOKENKEEP_PAM_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/security CACHE STRING "Where pam_tokenkeep.so is installed")
 
 # Not started by an installation: docs/login.md has the commands.
@@ -11,17 +10,14 @@ install_with_prefix(data/systemd/tokenkeep-purge.in ${CMAKE_INSTALL_LIBEXECDIR}/
 install_with_prefix(data/ssh/ssh-askpass.in ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep PROGRAM)
 install_with_prefix(data/systemd/tokenkeep-ssh-add.service.in lib/systemd/user)
 
-if(TOKENKEEP_PAM STREQUAL AUTO OR TOKENKEEP_PAM)
-    find_path(PAM_INCLUDE_DIR security/pam_ext.h)
-    find_library(PAM_LIBRARY pam)
-endif()
-if(NOT TOKENKEEP_PAM STREQUAL AUTO AND NOT TOKENKEEP_PAM)
+is_wanted(PAM wanted)
+if(NOT wanted)
     return()
-elseif(NOT PAM_INCLUDE_DIR OR NOT PAM_LIBRARY)
-    if(NOT TOKENKEEP_PAM STREQUAL AUTO)
-        message(FATAL_ERROR "libpam's headers are missing: install libpam0g-dev, or give -DTOKENKEEP_PAM=OFF")
-    endif()
-    message(STATUS "pam_tokenkeep.so is left out: libpam's headers are missing (libpam0g-dev)")
+endif()
+find_path(PAM_INCLUDE_DIR security/pam_ext.h)
+find_library(PAM_LIBRARY pam)
+if(NOT PAM_INCLUDE_DIR OR NOT PAM_LIBRARY)
+    leave_out(PAM pam_tokenkeep.so "libpam's headers" libpam0g-dev)
     return()
 endif()
 

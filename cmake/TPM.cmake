@@ -1,8 +1,8 @@
 # The program that seals with the TPM, for its user and as root's helper: C on tpm2-tss, which nothing else of ours links. Without
 # tpm2-tss's headers the build leaves it out and says so; -DTOKENKEEP_TPM2=ON makes their absence an error, OFF asks for nothing.
-set(TOKENKEEP_TPM2 AUTO CACHE STRING "Whether tokenkeep-tpm2 is built: ON, OFF, or AUTO if tpm2-tss's headers are there")
-set_property(CACHE TOKENKEEP_TPM2 PROPERTY STRINGS AUTO ON OFF)
-if(NOT TOKENKEEP_TPM2 STREQUAL AUTO AND NOT TOKENKEEP_TPM2)
+optional_part(TPM2 tokenkeep-tpm2 "tpm2-tss's headers")
+is_wanted(TPM2 wanted)
+if(NOT wanted)
     return()
 endif()
 find_package(PkgConfig)
@@ -10,10 +10,7 @@ if(PKG_CONFIG_FOUND)
     pkg_check_modules(TSS2 IMPORTED_TARGET tss2-esys tss2-mu tss2-tctildr)
 endif()
 if(NOT TSS2_FOUND)
-    if(NOT TOKENKEEP_TPM2 STREQUAL AUTO)
-        message(FATAL_ERROR "tpm2-tss's headers are missing: install libtss2-dev, or give -DTOKENKEEP_TPM2=OFF")
-    endif()
-    message(STATUS "tokenkeep-tpm2 is left out: tpm2-tss's headers are missing (libtss2-dev)")
+    leave_out(TPM2 tokenkeep-tpm2 "tpm2-tss's headers" libtss2-dev)
     return()
 endif()
 

@@ -132,9 +132,8 @@ void login1_end(struct agent *agent);
 /* session_bus.c */
 void session_bus_start(struct agent *agent);
 void session_bus_announce(struct agent *agent);
-void session_bus_start_unit(struct agent *agent, const char *unit, bool starts);
-/* Whether the bus itself sent the message. */
-bool session_bus_is_from_bus(sd_bus_message *message);
+/* Reads the bus's own signal that a name has another owner, which is empty if it has none. */
+bool session_bus_owner_changed(sd_bus_message *message, const char **name, const char **owner);
 bool session_bus_is_active(const struct agent *agent);
 bool session_bus_has_screensaver(const struct agent *agent);
 void session_bus_end(struct agent *agent);
@@ -144,11 +143,13 @@ int draining_start(struct agent *agent);
 /* Watches for the Secret Service on the user's bus, which must be connected. */
 int draining_watch(struct agent *agent);
 
-/* service_manager.c: the target of programs that need the vault, at the user's systemd */
+/* service_manager.c: units of the user's systemd */
 
 /* Starts or stops the target. Nothing waits for the service manager. If the bus does not know it yet, as in
  * the first moments of a session, the target follows once it does. */
 void service_manager_set_target(struct agent *agent, bool starts);
+/* Starts a unit. Nothing waits for the service manager, and nothing is repeated. */
+void service_manager_start_unit(struct agent *agent, const char *unit);
 int service_manager_start(struct agent *agent);
 void service_manager_end(struct agent *agent);
 

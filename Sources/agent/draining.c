@@ -9,7 +9,7 @@
 
 static void start_drain(struct agent *agent) {
     agent->drained_at = agent_now();
-    session_bus_start_unit(agent, UNIT, true);
+    service_manager_start_unit(agent, UNIT);
 }
 
 static int on_due(sd_event_source *source, uint64_t time, void *data) {
@@ -23,9 +23,8 @@ static int on_due(sd_event_source *source, uint64_t time, void *data) {
 static int on_service(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
     struct agent *agent = data;
-    const char *name, *before, *after;
-    if (!session_bus_is_from_bus(message) ||
-        sd_bus_message_read(message, "sss", &name, &before, &after) < 0 || after[0] == '\0')
+    const char *name, *owner;
+    if (!session_bus_owner_changed(message, &name, &owner) || owner[0] == '\0')
         return 0;
     uint64_t next = agent->drained_at + AGENT_DRAIN_S * SECOND_US;
     if (agent->drained_at == 0 || agent_now() >= next)

@@ -106,20 +106,21 @@ static void set_owner(struct agent *agent, struct screensaver *saver, const char
     lock_state_changed(agent);
 }
 
-bool session_bus_is_from_bus(sd_bus_message *message) {
-    const char *sender = sd_bus_message_get_sender(message);
-    return sender != NULL && strcmp(sender, "org.freedesktop.DBus") == 0;
+bool session_bus_owner_changed(sd_bus_message *message, const char **name, const char **owner) {
+    const char *sender = sd_bus_message_get_sender(message), *before;
+    return sender != NULL && strcmp(sender, "org.freedesktop.DBus") == 0 &&
+           sd_bus_message_read(message, "sss", name, &before, owner) >= 0;
 }
 
 static int on_owner_changed(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
     struct agent *agent = data;
-    const char *name, *before, *after;
-    if (!session_bus_is_from_bus(message) || sd_bus_message_read(message, "sss", &name, &before, &after) < 0)
+    const char *name, *owner;
+    if (!session_bus_owner_changed(message, &name, &owner))
         return 0;
     struct screensaver *saver = saver_of(agent, name, NULL);
     if (saver != NULL)
-        set_owner(agent, saver, after);
+        set_owner(agent, saver, owner);
     return 0;
 }
 
@@ -170,21 +171,6 @@ static const sd_bus_vtable interface[] = {
 void session_bus_announce(struct agent *agent) {
     if (agent->session_bus.bus != NULL)
         (void)sd_bus_emit_signal(agent->session_bus.bus, OWN_PATH, OWN_NAME, "Changed", "");
-}
-
-/* Starts or stops a unit of the user. Nothing waits for the service manager. */
-void session_bus_start_unit(struct agent *agent, const char *unit, bool starts) {
-    sd_bus_message *message = NULL;
-    session_bus_start(agent);
-    if (agent->session_bus.bus == NULL ||
-        sd_bus_message_new_method_call(agent->session_bus.bus, &message, "org.freedesktop.systemd1",
-                                       "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
-                                       starts ? "StartUnit" : "StopUnit") < 0)
-        return;
-    if (sd_bus_message_set_auto_start(message, 0) >= 0 && sd_bus_message_set_expect_reply(message, 0) >= 0 &&
-        sd_bus_message_append(message, "ss", unit, "replace") >= 0)
-        (void)sd_bus_send(agent->session_bus.bus, message, NULL);
-    sd_bus_message_unref(message);
 }
 
 void session_bus_end(struct agent *agent) {
