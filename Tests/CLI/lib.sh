@@ -51,6 +51,26 @@ show() {
 # From then on the secret service counts as used on this machine: its absence is an outage.
 use_service() { python3 "$HERE/silent_bus.py" "$TOKENKEEP" load nobody nobody --stack "$1" --timeout 300ms; }
 
+# Starts a server of Tests/Servers and waits for its first line: start_server FILE PROGRAM. The file gets its lines. Its process
+# is $started afterwards.
+start_server() {
+    mkdir -p served
+    : >"$1" # before the server has it
+    python3 "$HERE/../Servers/$2" served >>"$1" &
+    started=$!
+    tail -n +1 -f "$1" --pid="$started" | head -n 1 >/dev/null
+}
+
+# Starts the tests' authorization server, whose process is $server, and makes the folder of providers.
+serve() {
+    mkdir -p config/tokenkeep/providers.d
+    start_server ports lying_server.py
+    server=$started
+}
+
+# The port of that server for a scheme: http or https.
+port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
+
 # Says whether two files are the same, byte for byte.
 same() {
     if cmp -s -- "$1" "$2"; then echo "same bytes: $(stat -c %s "$1")"; else echo "DIFFERENT: $(cmp -- "$1" "$2" 2>&1)"; fi

@@ -29,12 +29,7 @@ run provider show nobody
 run provider check nothing.conf
 
 title "a server is asked for its endpoints, once a day"
-mkdir served
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
+serve
 export XDG_CACHE_HOME="$WORK/cache"
 https="https://127.0.0.1:$(port https)"
 discover() { run provider discover "$@" 2>&1 | places; }

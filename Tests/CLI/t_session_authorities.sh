@@ -3,12 +3,9 @@
 if [ -z "${INSIDE-}" ]; then
     exec env INSIDE=yes unshare -m bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_session_authorities.sh"'
 fi
-mkdir -p served config/tokenkeep/providers.d system
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+mkdir -p system
+serve
+https="https://127.0.0.1:$(port https)"
 # The system trusts the server's authority, and no other.
 cp served/ca.pem system/ca-certificates.crt
 cp served/ca.pem "system/$(openssl x509 -in served/ca.pem -noout -hash).0"

@@ -1,12 +1,8 @@
 # needs: openssl
 # Sign-ins at a server of the tests: by browser, device code and a pasted address.
-mkdir -p served config/tokenkeep/providers.d
 export XDG_CACHE_HOME="$WORK/cache"
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+serve
+https="https://127.0.0.1:$(port https)"
 put() { printf "$2" >"config/tokenkeep/providers.d/$1.conf"; }
 own="issuer = $https\nca_file = $WORK/served/ca.pem\nclient_id = app\n"
 put example "$own"

@@ -1,13 +1,9 @@
 # needs: openssl
 # Sign-ins over ssh on a machine without a browser, on a terminal: the device code, the pasted address, and interruptions
 # at each step.
-mkdir -p served config/tokenkeep/providers.d
 export XDG_CACHE_HOME="$WORK/cache"
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+serve
+https="https://127.0.0.1:$(port https)"
 put() { printf "ca_file = $WORK/served/ca.pem\nclient_id = app\n$2" >"config/tokenkeep/providers.d/$1.conf"; }
 put device "issuer = $https\n"
 put paste "authorization_endpoint = $https/authorize\ntoken_endpoint = $https/token\n"

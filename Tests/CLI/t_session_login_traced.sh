@@ -1,11 +1,7 @@
 # needs: openssl
 # A sign-in as the kernel sees it: codes, verifiers and tokens go to the server alone, and once.
-mkdir -p served config/tokenkeep/providers.d
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-http="http://127.0.0.1:$(sed -E 's/.*\bhttp=([0-9]+).*/\1/' ports)"
+serve
+http="http://127.0.0.1:$(port http)"
 printf "client_id = app\nauthorization_endpoint = $http/authorize\ntoken_endpoint = $http/token\n" \
     >config/tokenkeep/providers.d/example.conf
 mkfifo paste

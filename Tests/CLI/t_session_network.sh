@@ -3,12 +3,8 @@
 if [ -z "${INSIDE-}" ]; then
     exec env INSIDE=yes unshare -m bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_session_network.sh"'
 fi
-mkdir -p served config/tokenkeep/providers.d
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-https="https://127.0.0.1:$(sed -E 's/.*\bhttps=([0-9]+).*/\1/' ports)"
+serve
+https="https://127.0.0.1:$(port https)"
 put() { printf "ca_file = $WORK/served/ca.pem\nclient_id = app\ntoken_endpoint = $2\n" >"config/tokenkeep/providers.d/$1.conf"; }
 put example "$https/token"
 put unnamed https://login.example.test/token

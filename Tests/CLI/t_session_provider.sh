@@ -1,12 +1,7 @@
 # needs: openssl
 # Sessions whose server is asked by libcurl, at the endpoints of the provider's file.
-mkdir -p served config/tokenkeep/providers.d
 export XDG_CACHE_HOME="$WORK/cache"
-: >ports # before the server has it
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
+serve
 https="https://127.0.0.1:$(port https)"
 places() { sed -E 's/127\.0\.0\.1:[0-9]+/SERVER/g'; }
 put() { printf "$2" >"config/tokenkeep/providers.d/$1.conf"; }

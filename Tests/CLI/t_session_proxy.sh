@@ -1,15 +1,8 @@
 # needs: root openssl
 # The proxies of the environment: those of the caller, unless the program has more rights than the caller (AT_SECURE).
-mkdir -p served config/tokenkeep/providers.d
-: >ports # before the server has it
-: >proxy
-python3 "$HERE/../Servers/lying_server.py" served >>ports &
-server=$!
-python3 "$HERE/../Servers/proxy.py" served >>proxy &
-relay=$!
-tail -n +1 -f ports --pid="$server" | head -n 1 >/dev/null
-tail -n +1 -f proxy --pid="$relay" | head -n 1 >/dev/null
-port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
+serve
+start_server proxy proxy.py
+relay=$started
 https="https://127.0.0.1:$(port https)"
 http="http://127.0.0.1:$(port http)"
 proxy="http://127.0.0.1:$(cat proxy)"
