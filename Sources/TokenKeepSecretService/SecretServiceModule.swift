@@ -79,7 +79,7 @@ public final class SecretServiceModule: Module {
 
     /// Loads the item with its secret. In the common namespace a foreign item counts too.
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+        try withServiceCall(call, of: name) { serviceCall throws(TokenKeepError) in
             try serviceCall.load(name, try versionKey())
         }
     }
@@ -181,7 +181,7 @@ public final class SecretServiceModule: Module {
         let isFinal = { isConditional && mark.hasWritten }
         let silent = call.withoutPrompts
         do throws(TokenKeepError) {
-            return try withServiceCall(silent, unless: isFinal) { serviceCall throws(TokenKeepError) in
+            return try withServiceCall(silent, of: name, unless: isFinal) { serviceCall throws(TokenKeepError) in
                 let key = try versionKey()
                 return try gate.withLock(name, until: serviceCall.deadline) { () throws(TokenKeepError) in
                     try body(serviceCall, key, mark)
@@ -203,18 +203,21 @@ public final class SecretServiceModule: Module {
     /// Runs `body` over the present link.
     ///
     /// Runs it once more over a new link if the service went away meanwhile, or if the session's key was doubted.
+    ///
+    /// - Parameter item: the item that `body` searches for first; nil if it searches for none.
     private func withServiceCall<Result>(
-        _ call: CallContext, unless isFinal: () -> Bool = { false },
+        _ call: CallContext, of item: ItemName? = nil, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let budget = Budget(milliseconds: timeout, until: call.deadline)
         let patience = budget.deadline.remainingMilliseconds
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let first = try link(until: budget.deadline)
+            let early = item.map { EarlySearch(for: $0, ItemSealing(sealer: call.sealer)) }
+            let first = try link(searching: early, until: budget.deadline)
             let doubt = SessionDoubt(isRepetition: false)
             do throws(TokenKeepError) {
-                return try body(serviceCall(over: first, call, budget, doubt))
+                return try body(serviceCall(over: first, call, budget, doubt, early))
             } catch {
                 let isLost = error.status == .unavailable && first.isLost && !isFinal()
                 guard isLost || doubt.isRaised, !budget.deadline.hasPassed else { throw error }
@@ -235,9 +238,10 @@ public final class SecretServiceModule: Module {
     }
 
     private func serviceCall(
-        over link: ServiceLink, _ call: CallContext, _ budget: Budget, _ doubt: SessionDoubt
+        over link: ServiceLink, _ call: CallContext, _ budget: Budget, _ doubt: SessionDoubt,
+        _ early: EarlySearch? = nil
     ) -> ServiceCall {
-        ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt)
+        ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt, early: early)
     }
 
     /// Drops a link whose session was doubted. Its connection stays.
@@ -247,7 +251,11 @@ public final class SecretServiceModule: Module {
     }
 
     /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.
-    private func link(until deadline: Deadline) throws(TokenKeepError) -> ServiceLink {
+    ///
+    /// - Parameter search: sent while a new link is made. A present link leaves it unsent.
+    private func link(
+        searching search: EarlySearch? = nil, until deadline: Deadline
+    ) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
         if let link {
@@ -265,7 +273,7 @@ public final class SecretServiceModule: Module {
                 to: address, breaker: breaker, observers: observers, until: deadline)
             replaceLinks { _ in Links(connection: usable) }
         }
-        let made = try ServiceLink(over: usable, until: deadline)
+        let made = try ServiceLink(over: usable, searching: search, until: deadline)
         replaceLinks { $0.connection === usable ? Links(connection: usable, link: made) : $0 }
         return made
     }

@@ -11,7 +11,7 @@ import TokenKeepCore
         let deadline = Deadline(milliseconds: Patience.milliseconds)
         let connection = try BusConnection.connect(
             to: keyring.bus.address, breaker: CircuitBreaker(), observers: ChangeObservers(), until: deadline)
-        let link = try ServiceLink(over: connection, until: deadline)
+        let link = try ServiceLink(over: connection, searching: nil, until: deadline)
         let over = Deadline(milliseconds: 0)
         #expect(throws: TokenKeepError.self) { try link.isKeePassXC(until: over) }
         #expect(try !link.isKeePassXC(until: deadline))

@@ -85,29 +85,44 @@ final class BusConnection: @unchecked Sendable {
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
         let context = try MainContext()
-        let sent = calls.map(send)
+        return try replies(to: start(calls), in: context, until: deadline)
+    }
+
+    /// Calls that were sent, and whose replies come in the context in which they were sent.
+    struct Sent {
+        fileprivate let call: MethodCall
+        fileprivate let serial: UInt32
+        fileprivate let pending: Pending<Reply>
+    }
+
+    /// Sends calls without waiting. The thread must be in a context; ``replies(to:in:until:)`` waits there.
+    func start(_ calls: [MethodCall]) -> [Sent] { calls.map(send) }
+
+    /// Gives up calls that were sent. The caller delivers what is left in the context.
+    func cancel(_ sent: [Sent]) {
+        for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
+    }
+
+    /// Waits for the replies to calls, in the context in which they were sent. See ``exchange(_:until:)``.
+    func replies(
+        to sent: [Sent], in context: borrowing MainContext, until deadline: Deadline
+    ) throws(TokenKeepError) -> [Reply] {
         let isDone = { sent.allSatisfy { $0.pending.isDone } }
         guard context.run(until: deadline, isDone) else {
             let unanswered = sent.filter { !$0.pending.isDone }
-            for one in unanswered { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
+            cancel(unanswered)
             if !deadline.isCancelled {
-                breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.destination) }
+                breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.call.destination) }
             }
             context.deliver(atMost: 4 * sent.count + 16, until: isDone)
             throw BusConnection.late(deadline)
         }
-        return sent.enumerated().map { index, one in
+        return sent.map { one in
             let reply = one.pending.take() ?? .disconnected
-            if reply.isLoss, one.destination != ServiceOwner.bus { noteLoss() }
-            guard case .answer(let body) = reply, !body.isOf(type: calls[index].answerType) else { return reply }
+            if reply.isLoss, one.call.destination != ServiceOwner.bus { noteLoss() }
+            guard case .answer(let body) = reply, !body.isOf(type: one.call.answerType) else { return reply }
             return .malformed
         }
-    }
-
-    private struct Sent {
-        let destination: String
-        let serial: UInt32
-        let pending: Pending<Reply>
     }
 
     private func send(_ call: MethodCall) -> Sent {
@@ -120,7 +135,7 @@ final class BusConnection: @unchecked Sendable {
         var serial: UInt32 = 0
         glib.pointee.g_dbus_connection_send_message_with_reply(
             pointer, message, 0, .max, &serial, pending.cancellable, pendingCallback, pending.callbackData)
-        return Sent(destination: call.destination, serial: serial, pending: pending)
+        return Sent(call: call, serial: serial, pending: pending)
     }
 
     /// Sends a message without waiting for an answer. Returns its serial; nil if it could not be sent.

@@ -20,6 +20,11 @@ struct ItemSealing: Sendable {
     /// Whether a note says that any module may hold the item sealed.
     func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
 
+    /// The searches that together find an item.
+    func searches(for name: ItemName) -> [[String: String]] {
+        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && isNoted(name))
+    }
+
     /// Whether the service may hold sealed items, noted or not. True if the vault cannot be read.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 

@@ -93,9 +93,7 @@ extension ServiceCall {
     private static let mostSecrets = 4
 
     /// The searches that together find an item.
-    func searches(for name: ItemName) -> [[String: String]] {
-        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && sealing.isNoted(name))
-    }
+    func searches(for name: ItemName) -> [[String: String]] { sealing.searches(for: name) }
 
     /// Whether a stored item is TokenKeep's, has this name and is not sealed by another vault.
     func isOurs(_ item: StoredItem, _ name: ItemName) throws(TokenKeepError) -> Bool {
@@ -108,7 +106,7 @@ extension ServiceCall {
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
         var (unlocked, locked): (Set<ObjectPath>, Set<ObjectPath>) = ([], [])
-        for reply in try exchange(searches.map(searchItems)) {
+        for reply in try replies(to: searches) {
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", subject) }
             unlocked.formUnion(try ServiceCall.paths(body[0]))
             locked.formUnion(try ServiceCall.paths(body[1]))
@@ -116,8 +114,19 @@ extension ServiceCall {
         return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
 
+    private func replies(to searches: [[String: String]]) throws(TokenKeepError) -> [Reply] {
+        if let replies = early?.take(searches) { return replies }
+        return try exchange(searches.map(searchItems))
+    }
+
     func searchItems(_ attributes: [String: String]) -> MethodCall {
-        service("SearchItems", [.strings(attributes)], answerType: "(aoao)")
+        ServiceCall.searchItems(attributes, of: link.owner)
+    }
+
+    static func searchItems(_ attributes: [String: String], of owner: String) -> MethodCall {
+        MethodCall(
+            destination: owner, path: .service, interface: "org.freedesktop.Secret.Service", member: "SearchItems",
+            body: .tuple([.strings(attributes)]), answerType: "(aoao)")
     }
 
     /// The paths of found items.

@@ -10,6 +10,8 @@ struct ServiceCall {
     let module: String
     /// This call's doubt about the session's key.
     let doubt: SessionDoubt
+    /// The search of the call's item, which was sent with the request for the session if the link is new.
+    var early: EarlySearch?
 
     /// Seals and opens secrets with the call's sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }

@@ -50,9 +50,12 @@ final class ServiceLink: @unchecked Sendable {
 
     /// Finds the service, starts it if the bus can, and opens a session.
     ///
+    /// - Parameter search: sent while the service opens the session, so that the first call need not wait for both.
     /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is none;
     ///   ``Status/timedOut``, ``Status/cancelled``.
-    init(over connection: BusConnection, until deadline: Deadline) throws(TokenKeepError) {
+    init(
+        over connection: BusConnection, searching search: EarlySearch?, until deadline: Deadline
+    ) throws(TokenKeepError) {
         self.connection = connection
         let found = try ServiceOwner.find(over: connection, until: deadline)
         owner = found.name
@@ -63,8 +66,12 @@ final class ServiceLink: @unchecked Sendable {
             throw TokenKeepError(.internal, "libsecret made no service object")
         }
         do throws(TokenKeepError) {
-            session = try ServiceLink.openSession(service, context, of: owner, over: connection, until: deadline)
+            session = try ServiceLink.openSession(service, context, of: owner, over: connection, until: deadline) {
+                search?.start(over: connection, of: found.name)
+            }
+            try search?.finish(over: connection, in: context, until: deadline)
         } catch {
+            search?.cancel(over: connection)
             glib.pointee.g_object_unref(UnsafeMutableRawPointer(service))
             context.deliver(atMost: 32) { false }
             throw error
@@ -93,7 +100,7 @@ final class ServiceLink: @unchecked Sendable {
 
     private static func openSession(
         _ service: OpaquePointer, _ context: borrowing MainContext, of owner: String, over connection: BusConnection,
-        until deadline: Deadline
+        until deadline: Deadline, whenAsked: () -> Void
     ) throws(TokenKeepError) -> ObjectPath {
         let isInitialised = try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
@@ -107,6 +114,7 @@ final class ServiceLink: @unchecked Sendable {
             hasSession = try complete(context, until: deadline, connection, owner) { pending in
                 glib.pointee.secret_service_ensure_session(
                     service, pending.cancellable, pendingCallback, pending.callbackData)
+                whenAsked()
             } finish: { result, error in
                 glib.pointee.secret_service_ensure_session_finish(service, result, error)
             }
