@@ -149,7 +149,8 @@ extension HistoryPlayer {
         guard status == .ok || status == .notFound else {
             let isOut = !wasCalm && isOutage(status) && (!isRecorded || step.interlude != nil)
             let isClosed = status == .locked && (wasHidden || locking != nil && step.interlude != nil)
-            return try require(isOut || isClosed, step, "\(status.name) without a cause")
+            // A record answers alone, but the call may be cut while it drains.
+            return try require(isOut || isClosed || isCut(status), step, "\(status.name) without a cause")
         }
         if wasHidden, step.interlude == nil, !isInterlude {
             let isElsewhere = try [world, second].contains {
