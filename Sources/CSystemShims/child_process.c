@@ -34,7 +34,7 @@ static int make_pipe(int ends[2]) {
 
 /* The data that a new process needs to become the program. */
 typedef struct start {
-    const char *path;
+    const char *path, *argument;
     char *const *environment;
     int input, output, death_pipe, shows_errors;
     pid_t caller;
@@ -102,7 +102,7 @@ static int prepare(const start *plan) {
 /* Runs in the new process, which shares its caller's memory until execve: only system calls are allowed. */
 __attribute__((noinline, noreturn)) static void become(start *plan) {
     if (prepare(plan) == 0) {
-        char *const arguments[] = {(char *)plan->path, NULL};
+        char *const arguments[] = {(char *)plan->path, (char *)plan->argument, NULL};
         execve(plan->path, arguments, plan->environment);
     }
     plan->error = errno;
@@ -146,14 +146,15 @@ static int make_pipes(int pipes[3][2]) {
     return 0;
 }
 
-int tokenkeep_program_start(const char *path, char *const environment[], int shows_errors,
-                            tokenkeep_program *program) {
+int tokenkeep_program_start(const char *path, const char *argument, char *const environment[],
+                            int shows_errors, tokenkeep_program *program) {
     int pipes[3][2];
     int error = make_pipes(pipes);
     if (error != 0)
         return error;
     int *input = pipes[0], *output = pipes[1], *death_pipe = pipes[2];
     start plan = {.path = path,
+                  .argument = argument,
                   .environment = environment,
                   .input = input[0],
                   .output = output[1],
@@ -209,14 +210,13 @@ int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
     }
 }
 
-void tokenkeep_program_kill(pid_t process) {
+int tokenkeep_program_kill(pid_t process, uint32_t timeout_ms) {
     siginfo_t end;
     int status;
     /* Until the end is waited for, the process number and the group number cannot be reused. */
-    if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) == 0) {
-        kill(-process, SIGKILL);
-        kill(process, SIGKILL); /* a program may have joined another group */
-        /* A killed process ends unless the kernel blocks it; on a busy machine it takes a while. */
-        (void)tokenkeep_program_wait(process, 10000, &status);
-    }
+    if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno;
+    kill(-process, SIGKILL);
+    kill(process, SIGKILL); /* a program may have joined another group */
+    return tokenkeep_program_wait(process, timeout_ms, &status);
 }

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "deadline.h"
 
+#include <limits.h>
+
 struct timespec tokenkeep_deadline_after(uint32_t milliseconds) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -24,6 +26,15 @@ int tokenkeep_is_over(const struct timespec *deadline, tokenkeep_is_cancelled is
         return 1;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return !is_before(&now, deadline);
+}
+
+int tokenkeep_milliseconds_until(const struct timespec *deadline) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!is_before(&now, deadline))
+        return 0;
+    long long left = (deadline->tv_sec - now.tv_sec) * 1000LL + (deadline->tv_nsec - now.tv_nsec) / 1000000;
+    return left < INT_MAX ? (int)left + 1 : INT_MAX;
 }
 
 struct timespec tokenkeep_next_glance(const struct timespec *deadline, tokenkeep_is_cancelled is_cancelled) {

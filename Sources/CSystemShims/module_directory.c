@@ -31,6 +31,11 @@
 #define TOKENKEEP_AGENT_FROM_PROGRAM "../libexec/tokenkeep/tokenkeep-agent"
 #endif
 
+/* The program for the TPM, as seen from the directory of modules. */
+#ifndef TOKENKEEP_TPM2_FROM_MODULES
+#define TOKENKEEP_TPM2_FROM_MODULES "../../../libexec/tokenkeep/tokenkeep-tpm2"
+#endif
+
 /* The shared object that contains this code, or the program if the program does; empty if unknown. Asked at
  * the start: later the working directory may be another one, and in a child of fork() a missing thread may
  * hold the loader's lock. */
@@ -90,13 +95,24 @@ void tokenkeep_module_directory(char *path) {
         strcpy(path, TOKENKEEP_MODULE_DIRECTORY);
 }
 
-void tokenkeep_provider_directory(char *path) {
+/* Writes the path that the relative one has from the directory of modules. 0 if it does not exist. */
+static int resolve_from_modules(char path[PATH_MAX], const char *relative) {
     tokenkeep_module_directory(path);
     size_t length = strlen(path);
-    snprintf(path + length, PATH_MAX - length, "/%s", TOKENKEEP_PROVIDERS_FROM_MODULES);
-    char directory[PATH_MAX];
-    if (realpath(path, directory) != NULL)
-        strcpy(path, directory);
+    snprintf(path + length, PATH_MAX - length, "/%s", relative);
+    char resolved[PATH_MAX];
+    if (realpath(path, resolved) == NULL)
+        return 0;
+    strcpy(path, resolved);
+    return 1;
+}
+
+void tokenkeep_provider_directory(char *path) {
+    (void)resolve_from_modules(path, TOKENKEEP_PROVIDERS_FROM_MODULES);
+}
+
+int tokenkeep_tpm2_program(char *path) {
+    return resolve_from_modules(path, TOKENKEEP_TPM2_FROM_MODULES);
 }
 
 int tokenkeep_agent_program(char *path) {

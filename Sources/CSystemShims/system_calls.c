@@ -40,23 +40,33 @@ int tokenkeep_mkdirat(int directory, const char *path) {
     return (status.st_mode & 0700) == 0700 ? 0 : TEMP_FAILURE_RETRY(fchmodat(directory, path, 0700, 0));
 }
 
-ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset) {
-    /* A write beyond RLIMIT_FSIZE sends SIGXFSZ to the thread, which would end the host. */
+/* Writes. `signal`: the one that the kernel sends to the thread with the error `failure`, and that would end
+ * the host. */
+static ssize_t write_without(int signal, int failure, int descriptor, const void *bytes, size_t count,
+                             off_t offset) {
     sigset_t limit, before, pending;
     sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
+    sigaddset(&limit, signal);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
     ssize_t written;
     do {
         written = offset < 0 ? write(descriptor, bytes, count) : pwrite(descriptor, bytes, count, offset);
     } while (written < 0 && errno == EINTR);
     int error = errno;
-    if (written < 0 && error == EFBIG && sigismember(&before, SIGXFSZ) == 0 && sigpending(&pending) == 0 &&
-        sigismember(&pending, SIGXFSZ) == 1)
+    if (written < 0 && error == failure && sigismember(&before, signal) == 0 && sigpending(&pending) == 0 &&
+        sigismember(&pending, signal) == 1)
         sigtimedwait(&limit, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return written;
+}
+
+ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset) {
+    return write_without(SIGXFSZ, EFBIG, descriptor, bytes, count, offset);
+}
+
+ssize_t tokenkeep_write_pipe(int descriptor, const void *bytes, size_t count) {
+    return write_without(SIGPIPE, EPIPE, descriptor, bytes, count, -1);
 }
 
 int tokenkeep_fstat(int descriptor, struct stat *status) {

@@ -22,6 +22,9 @@ int tokenkeep_mkdirat(int directory, const char *path);
  * the signal SIGXFSZ. */
 ssize_t tokenkeep_write(int descriptor, const void *bytes, size_t count, off_t offset);
 
+/* write(2) to a pipe. Retries EINTR. Without a reader: -1 and EPIPE, without the signal SIGPIPE. */
+ssize_t tokenkeep_write_pipe(int descriptor, const void *bytes, size_t count);
+
 /* fstat(2) and fstatat(2). In Swift, `stat` is ambiguous between the type and the function. */
 int tokenkeep_fstat(int descriptor, struct stat *status);
 int tokenkeep_fstatat(int directory, const char *path, struct stat *status, int flags);
@@ -131,6 +134,10 @@ void tokenkeep_provider_directory(char *path);
  * is none. */
 int tokenkeep_agent_program(char *path);
 
+/* Writes the path of the installed program for the TPM into path, of PATH_MAX bytes. 0 if it does not exist.
+ */
+int tokenkeep_tpm2_program(char *path);
+
 /* A started program, and the host's non-blocking ends of its standard input and output. */
 typedef struct tokenkeep_program {
     pid_t process;
@@ -140,13 +147,13 @@ typedef struct tokenkeep_program {
     int death_pipe_end;
 } tokenkeep_program;
 
-/* Starts a program in the directory /, in its own process group, with no signal blocked. Of other
- * descriptors it gets only its death pipe, 63. Its standard error is dropped unless shows_errors. 0 or an
- * errno.
+/* Starts a program in the directory /, in its own process group, with no signal blocked. It gets the
+ * argument unless that is NULL. Of other descriptors it gets only its death pipe, 63. Its standard error is
+ * dropped unless shows_errors. 0 or an errno.
  *
  * The program is killed when the starting thread ends, and its whole group when this process ends. */
-int tokenkeep_program_start(const char *path, char *const environment[], int shows_errors,
-                            tokenkeep_program *program);
+int tokenkeep_program_start(const char *path, const char *argument, char *const environment[],
+                            int shows_errors, tokenkeep_program *program);
 
 /* Closes the death pipe of a program that has ended. Other processes of its group may live on. */
 void tokenkeep_program_let_go(const tokenkeep_program *program);
@@ -154,8 +161,26 @@ void tokenkeep_program_let_go(const tokenkeep_program *program);
 /* Waits for the end of a program. 0 and its status; ETIMEDOUT; ECHILD if other code has waited for it. */
 int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status);
 
-/* Kills a program with its group and waits for its end. Does nothing if the end was already waited for. */
-void tokenkeep_program_kill(pid_t process);
+/* Kills a program with its group and waits for its end, which comes at once unless the kernel blocks it. 0;
+ * ETIMEDOUT; ECHILD if other code has waited for it. */
+int tokenkeep_program_kill(pid_t process, uint32_t timeout_ms);
+
+/* Starts a program with an argument, sends a request of at most 4096 bytes to its standard input, and
+ * receives its reply of at most capacity bytes, which the program must write at once. Then the program is
+ * killed.
+ *
+ * Waits for the reply and not for the program's end: the kernel may block that. 0, or an errno: ETIMEDOUT if
+ * there is no reply within timeout_ms, EPROTO if there is none at all, EBUSY while four earlier programs have
+ * not ended. */
+int tokenkeep_program_ask(const char *path, const char *argument, char *const environment[],
+                          const void *request, size_t length, uint32_t timeout_ms, uint8_t *reply,
+                          size_t capacity, size_t *reply_length);
+
+/* Sends a request to the program of a user that listens on a SOCK_SEQPACKET socket, and receives its reply of
+ * at most capacity bytes. 0, or an errno: ENOENT if nobody listens, EPERM if another user does, ETIMEDOUT if
+ * there is no reply within timeout_ms, EPROTO if there is none at all or it is longer. */
+int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
+                         uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length);
 
 /* Makes a key in the user's keyring of the kernel (keyrings(7)), for all processes of the real user and no
  * other user. The key expires after timeout_s seconds; 0 for no expiry. A key of the same description is

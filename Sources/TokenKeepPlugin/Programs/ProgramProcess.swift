@@ -25,7 +25,7 @@ final class ProgramProcess {
         var environment = ProgramEnvironment.entries(variables).map { strdup($0) }
         defer { for entry in environment { free(entry) } }
         environment.append(nil)
-        let error = tokenkeep_program_start(path, environment, showsErrors ? 1 : 0, &program)
+        let error = tokenkeep_program_start(path, nil, environment, showsErrors ? 1 : 0, &program)
         guard error == 0 else { throw file.refused(ModuleFile.words(error), isAbsence: false) }
         hasEnded = false
     }
@@ -101,7 +101,7 @@ final class ProgramProcess {
         closeEnds()
         var status: Int32 = 0
         if tokenkeep_program_wait(program.process, milliseconds, &status) == ETIMEDOUT {
-            tokenkeep_program_kill(program.process)
+            killAndWait()
         }
         letGo()
     }
@@ -110,10 +110,13 @@ final class ProgramProcess {
     func kill() {
         guard !hasEnded else { return }
         // Kill before closing the input: the program could take half a request for a whole one.
-        tokenkeep_program_kill(program.process)
+        killAndWait()
         closeEnds()
         letGo()
     }
+
+    /// On a busy machine the end of a killed program takes a while.
+    private func killAndWait() { _ = tokenkeep_program_kill(program.process, 10_000) }
 
     private func closeEnds() {
         close(program.input)
@@ -130,7 +133,7 @@ final class ProgramProcess {
         var status: Int32 = 0
         closeEnds()
         let known = tokenkeep_program_wait(program.process, 100, &status) == 0
-        if !known { tokenkeep_program_kill(program.process) }
+        if !known { killAndWait() }
         letGo()
         let signal = status & 0x7F
         let how = !known ? "" : signal != 0 ? ", by signal \(signal)" : ", with exit status \(status >> 8 & 0xFF)"

@@ -1,0 +1,95 @@
+/* One request to a program that listens on a socket, and its reply. */
+#define _GNU_SOURCE
+#include "CSystemShims.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t milliseconds_now(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Lets the next call on the socket wait until the deadline. 0 if it has passed. */
+static int limit_wait(int descriptor, int option, uint64_t deadline) {
+    uint64_t now = milliseconds_now();
+    if (now >= deadline)
+        return 0;
+    struct timeval left = {.tv_sec = (time_t)((deadline - now) / 1000),
+                           .tv_usec = (suseconds_t)((deadline - now) % 1000 * 1000)};
+    return setsockopt(descriptor, SOL_SOCKET, option, &left, sizeof left) == 0;
+}
+
+static int is_peer(int descriptor, uid_t user) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof peer &&
+           peer.uid == user;
+}
+
+/* Waits while the listener's queue is full. */
+static int connect_until(int descriptor, const char *path, uid_t user, uint64_t deadline) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    do {
+        if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
+            return ETIMEDOUT;
+        if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0)
+            return is_peer(descriptor, user) ? 0 : EPERM;
+    } while (errno == EINTR);
+    if (errno == EAGAIN)
+        return ETIMEDOUT;
+    /* Nobody listens, or there is no such directory. */
+    return errno == ECONNREFUSED || errno == ENOTDIR ? ENOENT : errno;
+}
+
+static int send_request(int descriptor, const void *request, size_t length, uint64_t deadline) {
+    ssize_t count;
+    do {
+        if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
+            return ETIMEDOUT;
+        count = send(descriptor, request, length, MSG_NOSIGNAL);
+    } while (count < 0 && errno == EINTR);
+    /* A peer that refuses may have replied and left before it read the request. */
+    if (count == (ssize_t)length || (count < 0 && (errno == EPIPE || errno == ECONNRESET)))
+        return 0;
+    return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
+}
+
+static int receive(int descriptor, uint64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
+    ssize_t count;
+    int resets = 0;
+    do {
+        if (!limit_wait(descriptor, SO_RCVTIMEO, deadline))
+            return ETIMEDOUT;
+        count = recv(descriptor, reply, capacity, MSG_TRUNC);
+        /* The kernel reports once that the request was not read. The reply may lie behind this. */
+    } while (count < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+    if (count <= 0 || (size_t)count > capacity)
+        return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
+    *reply_length = (size_t)count;
+    return 0;
+}
+
+int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
+                         uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
+    uint64_t deadline = milliseconds_now() + timeout_ms;
+    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return errno;
+    int error = connect_until(descriptor, path, user, deadline);
+    if (error == 0)
+        error = send_request(descriptor, request, length, deadline);
+    if (error == 0)
+        error = receive(descriptor, deadline, reply, capacity, reply_length);
+    (void)close(descriptor);
+    return error;
+}
