@@ -19,6 +19,8 @@ let modulesFromProgram =
     Context.environment["TOKENKEEP_MODULES_FROM_PROGRAM"] ?? "../lib/tokenkeep/modules"
 let providersFromModules =
     Context.environment["TOKENKEEP_PROVIDERS_FROM_MODULES"] ?? "../../../share/tokenkeep/providers.d"
+let tpm2FromModules =
+    Context.environment["TOKENKEEP_TPM2_FROM_MODULES"] ?? "../../../libexec/tokenkeep/tokenkeep-tpm2"
 let agentFromProgram =
     Context.environment["TOKENKEEP_AGENT_FROM_PROGRAM"] ?? "../libexec/tokenkeep/tokenkeep-agent"
 let httpTypes = TargetDependencyCondition.when(traits: ["HTTPTypes"])
@@ -52,6 +54,7 @@ let package = Package(
                 .define("TOKENKEEP_MODULE_DIRECTORY", to: "\"\(moduleDirectory)\""),
                 .define("TOKENKEEP_MODULES_FROM_PROGRAM", to: "\"\(modulesFromProgram)\""),
                 .define("TOKENKEEP_PROVIDERS_FROM_MODULES", to: "\"\(providersFromModules)\""),
+                .define("TOKENKEEP_TPM2_FROM_MODULES", to: "\"\(tpm2FromModules)\""),
                 .define("TOKENKEEP_AGENT_FROM_PROGRAM", to: "\"\(agentFromProgram)\""),
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
@@ -121,7 +124,7 @@ let package = Package(
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
-                "ErrorText.swift",
+                "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
             ],
             swiftSettings: strict),
         .target(

@@ -11,10 +11,10 @@ struct DeviceCommand: ParsableCommand {
         discussion: """
             Items of the levels when-unlocked-this-device-only, after-first-unlock-this-device-only and \
             when-passcode-set-this-device-only open on this device alone, even for somebody who has a copy of the vault and \
-            its password. The provider machine-key is a file of root's: it stops a copy of your home, not a copy of the \
-            whole disk.
+            its password. The provider tpm2 is the machine's TPM 2.0. The provider machine-key is a file of root's: it \
+            stops a copy of your home, not a copy of the whole disk.
 
-              sudo tokenkeep device make-machine-key
+              sudo systemctl enable --now tokenkeep-tpm2.socket
               tokenkeep device choose
               tokenkeep device show
             """,
@@ -27,7 +27,7 @@ struct DeviceCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "choose",
             abstract: "Bind the vault to a device for the first time.",
-            discussion: "Without a provider the first that this machine has is taken.")
+            discussion: "Without a provider the first that this machine has is taken: tpm2, then machine-key.")
 
         @OptionGroup
         var provider: ProviderArgument
@@ -43,8 +43,8 @@ struct DeviceCommand: ParsableCommand {
             let chosen = try store.chooseDevice(provider.value()) { () throws(TokenKeepError) in
                 try storeOptions.password(inInput: stdin)
             }
-            Terminal.explain("the vault is bound to this device (\(chosen.word))")
-            DeviceCommand.explainRecovery(try store.deviceReport())
+            DeviceCommand.explain(chosen.provider, chosen.passedOver)
+            DeviceCommand.explainRecovery(try store.recoveryOpensDevice())
         }
     }
 
@@ -73,22 +73,22 @@ struct DeviceCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let named = try provider.value()
-            let hadCode = try store.deviceReport().isRecoverable != nil
-            var chosen: DeviceProvider?
+            let hadCode = try store.recoveryOpensDevice() != nil
+            var chosen: (provider: DeviceProvider, passedOver: DeviceFault?)?
             try changingKeys { (progress) throws(TokenKeepError) in
                 let result = try store.rebindDevice(
                     named, isDestroying: destroyItems,
                     password: { () throws(TokenKeepError) in try storeOptions.password(inInput: stdin) },
                     lost: DeviceCommand.explainLoss, progress: progress)
-                chosen = result.provider
+                chosen = (result.provider, result.passedOver)
                 return result.outcome
             }
-            if let chosen { Terminal.explain("the vault is bound to this device (\(chosen.word))") }
-            let report = try store.deviceReport()
-            if hadCode, report.isRecoverable == nil {
+            if let chosen { DeviceCommand.explain(chosen.provider, chosen.passedOver) }
+            let isRecoverable = try store.recoveryOpensDevice()
+            if hadCode, isRecoverable == nil {
                 Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
             }
-            DeviceCommand.explainRecovery(report)
+            DeviceCommand.explainRecovery(isRecoverable)
         }
     }
 
@@ -106,13 +106,20 @@ struct DeviceCommand: ParsableCommand {
         }
     }
 
+    private static func explain(_ provider: DeviceProvider, _ passedOver: DeviceFault?) {
+        Terminal.explain("the vault is bound to this device (\(provider.word))")
+        guard let passedOver else { return }
+        Terminal.explain(
+            "the TPM would be better, but \(passedOver.reason)" + (passedOver.remedy.map { ": \($0)" } ?? ""))
+    }
+
     private static func explainLoss(of names: [ItemName], because fault: DeviceFault) {
         Terminal.explain(fault.reason + (names.isEmpty ? "" : "; only the vault's device opens:"))
         for name in names { Terminal.explain("  \(name)") }
     }
 
-    private static func explainRecovery(_ report: DeviceReport) {
-        guard report.isRecoverable == false else { return }
+    private static func explainRecovery(_ isRecoverable: Bool?) {
+        guard isRecoverable == false else { return }
         Terminal.explain(
             "the recovery code opens no item of levels of this device; a new one does: tokenkeep recovery create")
     }
@@ -121,7 +128,7 @@ struct DeviceCommand: ParsableCommand {
 /// The argument that names a provider.
 struct ProviderArgument: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("machine-key.", valueName: "provider"), completion: .list(ProviderArgument.words))
+        help: ArgumentHelp("tpm2 or machine-key.", valueName: "provider"), completion: .list(ProviderArgument.words))
     var provider: String?
 
     private static let words = DeviceProvider.supported.map(\.word)

@@ -22,20 +22,30 @@ extension DeviceCommand {
         }
 
         private static func text(_ report: DeviceReport) -> String {
+            let survey = report.survey
             var lines: [String] = []
             if let device = report.device {
                 lines.append("provider: \(device.provider.word)")
-                lines.append("state: \(report.fault.map { "\($0.kind.rawValue): \($0.reason)" } ?? "ready")")
+                lines.append("state: \(survey.fault.map { "\($0.kind.rawValue): \($0.reason)" } ?? "ready")")
             } else {
                 lines.append("provider: none (tokenkeep device choose)")
             }
-            let available = report.available.map(\.word)
+            if let way = survey.way { lines.append("TPM: \(survey.maker ?? "no answer") (\(Show.words(way)))") }
+            let available = survey.available.map(\.word)
             lines.append("available here: \(available.isEmpty ? "none" : available.joined(separator: ", "))")
-            if report.fault != nil {
+            if let remedy = survey.fault?.remedy { lines.append("to have its answer: \(remedy)") }
+            if survey.fault != nil {
                 lines.append("if that device is gone for good: tokenkeep device re-bind --destroy-items")
             }
             if let loss = Show.loss(report) { lines.append("if the device is lost: \(loss)") }
             return lines.map { Terminal.printable($0) + "\n" }.joined()
+        }
+
+        private static func words(_ way: TPMPlaces.Way) -> String {
+            switch way {
+            case .direct: "asked directly"
+            case .helper: "asked through root's helper"
+            }
         }
 
         /// The items that are lost with the device.
@@ -47,14 +57,16 @@ extension DeviceCommand {
         }
 
         private struct Object: Encodable {
-            private let provider, state, loss: JSONOutput.Nullable<String>
+            private let provider, way, state, maker, loss: JSONOutput.Nullable<String>
             private let available: [String]
 
             init(_ report: DeviceReport) {
                 provider = JSONOutput.Nullable(report.device?.provider.word)
-                state = JSONOutput.Nullable(report.device.map { _ in report.fault?.kind.rawValue ?? "ready" })
+                way = JSONOutput.Nullable(report.survey.way?.rawValue)
+                state = JSONOutput.Nullable(report.device.map { _ in report.survey.fault?.kind.rawValue ?? "ready" })
+                maker = JSONOutput.Nullable(report.survey.maker)
                 loss = JSONOutput.Nullable(Show.loss(report))
-                available = report.available.map(\.word)
+                available = report.survey.available.map(\.word)
             }
         }
     }

@@ -40,14 +40,21 @@ package enum Subkey {
     package static func joining(
         _ classKey: SecretBytes, _ presenceKey: SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
-        try SecretBytes(count: KeyRing.keyLength) { key in
-            guard let start = key.bindMemory(to: UInt8.self).baseAddress else { return }
-            classKey.withUnsafeBytes { classKey in
-                presenceKey.withUnsafeBytes { presenceKey in
-                    _ = crypto_generichash(
-                        start, key.count, presenceKey.bindMemory(to: UInt8.self).baseAddress, UInt64(presenceKey.count),
-                        classKey.bindMemory(to: UInt8.self).baseAddress, classKey.count)
-                }
+        try presenceKey.withUnsafeBytes { presenceKey throws(TokenKeepError) in
+            try hash(KeyRing.keyLength, of: presenceKey, key: classKey)
+        }
+    }
+
+    /// BLAKE2b of a length, with a key.
+    static func hash(
+        _ length: Int, of bytes: UnsafeRawBufferPointer, key: SecretBytes
+    ) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(count: length) { hash in
+            guard let start = hash.bindMemory(to: UInt8.self).baseAddress else { return }
+            key.withUnsafeBytes { key in
+                _ = crypto_generichash(
+                    start, length, bytes.bindMemory(to: UInt8.self).baseAddress, UInt64(bytes.count),
+                    key.bindMemory(to: UInt8.self).baseAddress, key.count)
             }
         }
     }

@@ -36,7 +36,7 @@ package struct VaultProtection {
         switch axis {
         case .otherUser: otherUser
         case .diskTheft: diskTheft
-        case .otherMachine: level.needsDevice ? ofDevice : otherMachine
+        case .otherMachine: level.needsDevice ? ofDevice(level) : otherMachine
         case .screenLock: screenLock(level)
         case .presence: presence(flags)
         }
@@ -72,10 +72,12 @@ package struct VaultProtection {
         }
     }
 
-    /// The protection from a copy of the vault on another machine, of levels whose keys a device opens.
-    private var ofDevice: Protection.Axis {
-        guard let device = vault?.keys.header.device else { return otherMachine }
-        if let fault = residentKeys.devices.fault(of: device) {
+    /// The protection from a copy of the vault on another machine, of a level whose key a device opens.
+    private func ofDevice(_ level: AccessLevel) -> Protection.Axis {
+        guard let keys = vault?.keys, let device = keys.header.device else { return otherMachine }
+        // A key that is open was opened by the device. Without a password it is open as soon as the device answers.
+        let isOpen = keys.header.hasPassword && keys.isOpen(.level(level))
+        if !isOpen, let fault = residentKeys.devices.fault(of: device) {
             return Protection.Axis(
                 .advisory, "items of the level stay locked: \(fault.reason)", remedy: "tokenkeep device show")
         }
@@ -84,7 +86,7 @@ package struct VaultProtection {
             return Protection.Axis(
                 .advisory, "a copy of the home opens on no other machine; a copy of the whole disk does")
         case .tpm2:
-            return Protection.Axis(.enforced, "this machine's TPM alone opens the key")
+            return Protection.Axis(.enforced, "a copy opens on no other machine: the key needs this machine's TPM")
         }
     }
 

@@ -76,6 +76,7 @@ static bool take_data(struct rest *rest, struct request *request) {
 static bool take_fields(struct rest *rest, struct request *request) {
     switch (request->operation) {
     case OPERATION_INFO:
+        return rest->length == 0 || take_name(rest, request);
     case OPERATION_LIST:
         return true;
     case OPERATION_SEAL:

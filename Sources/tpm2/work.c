@@ -56,8 +56,8 @@ static bool send_reply(int descriptor, const struct reply *reply) {
     return count == (ssize_t)reply->length;
 }
 
-static struct outcome add_info(struct device *device, struct reply *reply) {
-    struct outcome outcome = device_find_primary(device, NULL);
+static struct outcome add_info(struct device *device, const struct request *request, struct reply *reply) {
+    struct outcome outcome = device_find_primary(device, request->name);
     uint8_t flags =
         (uint8_t)((device->is_primary_transient ? 0 : 1) | (device->is_srk_of_another_kind ? 2 : 0));
     if (outcome.reason == REASON_NONE)
@@ -69,7 +69,7 @@ static struct outcome dispatch(struct device *device, const struct request *requ
                                struct reply *reply) {
     switch (request->operation) {
     case OPERATION_INFO:
-        return add_info(device, reply);
+        return add_info(device, request, reply);
     case OPERATION_LIST:
         return indices_list(device, uid, reply);
     default:

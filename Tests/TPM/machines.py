@@ -86,6 +86,7 @@ class Machines(Case):
         blob = self.sealed(caller)
         self.assertEqual(self.refused(self.named(other, caller).unseal(self.key, blob), "other").status, 3)
         self.refused(other.unseal(self.key, blob), "blob")
+        self.assertEqual(other.info(caller.name).word, "other")
 
     def named(self, caller, like):
         caller = Once(PROGRAM, caller.tcti)
@@ -154,6 +155,7 @@ class Primaries(Case):
         blob, index = self.sealed(caller), self.index(caller.make(self.key))
         self.tpm.make_srk("-G", "rsa2048")
         self.assertNotEqual(self.once().learn().name, caller.name)
+        self.assertEqual(self.done(caller.info(caller.name))[1:35], caller.name)
         self.opens(caller, blob)
         self.assertEqual(self.done(caller.read(self.key, index)), self.key.secret)
 

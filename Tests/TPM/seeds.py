@@ -23,6 +23,7 @@ class Writer(Caller):
 
 writer, key = Writer(sys.argv[1]), Key()
 writer.info()
+writer.info(writer.name)
 writer.list()
 writer.seal(key)
 writer.unseal(key, bytes(240))

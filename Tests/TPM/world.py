@@ -117,8 +117,8 @@ class Caller:
     def ask(self, message):
         raise NotImplementedError
 
-    def info(self, **options):
-        return self.ask(request(INFO, **options))
+    def info(self, name=b"", **options):
+        return self.ask(request(INFO, name, **options))
 
     def learn(self):
         """Takes the name of the primary as the caller records it."""

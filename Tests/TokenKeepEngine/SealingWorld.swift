@@ -51,6 +51,7 @@ final class SealingWorld: @unchecked Sendable {
         configuration.busAddress = keyring.bus.address
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
+        devices.tpm.places = TPMPlaces(socket: directory.path + "/no-tpm")
         configuration.residentKeys = ClassKeyStore(devices: devices)
         return configuration
     }

@@ -135,11 +135,11 @@ import TokenKeepCore
         try bound()
         #expect(try world.strength(.otherMachine, of: .afterFirstUnlockThisDeviceOnly) == .advisory)
         #expect(try world.strength(.otherMachine) == .none)
-        #expect(try world.store.deviceReport().fault == nil)
+        #expect(try world.store.deviceReport().survey.fault == nil)
         unlink(world.devices.machineKeyPath)
-        #expect(try world.store.deviceReport().fault?.kind == .absent)
+        #expect(try world.store.deviceReport().survey.fault?.kind == .absent)
         _ = world.directory.writeMachineKey([UInt8](repeating: 2, count: 32))
-        #expect(try world.store.deviceReport().fault?.kind == .other)
+        #expect(try world.store.deviceReport().survey.fault?.kind == .other)
     }
 
     @Test func aMachineKeyThatOthersMayReplaceIsRefused() throws {

@@ -16,11 +16,13 @@ final class LockedVault: @unchecked Sendable {
     let devices: Devices
     let store: Store
 
-    init(keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil) {
+    /// - Parameter tpm: the TPM of the test's machine; nil for none.
+    init(keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil, tpm: TPMPlaces? = nil) {
         self.keyringObstacle = keyringObstacle
         self.clock = clock
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
+        devices.tpm.places = tpm ?? TPMPlaces(socket: directory.path + "/no-tpm")
         self.devices = devices
         store = LockedVault.store(
             directory.path + "/vault", ClassKeyStore(obstacle: keyringObstacle, clock: clock, devices: devices))
@@ -61,8 +63,12 @@ final class LockedVault: @unchecked Sendable {
     }
 
     /// The same vault on another machine, whose kernel has none of its keys.
-    func elsewhere() -> Store {
-        LockedVault.store(path, ClassKeyStore(obstacle: "another machine", devices: devices))
+    ///
+    /// - Parameter tpm: its TPM; nil for that of the test's machine.
+    func elsewhere(_ tpm: TPMPlaces? = nil) -> Store {
+        var devices = devices
+        if let tpm { devices.tpm.places = tpm }
+        return LockedVault.store(path, ClassKeyStore(obstacle: "another machine", devices: devices))
     }
 
     // MARK: Files

@@ -15,12 +15,14 @@ struct Vector: CustomTestStringConvertible, Sendable {
 
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors/vault")
 
-    /// All vectors; without root's rights those that need no machine key, which must be root's.
+    /// All vectors; without root's rights those that need no device, which must be root's.
     static let all: [Vector] = {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".vector") }.sorted().compactMap { name in
             try? Vector(name: name, bytes: Array(Data(contentsOf: folder.appending(path: name))))
-        }.filter { geteuid() == 0 || $0.fields["machine-key-base64"] == nil }
+        }.filter { vector in
+            geteuid() == 0 || ["machine-key-base64", "tpm-base64"].allSatisfy { vector.fields[$0] == nil }
+        }
     }()
 
     init(name: String, bytes: [UInt8]) {
@@ -68,9 +70,10 @@ struct Vector: CustomTestStringConvertible, Sendable {
     }
 
     /// The vault, which shares its keys with those of other vectors: what one unlocks must stay locked for the others.
-    func records(in directory: TemporaryDirectory) throws -> Records {
+    func records(in directory: TemporaryDirectory, tpm: FakeTPM? = nil) throws -> Records {
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
+        devices.tpm.places = tpm?.places ?? TPMPlaces(socket: directory.path + "/no-tpm")
         if let key = fields["machine-key-base64"].flatMap({ Data(base64Encoded: $0) }) {
             _ = directory.writeMachineKey(Array(key))
         }
@@ -81,6 +84,14 @@ struct Vector: CustomTestStringConvertible, Sendable {
         }
         try keys.setTrust(trust, of: try #require(try opener.vaultID()))
         return Records(opener)
+    }
+
+    /// The TPM of the vector's machine; nil if it has none.
+    func tpm() throws -> FakeTPM? {
+        guard let data = fields["tpm-base64"].flatMap({ Data(base64Encoded: $0) }) else { return nil }
+        let (bytes, tpm) = (Array(data), try FakeTPM())
+        tpm.put(name: Array(bytes[..<34]), authValue: Array(bytes[34..<66]), secret: Array(bytes[66...]))
+        return tpm
     }
 
     /// The name of the item that is loaded.

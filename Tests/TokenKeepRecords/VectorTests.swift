@@ -17,7 +17,9 @@ import TokenKeepCore
     func reads(vector: Vector) throws {
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
-        let records = try vector.records(in: directory)
+        let tpm = try vector.tpm()
+        defer { withExtendedLifetime(tpm) {} }
+        let records = try vector.records(in: directory, tpm: tpm)
         let module = VaultModule(records)
         let call = CallContext(deadline: Deadline(milliseconds: 5000))
         let name = try vector.name()

@@ -6,10 +6,8 @@ import TokenKeepRecords
 package struct DeviceReport: Sendable {
     /// The device to which the vault is bound; nil if it is bound to none.
     package let device: DeviceIdentity?
-    /// The reason why the device does not open its keys; nil if it does.
-    package let fault: DeviceFault?
-    /// The providers that this machine has now.
-    package let available: [DeviceProvider]
+    /// The devices of this machine, and the reason why the vault's device does not open its keys.
+    package let survey: Devices.Survey
     /// Whether a recovery code opens the levels of the device; nil if there is no recovery code.
     package let isRecoverable: Bool?
 }
@@ -18,24 +16,26 @@ extension Store {
     /// Describes the device to which the vault is bound. Asks the devices of this machine.
     package func deviceReport() throws(TokenKeepError) -> DeviceReport {
         let header = try records.open()?.keys.header
-        let devices = records.opener.residentKeys.devices
         let device = header?.device
         return DeviceReport(
-            device: device, fault: device.flatMap { devices.fault(of: $0) }, available: devices.available,
+            device: device, survey: records.opener.residentKeys.devices.survey(for: device),
             isRecoverable: header?.isRecoverable)
     }
+
+    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
+    package func recoveryOpensDevice() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
     /// Binds the vault to a device of this machine, so that it keeps items of levels that never leave the machine.
     ///
     /// - Parameters:
     ///   - provider: nil for the first that this machine has.
     ///   - password: provides the vault's password. Called only if the vault has one.
-    /// - Returns: the provider.
+    /// - Returns: the provider, and the fault of a better one that this machine has.
     /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
     ///   has no such device.
     package func chooseDevice(
         _ provider: DeviceProvider?, password: () throws(TokenKeepError) -> SecretBytes
-    ) throws(TokenKeepError) -> DeviceProvider {
+    ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?) {
         let call = try beginPasswordChange()
         let vault = try records.openOrMake(call)
         try records.testify(vault)
@@ -44,10 +44,10 @@ extension Store {
                 .duplicate, "the vault is bound to a device already (\(device.provider.word))", module: "vault",
                 hint: "tokenkeep device re-bind")
         }
-        let device = try device(of: provider)
-        _ = try bind(open(vault, password, call), to: device, call)
+        let found = try device(of: provider)
+        _ = try bind(open(vault, password, call), to: found.device, call)
         records.announceChange()
-        return device.provider
+        return (found.device.provider, found.passedOver)
     }
 
     /// Binds the vault to another device of this machine.
@@ -62,16 +62,17 @@ extension Store {
     package func rebindDevice(
         _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
         lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
-    ) throws(TokenKeepError) -> (provider: DeviceProvider, outcome: UnlockOutcome) {
+    ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?, outcome: UnlockOutcome) {
         let call = try beginPasswordChange()
         guard let vault = try records.open(), vault.keys.header.device != nil else {
             throw TokenKeepError(
                 .unsupported, "the vault is bound to no device", module: "vault", hint: "tokenkeep device choose")
         }
         try records.testify(vault)
-        let device = try device(of: provider)
+        let found = try device(of: provider)
         let opened = try open(vault, password, call)
-        return (device.provider, try rebind(opened, to: device, isDestroying, lost, call, progress))
+        let outcome = try rebind(opened, to: found.device, isDestroying, lost, call, progress)
+        return (found.device.provider, found.passedOver, outcome)
     }
 
     /// A vault that its password opened, or its keyfile.
@@ -124,18 +125,23 @@ extension Store {
         return try passwords.change(opened.unlocked, to: password, binding: device, call, check: check)
     }
 
-    /// The device of a provider; nil for the first provider that this machine has.
-    private func device(of provider: DeviceProvider?) throws(TokenKeepError) -> DeviceIdentity {
+    /// The device of a provider; for nil, of the first provider that this machine has.
+    ///
+    /// `passedOver` is the fault of a TPM that is there and does not answer, so that a weaker device takes its place.
+    private func device(
+        of provider: DeviceProvider?
+    ) throws(TokenKeepError) -> (device: DeviceIdentity, passedOver: DeviceFault?) {
         let devices = records.opener.residentKeys.devices
-        do throws(DeviceFault) {
-            guard let provider = provider ?? devices.available.first else {
-                throw DeviceFault(.absent, "this machine has no device to bind the vault to")
+        var fault: DeviceFault?
+        for candidate in provider.map({ [$0] }) ?? DeviceProvider.supported {
+            do throws(DeviceFault) {
+                return (try devices.identity(of: candidate), fault)
+            } catch {
+                if provider != nil || error.mayBeMended { fault = fault ?? error }
             }
-            return try devices.identity(of: provider)
-        } catch {
-            throw TokenKeepError(
-                .unavailable, error.reason, module: "vault",
-                hint: "a key in a file of root's will do: sudo tokenkeep device make-machine-key")
         }
+        throw TokenKeepError(
+            .unavailable, fault?.reason ?? "this machine has no device to bind the vault to", module: "vault",
+            hint: fault?.remedy ?? "a key in a file of root's will do: sudo tokenkeep device make-machine-key")
     }
 }

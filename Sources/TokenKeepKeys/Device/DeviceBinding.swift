@@ -6,7 +6,7 @@ package enum DeviceProvider: UInt8, CaseIterable, Sendable {
     case machineKey = 3
 
     /// The providers that this version can ask, the best first.
-    package static let supported: [DeviceProvider] = [.machineKey]
+    package static let supported: [DeviceProvider] = [.tpm2, .machineKey]
 
     /// The provider's name on the command line.
     package var word: String {
@@ -36,7 +36,8 @@ package struct DeviceBinding: Equatable, Sendable {
     package let name: [UInt8]
     let object: Object
 
-    private static let longestBlob = 1024
+    /// The longest blob, in bytes.
+    static let longestBlob = 1024
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> DeviceBinding {
         var reader = ByteReader(bytes)

@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 
 /// Opens and makes the header's device slots: the keys of levels that never leave this machine.
@@ -17,11 +16,12 @@ struct DeviceSlots {
     ///
     /// - Parameter base: the key-encryption key of the slot of type `type`, which opened.
     func open(_ header: Header, _ type: KnownSlot.SlotType, base: SecretBytes) throws(TokenKeepError) -> Opened {
+        let deadline = Devices.deadline
         var opened = Opened()
         for slot in header.deviceSlots(of: type) {
             guard let binding = slot.device else { continue }
             do throws(DeviceFault) {
-                let secret = try devices.secret(for: binding, base: base)
+                let secret = try devices.secret(for: binding, base: base, until: deadline)
                 opened.keys += try keys(of: slot, header, secret: secret, base: base)
             } catch {
                 opened.fault = opened.fault ?? error
@@ -87,16 +87,8 @@ struct DeviceSlots {
 
     /// The 64 bytes of a device slot: `hash(64, key of the base, device secret)`.
     static func derived(from secret: SecretBytes, base: SecretBytes) throws(TokenKeepError) -> DerivedKey {
-        let derived = try SecretBytes(count: 64) { derived in
-            guard let start = derived.bindMemory(to: UInt8.self).baseAddress else { return }
-            secret.withUnsafeBytes { secret in
-                base.withUnsafeBytes { base in
-                    _ = crypto_generichash(
-                        start, derived.count,
-                        secret.bindMemory(to: UInt8.self).baseAddress, UInt64(secret.count),
-                        base.bindMemory(to: UInt8.self).baseAddress, base.count)
-                }
-            }
+        let derived = try secret.withUnsafeBytes { secret throws(TokenKeepError) in
+            try Subkey.hash(64, of: secret, key: base)
         }
         return DerivedKey(
             wrapping: try derived.prefix(KeyRing.keyLength),

@@ -4,13 +4,19 @@ import TokenKeepCore
 ///
 /// No call takes longer than ``budgetMilliseconds``. Every answer is untrusted: a wrong one opens nothing.
 package struct Devices: Sendable {
-    /// The longest time that a device may take at an unlock, in milliseconds.
+    /// The longest time that the devices may take at an unlock, in milliseconds.
     package static let budgetMilliseconds: UInt32 = 2000
 
     /// The path of the machine key. Another one only in tests.
     package var machineKeyPath = MachineKey.standardPath
+    /// The machine's TPM.
+    package var tpm = TPM()
+    private let lastCheck = MutexGuarded<Check?>(nil)
 
     package init() {}
+
+    /// The deadline of a call that begins now.
+    static var deadline: Deadline { Deadline(milliseconds: budgetMilliseconds) }
 
     /// The binding of a slot, and the secret that the device gives for the slot.
     struct Bound {
@@ -21,10 +27,18 @@ package struct Devices: Sendable {
     /// The secret that a device gives for a slot.
     ///
     /// - Parameter base: the key-encryption key of the slot's base.
-    func secret(for binding: DeviceBinding, base: SecretBytes) throws(DeviceFault) -> SecretBytes {
+    func secret(
+        for binding: DeviceBinding, base: SecretBytes, until deadline: Deadline = Devices.deadline
+    ) throws(DeviceFault) -> SecretBytes {
         switch binding.provider {
         case .machineKey: return try machineKey(named: binding.name).secret
-        case .tpm2: throw DeviceFault(.absent, "this version cannot ask a TPM")
+        case .tpm2:
+            guard case .blob(let blob) = binding.object else {
+                throw DeviceFault(.absent, "this version does not read the TPM's indices")
+            }
+            return try tpm.unseal(
+                blob, authValue: try Devices.authValue(from: base, for: binding.name), under: binding.name,
+                until: deadline)
         }
     }
 
@@ -32,34 +46,45 @@ package struct Devices: Sendable {
     func bind(
         to device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType
     ) throws(DeviceFault) -> Bound {
+        let object: DeviceBinding.Object
+        let secret: SecretBytes
         switch device.provider {
-        case .machineKey:
-            return Bound(
-                binding: DeviceBinding(provider: .machineKey, base: type, name: device.name, object: .none),
-                secret: try machineKey(named: device.name).secret)
-        case .tpm2: throw DeviceFault(.absent, "this version cannot ask a TPM")
+        case .machineKey: (object, secret) = (.none, try machineKey(named: device.name).secret)
+        case .tpm2:
+            secret = try DeviceFault.needing { () throws(TokenKeepError) in
+                try SecretBytes(randomCount: TPM.secretLength)
+            }
+            let authValue = try Devices.authValue(from: base, for: device.name)
+            object = .blob(
+                try tpm.seal(secret, authValue: authValue, under: device.name, until: Devices.deadline))
+        }
+        let binding = DeviceBinding(provider: device.provider, base: type, name: device.name, object: object)
+        // Items are saved under the new keys at once: a blob that does not open would lose them.
+        guard try self.secret(for: binding, base: base) == secret else { throw Devices.other(device.provider) }
+        return Bound(binding: binding, secret: secret)
+    }
+
+    /// The value that the TPM asks for before it opens a slot's blob.
+    ///
+    /// It is another one for each name, so that a header with the name of an attacker's key gives nothing that opens the
+    /// blob of the vault's TPM.
+    private static func authValue(from base: SecretBytes, for name: [UInt8]) throws(DeviceFault) -> SecretBytes {
+        try DeviceFault.needing { () throws(TokenKeepError) in
+            let key = try Subkey.derive(from: base, number: 1, context: "TKtpmaut")
+            return try name.lent { name throws(TokenKeepError) in
+                try Subkey.hash(TPM.secretLength, of: name, key: key)
+            }
         }
     }
 
     /// The device of a provider that is there now.
     package func identity(of provider: DeviceProvider) throws(DeviceFault) -> DeviceIdentity {
+        let name: [UInt8]
         switch provider {
-        case .machineKey: DeviceIdentity(provider: provider, name: try MachineKey.read(machineKeyPath).name)
-        case .tpm2: throw DeviceFault(.absent, "this version cannot ask a TPM")
+        case .machineKey: name = try MachineKey.read(machineKeyPath).name
+        case .tpm2: name = try tpm.describe(until: Devices.deadline).name
         }
-    }
-
-    /// The providers that this machine has, the best first.
-    package var available: [DeviceProvider] { DeviceProvider.supported.filter { (try? identity(of: $0)) != nil } }
-
-    /// The fault of a device that the vault is bound to; nil if the device answers and is the vault's.
-    package func fault(of device: DeviceIdentity) -> DeviceFault? {
-        do throws(DeviceFault) {
-            guard try identity(of: device.provider) == device else { return Devices.other(device.provider) }
-            return nil
-        } catch {
-            return error
-        }
+        return DeviceIdentity(provider: provider, name: name)
     }
 
     private func machineKey(named name: [UInt8]) throws(DeviceFault) -> MachineKey {
@@ -72,6 +97,75 @@ package struct Devices: Sendable {
         switch provider {
         case .machineKey: DeviceFault(.other, "the machine key here is not that of the vault")
         case .tpm2: DeviceFault(.other, "the TPM here is not that of the vault, or it was cleared")
+        }
+    }
+}
+
+// MARK: Reports
+
+extension Devices {
+    /// The devices of this machine, as a report shows them.
+    package struct Survey: Sendable {
+        /// The providers that this machine has, the best first.
+        package let available: [DeviceProvider]
+        /// The fault of the device that the vault is bound to; nil if that device answers, or if there is none.
+        package let fault: DeviceFault?
+        /// The way to the TPM; nil if there is no TPM.
+        package let way: TPMPlaces.Way?
+        /// The maker of the TPM, as it calls itself; nil if it does not answer.
+        package let maker: String?
+    }
+
+    /// The result of a check of a device, which stays valid for a while.
+    private struct Check: Sendable {
+        let device: DeviceIdentity
+        let fault: DeviceFault?
+        let end: Deadline
+    }
+
+    /// Looks at each device of this machine, in the time of one call.
+    ///
+    /// - Parameter device: the device that the vault is bound to; nil if it is bound to none.
+    package func survey(for device: DeviceIdentity?) -> Survey {
+        let deadline = Devices.deadline
+        var found: TPM.Description?
+        var absence: DeviceFault?
+        do throws(DeviceFault) {
+            found = try tpm.describe(until: deadline)
+        } catch {
+            absence = error
+        }
+        var available: [DeviceProvider] = found == nil ? [] : [.tpm2]
+        if (try? MachineKey.read(machineKeyPath)) != nil { available.append(.machineKey) }
+        let fault = device.flatMap { device in
+            guard device.provider == .tpm2 else { return self.fault(of: device, until: deadline) }
+            // A TPM may have a second primary, under which it seals nothing new.
+            return found?.name == device.name ? nil : absence ?? self.fault(of: device, until: deadline)
+        }
+        let way = absence?.kind == .absent ? nil : (try? tpm.places.access())?.way
+        return Survey(available: available, fault: fault, way: way, maker: found?.maker)
+    }
+
+    /// The fault of a device that the vault is bound to; nil if the device answers and is the vault's.
+    ///
+    /// A TPM is asked once in five seconds: a report has a line for each level and module.
+    package func fault(of device: DeviceIdentity) -> DeviceFault? {
+        guard device.provider == .tpm2 else { return fault(of: device, until: Devices.deadline) }
+        if let last = lastCheck.withLock({ $0 }), last.device == device, !last.end.hasPassed { return last.fault }
+        let fault = fault(of: device, until: Devices.deadline)
+        lastCheck.withLock { $0 = Check(device: device, fault: fault, end: Deadline(milliseconds: 5000)) }
+        return fault
+    }
+
+    private func fault(of device: DeviceIdentity, until deadline: Deadline) -> DeviceFault? {
+        do throws(DeviceFault) {
+            switch device.provider {
+            case .machineKey: _ = try machineKey(named: device.name)
+            case .tpm2: _ = try tpm.describe(named: device.name, until: deadline)
+            }
+            return nil
+        } catch {
+            return error
         }
     }
 }

@@ -1,0 +1,132 @@
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// The places at which the TPM is asked.
+package struct TPMPlaces: Sendable {
+    /// The way to the TPM.
+    package enum Way: String, Sendable {
+        /// `tokenkeep-tpm2` runs as the user, who may open the device.
+        case direct
+        /// Root's helper opens the device.
+        case helper
+    }
+
+    /// The path of `tokenkeep-tpm2`; nil for the installed one.
+    package var program: String?
+    /// The TCTI of tpm2-tss; nil for `TOKENKEEP_TCTI` or else the device.
+    package var configuration: String?
+    /// The path of the helper's socket; nil for `TOKENKEEP_TPM2_SOCKET` or else the standard one.
+    package var socket: String?
+
+    /// The standard places, or others in tests.
+    package init(program: String? = nil, configuration: String? = nil, socket: String? = nil) {
+        self.program = program
+        self.configuration = configuration
+        self.socket = socket
+    }
+
+    private static let device = "/dev/tpmrm0"
+    private static let standardSocket = "/run/tokenkeep/tpm2"
+
+    /// Chooses the way to the TPM. A way that is named goes before one that is found.
+    func access() throws(DeviceFault) -> Access {
+        if let configuration = configuration ?? TPMPlaces.variable("TOKENKEEP_TCTI") {
+            guard let program = program ?? TPMPlaces.installedProgram else {
+                throw DeviceFault(.absent, "the program tokenkeep-tpm2 is not installed")
+            }
+            return .program(program, configuration: configuration)
+        }
+        if let named = socket ?? TPMPlaces.variable("TOKENKEEP_TPM2_SOCKET") { return .socket(named) }
+        if faccessat(AT_FDCWD, TPMPlaces.device, R_OK | W_OK, AT_EACCESS) == 0,
+            let program = program ?? TPMPlaces.installedProgram
+        {
+            return .program(program, configuration: nil)
+        }
+        return .socket(TPMPlaces.standardSocket)
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard !Privileges.areRaised, let value = getenv(name), value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    private static var installedProgram: String? {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard tokenkeep_tpm2_program(&path) != 0 else { return nil }
+        return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// A chosen way.
+    enum Access {
+        case program(String, configuration: String?)
+        case socket(String)
+
+        var way: Way {
+            switch self {
+            case .program: .direct
+            case .socket: .helper
+            }
+        }
+
+        /// Sends a request and returns the reply, which is untrusted.
+        func exchange(_ request: SecretBytes, until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
+            var error: Int32 = 0
+            let reply = try DeviceFault.needing { () throws(TokenKeepError) in
+                // A reply of more bytes than the longest is seen.
+                try SecretBytes(capacity: TPMReply.longest + 1) { reply in
+                    var count = 0
+                    error = request.withUnsafeBytes { ask($0, deadline.remainingMilliseconds, reply, &count) }
+                    return error == 0 ? count : 0
+                }
+            }
+            guard error == 0 else { throw fault(error) }
+            return reply
+        }
+
+        private func ask(
+            _ request: UnsafeRawBufferPointer, _ milliseconds: UInt32, _ reply: UnsafeMutableRawBufferPointer,
+            _ count: inout Int
+        ) -> Int32 {
+            let bytes = reply.bindMemory(to: UInt8.self).baseAddress
+            switch self {
+            case .socket(let path):
+                return tokenkeep_socket_ask(
+                    path, 0, request.baseAddress, request.count, milliseconds, bytes, reply.count, &count)
+            case .program(let path, let configuration):
+                // Nothing else of the environment: tpm2-tss would log secrets.
+                let variable = configuration.map { strdup("TOKENKEEP_TCTI=" + $0) }
+                defer { if let variable { free(variable) } }
+                return tokenkeep_program_ask(
+                    path, "--once", variable.map { [$0, nil] } ?? [nil], request.baseAddress, request.count,
+                    milliseconds, bytes, reply.count, &count)
+            }
+        }
+
+        private func fault(_ error: Int32) -> DeviceFault {
+            switch (error, self) {
+            case (ETIMEDOUT, _): TPMReply.silent
+            case (EPROTO, _): DeviceFault(.silent, "tokenkeep-tpm2 ended without a reply")
+            case (EBUSY, _): DeviceFault(.silent, "four earlier requests hang in the TPM's driver")
+            case (ENOENT, .socket(let path)): Access.nobodyListens(path)
+            case (EPERM, .socket(let path)): DeviceFault(.absent, "the program that listens on \(path) is not root's")
+            case (_, .socket(let path)):
+                DeviceFault(.absent, "cannot connect to \(path): \(String(cString: strerror(error)))")
+            case (_, .program(let path, _)):
+                DeviceFault(.absent, "cannot start \(path): \(String(cString: strerror(error)))")
+            }
+        }
+
+        private static func nobodyListens(_ path: String) -> DeviceFault {
+            guard path == standardSocket else {
+                return DeviceFault(.absent, "no helper for the TPM listens on \(path)")
+            }
+            guard faccessat(AT_FDCWD, device, F_OK, 0) == 0 else {
+                return DeviceFault(.absent, "this machine has no TPM 2.0 (\(device))")
+            }
+            return DeviceFault(
+                .absent, "only root may open the TPM, and no helper of root's listens on \(path)",
+                remedy: "sudo systemctl enable --now tokenkeep-tpm2.socket")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import TokenKeepCore
+
+/// The reply of `tokenkeep-tpm2`: whether the TPM did what was asked, and its payload (docs/device-helper.md).
+enum TPMReply {
+    static let signature = Array("TKT1".utf8)
+    static let longest = 2048
+    private static let headLength = 13
+
+    static let malformed = DeviceFault(.silent, "tokenkeep-tpm2 gave a malformed reply")
+    static let silent = DeviceFault(.silent, "the TPM did not answer in time")
+
+    /// Calls `body` with the payload of a reply.
+    ///
+    /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule.
+    static func payload<Result>(
+        of reply: SecretBytes, _ body: (Slice<UnsafeRawBufferPointer>) throws(DeviceFault) -> Result
+    ) throws(DeviceFault) -> Result {
+        try reply.withUnsafeBytes { reply throws(DeviceFault) in
+            guard (headLength...longest).contains(reply.count), reply.starts(with: signature) else { throw malformed }
+            let (status, reason) = (integer(reply[4..<8]), reply[8])
+            guard (status == 0) == (reason == 0) else { throw malformed }
+            guard reason == 0 else { throw fault(reason, code: integer(reply[9..<13])) }
+            return try body(reply[headLength...])
+        }
+    }
+
+    private static func integer(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
+        bytes.reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// The fault for a reason's number.
+    ///
+    /// A refusal on the wire to the TPM can be forged. So only reasons by which the TPM is another one, or has lost the
+    /// secret, are ``DeviceFault/Kind/other``.
+    private static func fault(_ reason: UInt8, code: UInt32) -> DeviceFault {
+        switch reason {
+        case 1: DeviceFault(.absent, "the TPM cannot be opened")
+        case 2: silent
+        case 3: DeviceFault(.silent, "the TPM is busy")
+        case 4: DeviceFault(.absent, "the TPM has an owner password, and no persistent storage root key")
+        case 5: Devices.other(.tpm2)
+        case 6: DeviceFault(.other, "the TPM refuses the vault's key")
+        case 7: DeviceFault(.other, "another user sealed the vault's secret in the TPM")
+        case 8: DeviceFault(.other, "the TPM does not open what it sealed for the vault")
+        case 9: DeviceFault(.silent, "an answer was altered on its way from the TPM")
+        case 12: DeviceFault(.silent, "four requests of this user to the TPM are at work")
+        case 13: DeviceFault(.silent, "tokenkeep-tpm2 has another version and does not know the request")
+        case 14: DeviceFault(.silent, "the TPM is in lockout")
+        case 15: DeviceFault(.silent, "the TPM refuses with the code 0x\(String(code, radix: 16))")
+        case 16: DeviceFault(.absent, "the TPM is in failure mode, or was not started")
+        default: malformed
+        }
+    }
+}
