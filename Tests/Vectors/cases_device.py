@@ -4,15 +4,28 @@ from dataclasses import replace
 
 from cases_common import ANNA, PASSWORD, era_files, vector
 from cases_unlock import CODE
-from vault_keys import FORM_BLOB, FORM_INDEX, PROVIDER_TPM2, RETIRING, SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY, normalized_code
+from vault_keys import (
+    FORM_BLOB,
+    FORM_INDEX,
+    PROVIDER_TPM2,
+    RETIRING,
+    SLOT_KEYFILE,
+    SLOT_PASSWORD,
+    SLOT_RECOVERY,
+    normalized_code,
+    tpm_auth_value,
+)
 from vault_writer import VaultPlan, device_extension, new_key, seeded
 
 MACHINE_KEY = seeded("machine key", 32)
 SYMBOLS = normalized_code(CODE)
+TPM_NAME, OTHER_NAME = b"\0\x0b" + seeded("name of a TPM's primary", 32), b"\0\x0b" + bytes(32)
+TPM_SECRET = seeded("secret in a TPM", 32)
 
 
 def cases():
     yield from opened_cases()
+    yield from tpm_cases()
     yield from extension_cases()
     yield from rule_cases()
 
@@ -62,6 +75,30 @@ def opened_cases():
     yield case("locked-device-tpm-blob", comment, sealed, "LOCKED")
     index = lambda vault: with_keyfile(vault, extension=tpm(SLOT_KEYFILE, FORM_INDEX, b"\0\0\x80\1"))
     yield case("locked-device-tpm-index", "A TPM's device slot names an index; there is no TPM.", index, "LOCKED")
+
+
+def tpm_cases():
+    for level in (3, 4):
+        comment = f"Keyfile and TPM open an item of level {level}."
+        yield tpm_case(f"valid-device-tpm-keyfile-level-{level}", comment, level=level)
+    for level in (2, 3, 4, 5):
+        comment = f"The password and the TPM open an item of level {level}."
+        yield tpm_case(f"valid-device-tpm-password-level-{level}", comment, level=level, password=PASSWORD)
+    comment = "Another TPM has another name."
+    yield tpm_case("locked-device-tpm-elsewhere", comment, "LOCKED", name=OTHER_NAME, password=PASSWORD)
+    comment = "The password opens an item of level 2 on another machine."
+    yield tpm_case("valid-device-tpm-elsewhere-level-2", comment, level=2, name=OTHER_NAME, password=PASSWORD)
+    comment = "The TPM gives another secret than the one that it sealed."
+    yield tpm_case("locked-device-tpm-secret", comment, "LOCKED", secret=bytes(32), password=PASSWORD)
+
+
+def tpm_case(word, comment, expect="OK", level=4, name=TPM_NAME, secret=TPM_SECRET, **unlocking):
+    """A vault that is bound to a TPM. `name`, `secret`: what the TPM of this machine has."""
+    vault, item = VaultPlan(word), replace(ANNA, level=level)
+    base = vault.password_slot(PASSWORD) if unlocking else vault.keyfile_slot()
+    files = era_files(vault, [base, vault.tpm_slot(base, TPM_NAME, TPM_SECRET)], [item])
+    machine = name + tpm_auth_value(base.derived[:32], TPM_NAME) + secret
+    return vector(word, expect, comment, item, files, tpm=machine, **unlocking)
 
 
 def tpm(base, form, data, name=b"\0\x0b" + bytes(32)):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from vault_keys import (
     CURRENT,
+    FORM_BLOB,
+    PROVIDER_MACHINE_KEY,
+    PROVIDER_TPM2,
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
     PURPOSE_NAME,
@@ -14,11 +17,13 @@ from vault_keys import (
     SLOT_PASSWORD,
     SLOT_RECOVERY,
     WRAPPED_KEY_BOX,
+    Machine,
     check_slots,
     device_derived,
     machine_key_name,
     normalized_code,
     parse_slot,
+    tpm_auth_value,
     wrapped_key_data,
 )
 from vault_primitives import Corrupt, Cursor, Denied, Unsupported, hash_bytes, open_box, subkey
@@ -146,24 +151,34 @@ def has_mac_b(header, header_key):
     return hmac.compare_digest(mac_b(header_key, header.data[:-MAC_SIZE]), header.data[-MAC_SIZE:])
 
 
-def open_keyfile_slot(header, keyfile, where, machine_key=None):
+def open_keyfile_slot(header, keyfile, where, machine=Machine()):
     """Opens the keyfile slot, if there is one, and the device slots whose base it is."""
     if not header.has_password():
         open_slot(header, keyfile, header.slot(SLOT_KEYFILE), keyfile.derived(), where)
-        open_device_slots(header, keyfile, SLOT_KEYFILE, keyfile.derived(), machine_key)
+        open_device_slots(header, keyfile, SLOT_KEYFILE, keyfile.derived(), machine)
 
 
-def open_device_slots(header, keyfile, base, derived, machine_key):
+def device_secret(device, base_key, machine):
+    """What the devices of the machine give for a slot; None if they are others, or not there."""
+    if device.provider == PROVIDER_MACHINE_KEY and machine.key is not None:
+        return subkey(machine.key, 1, b"TKmachin") if machine_key_name(machine.key) == device.name else None
+    if device.provider == PROVIDER_TPM2 and device.form == FORM_BLOB and machine.tpm is not None:
+        expected = device.name + tpm_auth_value(base_key, device.name)
+        return machine.tpm[66:] if machine.tpm[:66] == expected else None
+    return None
+
+
+def open_device_slots(header, keyfile, base, derived, machine):
     """Opens the device slots of a base. A device that does not open them leaves them locked."""
     for slot in header.slots:
-        if slot.type == SLOT_DEVICE and slot.device.base == base and machine_key is not None:
-            if machine_key_name(machine_key) == slot.device.name:
-                derived_here = device_derived(derived[:32], subkey(machine_key, 1, b"TKmachin"))
-                if hmac.compare_digest(derived_here[32:], slot.commitment):
-                    unwrap(header, keyfile, slot, derived_here, "device slot")
+        if slot.type == SLOT_DEVICE and slot.device.base == base:
+            secret = device_secret(slot.device, derived[:32], machine)
+            derived_here = secret and device_derived(derived[:32], secret)
+            if secret and hmac.compare_digest(derived_here[32:], slot.commitment):
+                unwrap(header, keyfile, slot, derived_here, "device slot")
 
 
-def open_typed_slots(header, keyfile, where, password=None, code=None, machine_key=None):
+def open_typed_slots(header, keyfile, where, password=None, code=None, machine=Machine()):
     """Opens the slots of a password and of a recovery code that are given, and the device slots whose base they are."""
     for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
         if secret is not None:
@@ -172,7 +187,7 @@ def open_typed_slots(header, keyfile, where, password=None, code=None, machine_k
                 raise NoSlot(where, f"there is no slot of type {slot_type}")
             derived = slot.derived(secret)
             open_slot(header, keyfile, slot, derived, where)
-            open_device_slots(header, keyfile, slot_type, derived, machine_key)
+            open_device_slots(header, keyfile, slot_type, derived, machine)
 
 
 def open_slot(header, keyfile, slot, derived, where):

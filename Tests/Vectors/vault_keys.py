@@ -199,9 +199,22 @@ def check_device_slots(slots, where):
         raise Corrupt(where, "a device slot of the recovery code has a key that the password's has not")
 
 
+@dataclass
+class Machine:
+    """The devices of a machine: its machine key, and name, authValue and secret of its TPM."""
+
+    key: bytes | None = None
+    tpm: bytes | None = None
+
+
 def machine_key_name(key):
     """The public name of a machine key."""
     return subkey(key, 2, b"TKmachin")
+
+
+def tpm_auth_value(base_key, name):
+    """The authValue for which the TPM of this name opens a blob."""
+    return hash_bytes(32, subkey(base_key, 1, b"TKtpmaut"), name)
 
 
 def device_derived(base_key, device_secret):

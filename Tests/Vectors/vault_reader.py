@@ -20,7 +20,7 @@ from vault_format import (
     parse_state,
 )
 from vault_header import HEADER_MAXIMUM, NoSlot, Refused, check_trust, open_keyfile_slot, open_typed_slots, parse_header
-from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, RETIRING, parse_keyfile
+from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, RETIRING, Machine, parse_keyfile
 from vault_primitives import Corrupt, Denied, Locked, NotFound, VaultError, hash_bytes, open_box
 
 ERA_NAME = re.compile(r"era-([1-9][0-9]{0,18})")
@@ -33,9 +33,9 @@ class VaultReader:
 
     Every record is asked to testify, while the page asks 16 of them."""
 
-    def __init__(self, directory, password=None, code=None, trust=None, machine_key=None):
+    def __init__(self, directory, password=None, code=None, trust=None, machine_key=None, tpm=None):
         self.directory, self.password, self.code, self.trust = directory, password, code, trust
-        self.machine_key = machine_key
+        self.machine = Machine(machine_key, tpm)
         self.enter_era()
 
     def enter_era(self):
@@ -96,10 +96,10 @@ class VaultReader:
         header = parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name)
         if self.trust is not None:
             check_trust(header, self.era, self.trust, name)
-        open_keyfile_slot(header, self.keyfile, name, self.machine_key)
+        open_keyfile_slot(header, self.keyfile, name, self.machine)
         if self.password is not None or self.code is not None or not header.has_password():
             self.hear_testimony(header, name)
-        open_typed_slots(header, self.keyfile, name, self.password, self.code, self.machine_key)
+        open_typed_slots(header, self.keyfile, name, self.password, self.code, self.machine)
         return header
 
     def read_header(self):

@@ -10,8 +10,10 @@ from vault_format import item_id, item_name
 from vault_header import HEADER_HEAD, MACS_SIZE, mac_a, mac_b
 from vault_keys import (
     CURRENT,
+    FORM_BLOB,
     FORM_NONE,
     PROVIDER_MACHINE_KEY,
+    PROVIDER_TPM2,
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
     PURPOSE_METADATA,
@@ -137,6 +139,11 @@ class VaultPlan:
         costs = (base.derivation, base.passes, base.memory_kib, base.salt)
         keys = [self.class_keys[level] for level in kinds]
         return replace(SlotPlan(keys, derived, SLOT_DEVICE, slot_id, *costs, extension), **changes)
+
+    def tpm_slot(self, base, name, secret, blob=b"blob"):
+        """A device slot whose base is another slot, bound to the TPM of this name, which sealed the secret."""
+        extension = device_extension(base.type, name, PROVIDER_TPM2, FORM_BLOB, blob)
+        return self.device_slot(base, bytes(32), derived=device_derived(base.derived[:32], secret), extension=extension)
 
     def name_of(self, namespace, service, account):
         return item_name(self.name_key.secret, namespace, service, account)

@@ -25,7 +25,8 @@ class Vector:
     fingerprints), all but the name in hexadecimal; () if they cannot be read. With `carried` the item's record is of
     kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
     `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
-    is no such key. `machine_key` is the machine's key, which device slots need."""
+    is no such key. `machine_key` is the machine's key, which device slots need. `tpm` is what the
+    machine's TPM gives: the name of its storage primary (34 bytes), and the authValue (32) and secret (32) of each blob; None if there is no TPM."""
 
     name: str
     expect: str
@@ -43,6 +44,7 @@ class Vector:
     items: int | None = None
     trust: bytes | None = None
     machine_key: bytes | None = None
+    tpm: bytes | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
@@ -70,6 +72,8 @@ class Vector:
             lines.append("trust-base64: " + base64.b64encode(self.trust).decode("ascii"))
         if self.machine_key is not None:
             lines.append("machine-key-base64: " + base64.b64encode(self.machine_key).decode("ascii"))
+        if self.tpm is not None:
+            lines.append("tpm-base64: " + base64.b64encode(self.tpm).decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
@@ -126,6 +130,7 @@ def decode(name, data):
         int(words["items"]) if "items" in words else None,
         decoded("trust-base64"),
         decoded("machine-key-base64"),
+        decoded("tpm-base64"),
     )
 
 
