@@ -6,7 +6,7 @@
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
 # its own. One that begins with "# needs: root" or "# needs: mount" is skipped if this is not allowed, one that begins with
 # "# needs: keyring" if gnome-keyring is not installed, one that begins with "# needs: strace" if strace is not, one that begins with "# needs: openssl" if the programs of the tests'
-# server are not. --update writes the golden files anew.
+# server are not, one that begins with "# needs: tpm" if swtpm, tpm2-tools or our program for the TPM are not. --update writes the golden files anew.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,7 +48,7 @@ scenario() {
     fi
     (
         cd "$work" || exit 125
-        env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" LC_ALL=C.UTF-8 TZ=UTC \
+        env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" LC_ALL=C.UTF-8 TZ=UTC \
             COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             timeout 120 bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null
@@ -82,6 +82,7 @@ for name in "${names[@]}"; do
         mount) unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
         strace) strace -o /dev/null true 2>/dev/null ;;
         openssl) which openssl faketime strace python3 >/dev/null ;;
+        tpm) which swtpm tpm2_clear >/dev/null && [ -x "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ] ;;
         keyring) which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null ;;
         esac || may=no
     done

@@ -1,0 +1,180 @@
+# needs: root tpm
+# Two software TPMs are two machines. Each begins with a kernel that has no key of the vault.
+program=$TOKENKEEP
+export TOKENKEEP_TCTI
+forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
+tools=()
+trap 'kill "${tools[@]}" 2>/dev/null' EXIT
+until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
+start_tpm() {
+    mkdir -p "$WORK/tpm-$1"
+    rm -f "$WORK/tpm-$1/tpm" "$WORK/tpm-$1/tpm.ctrl"
+    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm-$1" --server "type=unixio,path=$WORK/tpm-$1/tpm" \
+        --ctrl "type=unixio,path=$WORK/tpm-$1/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm-$1/log" 2>&1 &
+    swtpm=$!
+    tools+=("$swtpm")
+    until_exists "$WORK/tpm-$1/tpm.ctrl"
+}
+machine() {
+    title "$2"
+    forget
+    TOKENKEEP_TCTI="swtpm:path=$WORK/tpm-$1/tpm"
+}
+this=this-device-only
+levels() { for name in one two three four five; do run load example.com $name; done; }
+other_machine() { "$TOKENKEEP" protection | grep -A40 "after-first-unlock-$this" | grep -m1 other-machine; }
+
+start_tpm a
+machine a "a vault that is bound to the TPM"
+run device show
+run password set --stdin <<<horse
+run device choose --stdin <<<horse
+printf one | run save example.com one --level when-unlocked
+printf two | run save example.com two
+printf three | run save example.com three --level when-unlocked-$this
+printf four | run save example.com four --level after-first-unlock-$this --require-enforced
+printf five | run save example.com five --level when-passcode-set-$this
+run device show
+run device show --json
+run status
+run lock
+run load example.com four
+run unlock --stdin <<<horse
+levels
+run device choose tpm2 --stdin <<<horse
+
+title "the same TPM by root's helper"
+helper=$(dirname "$program")/../libexec/tokenkeep/tokenkeep-tpm2
+socket=$WORK/helper/tpm2
+mkdir -m 755 "$WORK/helper"
+install -m 755 "$helper" "$WORK/helper/tokenkeep-tpm2"
+"$WORK/helper/tokenkeep-tpm2" --socket "$socket" --tcti "$TOKENKEEP_TCTI" 2>"$WORK/helper/log" &
+helper=$!
+tools+=("$helper")
+until_exists "$socket"
+unset TOKENKEEP_TCTI
+export TOKENKEEP_TPM2_SOCKET=$socket
+run lock
+run unlock --stdin <<<horse
+run load example.com five
+run device show
+
+title "another user with a copy of the vault, and its password"
+mkdir -m 755 "$WORK/stranger"
+cp -a "$program" "$WORK/stranger/tokenkeep"
+cp -a vault "$WORK/stranger/vault"
+chown -R 65534 "$WORK/stranger"
+chmod 755 "$WORK"
+as_stranger() {
+    local own=$TOKENKEEP
+    printf '#!/bin/bash\nexec setpriv --reuid 65534 --regid 65534 --clear-groups env TOKENKEEP_VAULT=%q/stranger/vault HOME=%q/stranger %q/stranger/tokenkeep "$@"\n' \
+        "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
+    chmod 755 "$WORK/tmp/stranger"
+    TOKENKEEP="$WORK/tmp/stranger"
+    run "$@"
+    TOKENKEEP=$own
+}
+as_stranger unlock --stdin <<<horse
+as_stranger load example.com two
+as_stranger load example.com four
+as_stranger device show
+as_stranger lock
+sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
+
+title "the helper is killed, and comes back"
+run lock
+kill -9 "$helper"
+wait "$helper" 2>/dev/null
+run unlock --stdin <<<horse
+levels
+run device show
+rm -f "$socket"
+
+title "a socket that never answers"
+python3 - "$socket" <<'PY' &
+import socket, sys, time
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[1])
+listener.listen()
+time.sleep(600)
+PY
+tools+=($!)
+until_exists "$socket"
+run lock
+run unlock --stdin <<<horse
+run load example.com two
+run load example.com four
+run device show
+unset TOKENKEEP_TPM2_SOCKET
+export TOKENKEEP_TCTI
+
+machine a "the password and the recovery code"
+printf 'horse\nnew\n' | run password change --stdin
+code=$("$TOKENKEEP" recovery create --stdin <<<new)
+printf 'new\nnewer\n' | run password change --stdin --compromised
+run load example.com five
+code=$("$TOKENKEEP" recovery create --stdin <<<newer)
+cp -a vault forgotten
+TOKENKEEP_VAULT=$WORK/forgotten
+machine a "a forgotten password"
+printf '%s\nrecovered\n' "$code" | run recovery use --stdin
+levels
+forget
+TOKENKEEP_VAULT=$WORK/vault
+
+cp -a vault copy
+start_tpm b
+TOKENKEEP_VAULT=$WORK/copy
+machine b "a copy on another machine, with the password"
+run unlock --stdin <<<newer
+levels
+run device show
+run status
+printf new | run save example.com new --level after-first-unlock-$this
+printf 'newer\nother\n' | run password change --stdin
+run device re-bind --stdin <<<newer
+run device re-bind --destroy-items --stdin <<<newer
+run list
+run lock
+TOKENKEEP_VAULT=$WORK/vault
+
+machine a "to a machine key and back"
+run unlock --stdin <<<newer
+run device re-bind abacus --stdin <<<newer
+printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine" "$program" >"$WORK/tmp/in"
+printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in" >"$WORK/tmp/on"
+chmod 755 "$WORK/tmp/in" "$WORK/tmp/on"
+mkdir "$WORK/machine"
+if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
+    TOKENKEEP="$WORK/tmp/on"
+fi
+run device make-machine-key
+run device re-bind machine-key --stdin <<<newer
+other_machine
+levels
+run device re-bind --stdin <<<newer
+other_machine
+levels
+TOKENKEEP=$program
+
+machine a "the TPM is gone, and comes back"
+kill "$swtpm" 2>/dev/null
+kill "${tools[0]}"
+wait "${tools[0]}" 2>/dev/null
+run unlock --stdin <<<newer
+run load example.com two
+run load example.com four
+run device show
+start_tpm a
+run unlock --stdin <<<newer
+levels
+
+machine a "the TPM is cleared"
+TPM2TOOLS_TCTI=$TOKENKEEP_TCTI tpm2_clear
+run unlock --stdin <<<newer
+levels
+run device show
+run password remove --stdin --destroy-items <<<newer
+run device re-bind --destroy-items --stdin <<<newer
+run list
+forget
