@@ -66,8 +66,8 @@ package struct Devices: Sendable {
 
     /// The value that the TPM asks for before it opens a slot's blob.
     ///
-    /// It is another one for each name, so that a header with the name of an attacker's key gives nothing that opens the
-    /// blob of the vault's TPM.
+    /// Each name has its own value: if an attacker wrote the name of his key into the header, he gets one that opens
+    /// nothing of the vault's TPM.
     private static func authValue(from base: SecretBytes, for name: [UInt8]) throws(DeviceFault) -> SecretBytes {
         try DeviceFault.needing { () throws(TokenKeepError) in
             let key = try Subkey.derive(from: base, number: 1, context: "TKtpmaut")
