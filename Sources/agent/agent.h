@@ -47,6 +47,8 @@ struct login1 {
     bool is_gone;
     bool is_sleeping;
     unsigned failures;
+    /* The session that login1_check asked for last. */
+    size_t checked;
     int inhibitor;
     sd_bus_slot *listing, *inhibiting;
     sd_event_source *lost, *retry;
@@ -125,7 +127,9 @@ void lock_state_clock_step(struct agent *agent);
 
 /* login1.c */
 int login1_start(struct agent *agent);
-void login1_resync(struct agent *agent);
+/* Asks login1 for the properties of one graphical session, of each in turn: finds a login1 that hangs. The
+ * agent wakes for one reply. */
+void login1_check(struct agent *agent);
 size_t login1_graphical_sessions(const struct agent *agent);
 void login1_end(struct agent *agent);
 

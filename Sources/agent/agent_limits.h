@@ -10,8 +10,9 @@
 #ifndef AGENT_KEY_S
 #define AGENT_KEY_S 180
 #endif
+/* A renewal wakes the agent twice, by its timer and by login1's reply: once a minute on average. */
 #ifndef AGENT_RENEWAL_S
-#define AGENT_RENEWAL_S 60
+#define AGENT_RENEWAL_S 120
 #endif
 /* A key that arrives while the screen is locked waits this long for the screen: lockers ask for the password
  * before they say that the screen is open. */

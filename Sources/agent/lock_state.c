@@ -217,9 +217,8 @@ static int on_renewal(sd_event_source *source, uint64_t time, void *data) {
     renew_keys(agent, are_extended(agent));
     (void)sd_notify(0, "WATCHDOG=1");
     session_bus_start(agent);
-    /* Finds a service that hangs, and a signal that was lost. */
     if (held_keys_count(agent->keys, 1) > 0)
-        login1_resync(agent);
+        login1_check(agent);
     arm_renewal(agent);
     return 0;
 }

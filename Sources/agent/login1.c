@@ -261,9 +261,20 @@ static int on_lost(sd_event_source *source, uint64_t time, void *data) {
     return 0;
 }
 
-void login1_resync(struct agent *agent) {
-    if (agent->login1.is_ready)
-        login1_list_sessions(agent);
+void login1_check(struct agent *agent) {
+    struct login1 *login1 = &agent->login1;
+    if (!login1->is_ready)
+        return;
+    for (size_t step = 1; step <= AGENT_SESSIONS; step++) {
+        size_t index = (login1->checked + step) % AGENT_SESSIONS;
+        struct session *session = &login1->sessions[index];
+        if (session->is_used && session->is_graphical) {
+            login1->checked = index;
+            login1_ask_session(agent, session);
+            return;
+        }
+    }
+    login1_list_sessions(agent);
 }
 
 int login1_start(struct agent *agent) {

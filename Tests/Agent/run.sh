@@ -49,7 +49,11 @@ program)
 model) shift; $as_user /usr/bin/python3 "$work/model.py" "$work/agent" "$@" ;;
 *)
     $as_user /usr/bin/python3 "$work/tests.py" "$work/agent" "$work/quick" "$@"
-    [ $# -gt 0 ] || $as_user /usr/bin/python3 "$work/units.py" "$work/agent"
+    if [ $# -eq 0 ]; then
+        $as_user /usr/bin/python3 "$work/units.py" "$work/agent"
+        gcc -Wall -Wextra -Werror -O1 -shared -fPIC -DSPEED=600 "$here/fast_clock.c" -o "$work/fast_clock.so"
+        $as_user /usr/bin/python3 "$work/wakes.py" "$work/agent" "$work/fast_clock.so"
+    fi
     [ -z "$as_user" ] || /usr/bin/python3 "$work/strangers.py" "$work/agent" "$user"
     ;;
 esac

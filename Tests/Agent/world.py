@@ -66,10 +66,10 @@ def kernel_keys(prefix):
     return rows
 
 
-def wait_until(condition, what="it"):
-    end = time.monotonic() + PATIENCE
+def wait_until(condition, what="it", patience=PATIENCE):
+    end = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < end, f"{what} did not come within {PATIENCE} s"
+        assert time.monotonic() < end, f"{what} did not come within {patience} s"
         time.sleep(0.002)
 
 
