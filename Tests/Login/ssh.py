@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 STAGE = pathlib.Path(sys.argv[1]).resolve()
@@ -176,6 +177,50 @@ class Refused(Case):
             self.expect_refusal(question)
         self.assertEqual(self.run_program(ASKPASS).returncode, 1)
         self.assertEqual(self.run_program(ASKPASS, ours).stdout, PASSPHRASE.encode())
+
+
+class Stopped(Case):
+    def use_program(self, script, seconds):
+        """Makes a copy of the askpass that runs a script in the place of tokenkeep, and gives it so many seconds."""
+        installed = ASKPASS.read_text()
+        self.assertIn(f'"{PROGRAM}"', installed)
+        folder = pathlib.Path(self.directory, "programs")
+        folder.mkdir()
+        # Refuses other times than the installed askpass has.
+        times = f'test "$1 $2" = "--kill-after=1 30" && shift 2 && exec /usr/bin/timeout --kill-after=0.1 {seconds} "$@"'
+        for name, text in (("askpass", installed.replace(str(PROGRAM), f"{folder}/tokenkeep")),
+                           ("tokenkeep", f"#!/bin/sh\necho $$ > {folder}/process\n{script}\n"),
+                           ("timeout", f"#!/bin/sh\n{times}\n")):
+            path = folder / name
+            path.write_text(text)
+            path.chmod(0o755)
+        self.environment.update(PATH=f"{folder}:/usr/bin:/bin", SSH_ASKPASS=f"{folder}/askpass")
+        return folder
+
+    def expect_an_end(self, script):
+        path = self.make_key(b"id_stopped")
+        folder = self.use_program(script, 1)
+        added = self.run_program("ssh-add", path)
+        self.assertEqual((added.returncode, self.count_keys()), (1, 0))
+        process = (folder / "process").read_text().strip()
+        end = time.monotonic() + HANG
+        # One that was killed may not be gone yet.
+        while self.run_program("ps", "-o", "stat=", "-p", process).stdout.strip()[:1] not in (b"", b"Z"):
+            self.assertLess(time.monotonic(), end, "the program goes on")
+
+    def test_a_program_that_is_stopped_adds_no_key(self):
+        self.expect_an_end("kill -STOP $$")
+
+    def test_a_program_that_ignores_its_end_adds_no_key(self):
+        self.expect_an_end("trap '' TERM; while :; do :; done")
+
+    def test_a_program_in_time_is_not_ended(self):
+        path = self.make_key(b"id_in_time")
+        passphrase = pathlib.Path(self.directory, "passphrase")
+        passphrase.write_text(PASSPHRASE)
+        self.use_program(f"cat {passphrase}", HANG)
+        added = self.run_program("ssh-add", path)
+        self.assertEqual((added.returncode, self.count_keys()), (0, 1), added.stderr)
 
 
 class Unit(unittest.TestCase):
