@@ -7,10 +7,10 @@ from world import PASSWORD, case, check, run
 CALLS = ["auth", "session", "close", "passwd"]
 
 
-def signs_in_as_without(world, options, told=None, verb="", **more):
+def signs_in_as_without(world, words, told=None, verb="", **more):
     """Signs in with these options of the module; the result must be that of the stack without it."""
     expected, _ = world.sign_in(world.baseline, CALLS, new=PASSWORD, **more)
-    lines, children = world.sign_in(world.service(options), CALLS, new=PASSWORD, **more)
+    lines, children = world.sign_in(world.service(words), CALLS, new=PASSWORD, **more)
     messages = [line for line in lines if line.startswith("message ")]
     check([line for line in lines if line not in messages] == expected, f"{lines}, not {expected}")
     if told is not None:
@@ -119,6 +119,14 @@ def no_process_may_be_started(world):
              "auth", "session"]
     ran = run(*words)
     check(ran.stdout.decode().splitlines()[:2] == ["auth 0", "session 0"], f"{ran}")
+
+
+@case
+def no_memory_is_there_for_a_fork(world):
+    world.make_vault()
+    for option in ("--no-first-fork", "--no-second-fork"):
+        signs_in_as_without(world, "", told=0, options=[option])
+        check(world.load() == 3, f"{option}: the module's process ran")
 
 
 @case

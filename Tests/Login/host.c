@@ -4,21 +4,25 @@
  * Calls: auth, account, session, close, passwd, setcred, fork (the rest runs in a child, as sshd does), end,
  * wait (until standard input has a line).
  * Options: --ignore-sigchld, --reaper (a thread waits for any child), --subreaper, --descriptors, --threads,
- * --small-stack. Prints a line for each call, NAME CODE, and a line for each message. A password is given as
- * hexadecimal digits. */
+ * --small-stack, --no-first-fork and --no-second-fork (of the module's, for lack of memory). Prints a line
+ * for each call, NAME CODE, and a line for each message. A password is given as hexadecimal digits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <security/pam_appl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,6 +144,22 @@ static void open_descriptors(void) {
             exit(99);
 }
 
+/* Lets clone() with these flags fail for lack of memory, here and in children. The C library's fork and
+ * threads have other flags. */
+static void fail_clone(unsigned int flags) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, flags, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        exit(98);
+}
+
 int main(int argc, char **argv) {
     int index = 1, has_small_stack = 0, is_reaping = 0, has_threads = 0, is_subreaper = 0;
     (void)signal(SIGCHLD, count_signal);
@@ -156,6 +176,10 @@ int main(int argc, char **argv) {
             has_threads = 1;
         else if (strcmp(argv[index], "--small-stack") == 0)
             has_small_stack = 1;
+        else if (strcmp(argv[index], "--no-first-fork") == 0)
+            fail_clone(0);
+        else if (strcmp(argv[index], "--no-second-fork") == 0)
+            fail_clone(SIGCHLD);
     }
     if (argc - index < 4)
         return 2;
