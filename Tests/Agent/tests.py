@@ -93,11 +93,19 @@ class Keys(Case):
         self.assertIn(b"another agent", second.stderr)
         self.assertEqual(self.world.status().status, 0)
 
-    def test_other_programs_see_no_memory_and_no_core_is_dumped(self):
+    def test_it_links_no_library_of_ours(self):
+        section = subprocess.run(["readelf", "-d", AGENT], capture_output=True, text=True, check=True).stdout
+        needed = [line.split("[")[1].split(".so")[0] for line in section.splitlines() if "(NEEDED)" in line]
+        self.assertEqual(sorted(needed), ["libc", "libsystemd"])
+
+    def test_other_programs_see_no_memory_nor_swap_and_no_core_is_dumped(self):
         self.unlock()
         pid = self.world.agent.pid
         with open(f"/proc/{pid}/limits", encoding="utf-8") as limits:
             self.assertIn("Max core file size        0                    0", limits.read())
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            locked = next(line.split()[1] for line in status if line.startswith("VmLck:"))
+        self.assertGreater(int(locked), 0)
         with self.assertRaises(PermissionError):
             open(f"/proc/{pid}/mem", "rb").close()
         with self.assertRaises(PermissionError):
