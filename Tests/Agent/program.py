@@ -105,6 +105,58 @@ class WithAgent(Case):
         self.assertEqual(self.class_key_1(), [])
         self.assertEqual(self.screen_axis()["strength"], "advisory")
 
+    def login(self, command, input=b""):
+        program = subprocess.Popen(
+            [PROGRAM, "login", command, "--service", "test"], env=self.environment, stdin=subprocess.PIPE)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        program.stdin.write(input)
+        program.stdin.close()
+        return program
+
+    def stop_agent(self):
+        self.world.agent.send_signal(signal.SIGSTOP)
+
+        def is_stopped():
+            with open(f"/proc/{self.world.agent.pid}/stat", encoding="utf-8") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] == "T"
+
+        wait_until(is_stopped, "the agent's stop")
+
+    def waiting_requests(self):
+        """The connections that a stopped agent has not accepted, also those whose client gave up."""
+        with open("/proc/net/unix", encoding="utf-8") as sockets:
+            return sum(line.rstrip("\n").endswith(" " + self.world.socket) for line in sockets) - 1
+
+    def sign_in(self):
+        """Unlocks as a login without a session does, for a minute: the agent gets no key yet."""
+        self.start_agent(proved=False)
+        self.unlock()
+        self.assertEqual(self.save().returncode, 0)
+        self.run_program("lock", check=True)
+        self.assertEqual(self.login("unlock", b"secret").wait(60), 0)
+        self.assertFalse(self.world.status().holds)
+
+    def test_the_begin_of_a_session_asks_an_agent_again_that_answers_late(self):
+        self.sign_in()
+        self.stop_agent()
+        before = self.waiting_requests()
+        confirming = self.login("confirm")
+        wait_until(lambda: self.waiting_requests() >= before + 2 or confirming.poll() is not None, "a second request")
+        self.world.agent.send_signal(signal.SIGCONT)
+        self.assertEqual(confirming.wait(60), 0)
+        self.assertTrue(self.world.status().published)
+        # The kernel collects the key that the number has displaced.
+        wait_until(lambda: sorted(row[3] for row in self.class_key_1()) == [4, 32], "the agent's key alone")
+        self.assertEqual(self.load().stdout, SECRET)
+
+    def test_the_begin_of_a_session_asks_an_agent_that_hangs_five_times(self):
+        self.sign_in()
+        self.stop_agent()
+        before = self.waiting_requests()
+        self.assertEqual(self.login("confirm").wait(60), 0)
+        self.assertEqual(self.waiting_requests(), before + 5)
+
     def test_lock_tells_the_agent_to_drop_the_vault(self):
         self.start_agent(proved=False)
         self.unlock()

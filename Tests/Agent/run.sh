@@ -26,7 +26,7 @@ if [ "$(id -u)" -eq 0 ]; then
     mkdir "$work/etc"
     cp /etc/ld.so.cache /etc/nsswitch.conf /etc/group /etc/passwd /etc/localtime "$work/etc"
     cp -r /etc/python3* /etc/dbus-1 /etc/alternatives "$work/etc" 2> /dev/null || true
-    echo "tokenkeep-test:x:$user:$user::/nonexistent:/bin/sh" >> "$work/etc/passwd"
+    echo "tokenkeep-test:x:$user:$user::/:/bin/sh" >> "$work/etc/passwd"
     cat > "$work/as-user" << END
 #!/bin/sh
 mount --bind "$work/etc" /etc

@@ -45,7 +45,9 @@ package struct VaultLogin {
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             let limit = limit(of: vault)
             if vault.keys.isWhollyOpen {
-                if keys.areTemporary(vault.keys.vaultID) { try keepAgain(vault, expiringAfter: limit) }
+                if keys.areTemporary(vault.keys.vaultID) {
+                    try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
+                }
                 return .done
             }
             do throws(TokenKeepError) {
@@ -65,9 +67,11 @@ package struct VaultLogin {
 
     /// Lets the keys stay that a login has unlocked, because a session of the user begins.
     package func confirm() -> LoginResult {
-        onVault { vault, _ throws(TokenKeepError) in
-            // Keeping a key gives it to whatever publishes the keys of the level when-unlocked.
-            if keys.areTemporary(vault.keys.vaultID) { try keepAgain(vault, expiringAfter: nil) }
+        onVault { vault, call throws(TokenKeepError) in
+            if keys.areTemporary(vault.keys.vaultID) {
+                // Keeping a key gives it to whatever publishes the keys of the level when-unlocked.
+                try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
+            }
             if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
             return .done
         }
@@ -129,11 +133,6 @@ package struct VaultLogin {
             _ = try passwords.open(.password, with: new, vault, call)
             return nil
         }
-    }
-
-    /// Keeps the open keys for another time.
-    private func keepAgain(_ vault: OpenVault, expiringAfter limit: UInt32?) throws(TokenKeepError) {
-        try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
     }
 
     /// Calls `body` with the vault, and turns errors into results.

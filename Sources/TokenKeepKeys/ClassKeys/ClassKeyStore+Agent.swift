@@ -1,5 +1,5 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Keys that end with the screen's lock: the agent holds them, if one runs.
 extension ClassKeyStore {
@@ -12,6 +12,8 @@ extension ClassKeyStore {
 
     /// The time for which an agent that did not answer is not asked again: a call may need its answer several times.
     private static let silentSeconds: Int64 = 2
+    /// How often an agent that may be starting is asked. An agent that hangs answers none within half a second.
+    private static let patientAttempts = 5
 
     /// The reason why the last unlock opened no item of ``AccessLevel/whenUnlocked``; nil if it did.
     package var screenKeyProblem: String? { agentMemory.withLock { $0.problem } }
@@ -52,6 +54,16 @@ extension ClassKeyStore {
         agentMemory.withLock { $0.problem = problem }
         guard case .absent = answer else { return true }
         return false
+    }
+
+    /// Keeps keys as ``keep(_:_:of:expiringAfter:)`` does, and again while the agent does not answer: with the session
+    /// that begins it may be starting.
+    package func keepWithPatience(_ keys: [OpenKey], of vaultID: [UInt8], _ deadline: Deadline) throws(TokenKeepError) {
+        for _ in 0..<ClassKeyStore.patientAttempts {
+            agentMemory.withLock { $0.silentUntil = 0 }
+            try keep(keys, nil, of: vaultID)
+            guard agentMemory.withLock({ $0.silentUntil > 0 }), !deadline.hasPassed else { return }
+        }
     }
 
     /// Tells the agent that the screen is locked. A failure is ignored: the keys are revoked.
