@@ -4,6 +4,7 @@ optional_part(PAM pam_tokenkeep.so "libpam's headers")
 set(TOKENKEEP_PAM_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/security CACHE STRING "Where pam_tokenkeep.so is installed")
 
 # Not started by an installation: docs/login.md has the commands.
+install(FILES data/systemd/tokenkeep.preset DESTINATION lib/systemd/user-preset RENAME 80-tokenkeep.preset)
 install_with_prefix(data/systemd/tokenkeep-session.service.in lib/systemd/user)
 install_with_prefix(data/systemd/tokenkeep-purge.conf.in lib/systemd/system/user-runtime-dir@.service.d)
 install_with_prefix(data/systemd/tokenkeep-purge.in ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep PROGRAM)

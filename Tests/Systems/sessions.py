@@ -5,7 +5,7 @@ BUILD is what `cmake --install` installs. NAMEs choose cases."""
 
 import contextlib, json, os, pathlib, pty, select, signal, sys, time
 
-from machine import LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, run, run_cases, \
+from machine import HERE, LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, run, run_cases, \
     wait_until
 
 VAULT = ("--stack", "any required vault")
@@ -13,16 +13,26 @@ SERVICE = "tokenkeep-test"
 SECRET = "a token"
 
 
+def quick_start():
+    """The commands of docs/login.md for Debian."""
+    text = (HERE.parent.parent / "docs/login.md").read_text().split("## On Debian\n\n")[1].split("\n\n")[0]
+    return [line.split("  #")[0].strip() for line in text.splitlines()]
+
+
 def set_up(machine):
-    """The commands of docs/login.md after `make install`, as a newcomer types them."""
+    """The commands of docs/login.md, as a newcomer types them. The machine is one where the first has run."""
     machine.compile(LOGIN / "host.c", "-lpam", "-lpthread")
-    machine.must("pam-auth-update", "--enable", "tokenkeep", environment={"DEBIAN_FRONTEND": "noninteractive"})
-    machine.must("systemctl", "--global", "enable", "tokenkeep-session.service", "tokenkeep-agent.socket")
+    install, *commands, password, status = quick_start()
+    check(install == "make library PREFIX=/usr && sudo make install PREFIX=/usr" and password == "tokenkeep password set"
+          and status == "tokenkeep login status", f"{quick_start()}")
+    for command in commands:
+        check(command.startswith("sudo "), command)
+        machine.must(*command.split()[1:], environment={"DEBIAN_FRONTEND": "noninteractive"})
     machine.write(f"/etc/pam.d/{SERVICE}", "".join(
         f"@include common-{kind}\n" for kind in ("auth", "account", "session", "password")))
     session = Session(machine, SERVICE)
     output, code = converse(
-        machine.inside("setpriv", "--reuid", machine.uid, "--regid", machine.gid, "--init-groups", "tokenkeep", "password", "set",
+        machine.inside("setpriv", "--reuid", machine.uid, "--regid", machine.gid, "--init-groups", *password.split(),
                        service="pty", environment=machine.user_environment()),
         [("password of", PASSWORD), ("once more:", PASSWORD)])
     check(code == 0, f"{output} {code}")
@@ -240,6 +250,67 @@ def a_change_of_the_password_is_followed(machine):
         end(machine, session)
     session = Session(machine, SERVICE)
     check(both(machine) == (SECRET, SECRET), f"{both(machine)}")
+    end(machine, session)
+
+
+@case
+def the_preset_enables_the_units_of_a_login_alone(machine):
+    units = ["tokenkeep-agent.socket", "tokenkeep-session.service", "tokenkeep-keep.service", "tokenkeep-ssh-add.service",
+             "tokenkeep-sync.service"]
+    machine.must("systemctl", "--global", "preset", *units)
+    states = machine.run("systemctl", "--global", "is-enabled", *units).stdout.decode().split()
+    check(states == ["enabled", "enabled", "disabled", "disabled", "disabled"], f"{states}")
+
+
+@contextlib.contextmanager
+def keyring(machine):
+    """A gnome-keyring with an open collection on the user's bus."""
+    machine.must("systemd-run", "--user", "--quiet", "--collect", "--unit=test-keyring", "sh", "-c",
+                 f"printf %s '{PASSWORD}' | exec gnome-keyring-daemon --unlock --components=secrets --foreground", as_user=True)
+    owner = lambda: machine.as_user("busctl", "--user", "status", "org.freedesktop.secrets").returncode == 0
+    wait_until(owner, "the keyring")
+    yield
+    machine.must("systemctl", "--user", "stop", "test-keyring.service", as_user=True)
+    wait_until(lambda: not owner(), "the end of the keyring")
+
+
+def save(machine, secret):
+    """Saves by the default stack: in the keyring and in the vault."""
+    saved = machine.tokenkeep("save", "example.org", "ann", input=secret.encode())
+    check(saved.returncode == 0, saved.stderr.decode())
+
+
+def kept_by_the_keyring(machine):
+    return machine.as_user("secret-tool", "lookup", "service", "example.org", "username", "ann").stdout.decode()
+
+
+def runs_of_sync(machine):
+    return machine.must("systemctl", "--user", "show", "tokenkeep-sync.service", "--property=InvocationID,ActiveState", as_user=True)
+
+
+@case
+def an_unlock_drains_what_the_keyring_missed_though_the_target_is_active(machine):
+    if run("sh", "-c", "command -v gnome-keyring-daemon && command -v secret-tool").returncode != 0:
+        raise Skipped("gnome-keyring and secret-tool are not installed")
+    # Nothing but the case starts a keyring.
+    (machine.root / "usr/share/dbus-1/services/org.freedesktop.secrets.service").unlink(missing_ok=True)
+    machine.must("systemctl", "--global", "mask", "gnome-keyring-daemon.socket", "gnome-keyring-daemon.service")
+    session = Session(machine, SERVICE)
+    wait_until(lambda: machine.is_active("tokenkeep-unlocked.target"), "tokenkeep-unlocked.target")
+    before = wait_until(lambda: (runs := runs_of_sync(machine)).count("ActiveState=inactive") and runs, "the first sync")
+    with keyring(machine):
+        # The agent has it drained once in five minutes.
+        wait_until(lambda: runs_of_sync(machine) != before, "the sync for the keyring that appeared")
+        save(machine, "before")
+        check(kept_by_the_keyring(machine) == "before", "the keyring did not get the first save")
+    save(machine, "after")
+    second = Session(machine, SERVICE)
+    with keyring(machine):
+        status = machine.must("tokenkeep", "status", as_user=True)
+        check("pending" in status, status)
+        machine.must("tokenkeep", "unlock", "--stdin", as_user=True, input=PASSWORD.encode() + b"\n")
+        wait_until(lambda: kept_by_the_keyring(machine) == "after", "the drained change")
+    second.close()
     end(machine, session)
 
 
