@@ -6,7 +6,7 @@ kernel's keys are shared, so the machine's user has a uid of its own."""
 import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time
 
 PASSWORD = "correct horse"
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
 LOGIN = HERE.parent / "Login"
 sys.path.insert(0, str(LOGIN))
 from world import Failure, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run  # noqa: E402
