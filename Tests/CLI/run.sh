@@ -4,9 +4,9 @@
 # Usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
-# its own. One that begins with "# needs: root" or "# needs: mount" is skipped if this is not allowed, one that begins with
-# "# needs: keyring" if gnome-keyring is not installed, one that begins with "# needs: strace" if strace is not, one that begins with "# needs: openssl" if the programs of the tests'
-# server are not, one that begins with "# needs: tpm" if swtpm, tpm2-tools or our program for the TPM are not. --update writes the golden files anew.
+# its own. One that begins with "# needs: WORD…" is skipped if root or mount is not allowed, or if programs are not
+# installed: gnome-keyring for keyring, strace, those of the tests' server for openssl, openssh-server for sshd, swtpm, tpm2-tools and our program for tpm. --update
+# writes the golden files anew.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -83,6 +83,7 @@ for name in "${names[@]}"; do
         strace) strace -o /dev/null true 2>/dev/null ;;
         openssl) which openssl faketime strace python3 >/dev/null ;;
         tpm) which swtpm tpm2_clear >/dev/null && [ -x "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ] ;;
+        sshd) [ "$(id -u)" = 0 ] && [ -x /usr/sbin/sshd ] && which ssh ssh-keygen python3 >/dev/null ;;
         keyring) which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null ;;
         esac || may=no
     done
