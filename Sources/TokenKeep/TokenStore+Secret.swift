@@ -1,4 +1,4 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 extension TokenStore {
     /// A secret in guarded memory, between guard pages. Wiped with the last copy of this value.
@@ -8,7 +8,7 @@ extension TokenStore {
     /// Copies outside, such as a String, are not wiped.
     public struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
     {
-        let core: SecretBytes
+        package let core: SecretBytes
 
         init(core: SecretBytes) { self.core = core }
 

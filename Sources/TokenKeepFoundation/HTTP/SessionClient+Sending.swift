@@ -97,7 +97,7 @@ extension SessionClient {
         let device: String?
 
         func add(to request: inout URLRequest) {
-            request.setValue("Bearer \(token.value.utf8String ?? "")", forHTTPHeaderField: "Authorization")
+            request.setValue(token.value.bearer, forHTTPHeaderField: "Authorization")
             request.setValue(device, forHTTPHeaderField: SessionClient.deviceHeader)
         }
     }

@@ -17,7 +17,7 @@ public import TokenKeep
 /// counts as such a failure. The end of the session cancels its requests: by this program at once, by another one within
 /// a second.
 ///
-/// Any task may use a client, several at once. The header's String is not wiped.
+/// Any task may use a client, several at once. The header's String is not wiped. Cookies are those of the configuration.
 public final class SessionClient: Sendable {
     /// The header with the id of this user on this machine. Guests' requests to allowed origins have it.
     public static let deviceHeader = "X-Device-ID"
@@ -35,7 +35,7 @@ public final class SessionClient: Sendable {
     ///
     /// - Parameters:
     ///   - session: the session whose token is sent.
-    ///   - urlSession: the session whose configuration is used; its delegate is not.
+    ///   - urlSession: the session whose configuration is used, with its cookies; its delegate is not.
     public convenience init(session: TokenSession, urlSession: URLSession = .shared) {
         self.init(session: session, urlSession.configuration, Broadcast())
     }

@@ -35,7 +35,10 @@ public struct TokenEndpoints: Sendable {
     /// Each request has a connection of its own: libcurl repeats a request by itself on a kept connection that the server
     /// had closed, and a refresh token is sent once. Redirects are not followed, cookies neither sent nor kept. A name
     /// that is not found, a connection that is refused and a failure of TLS are `unavailable`: nothing was sent. The
-    /// bytes that URLSession copies are not wiped.
+    /// session cancels a request without an answer after 30 seconds.
+    ///
+    /// The body of a request and the answer are in guarded memory. The bytes that URLSession copies, and the String of
+    /// the header Authorization, are not wiped.
     ///
     /// - Parameter urlSession: the session whose configuration is used.
     public func transport(_ urlSession: URLSession = .shared) -> TokenSession.Transport {
@@ -54,7 +57,8 @@ public struct TokenEndpoints: Sendable {
         }
     }
 
-    private func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
+    /// The request to be sent. Its body is guarded memory.
+    func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
         let address =
             switch request.purpose {
             case .refresh: request.url.map { URL(string: $0) } ?? token
@@ -65,36 +69,35 @@ public struct TokenEndpoints: Sendable {
         guard let address, let origin = HTTPOrigin(address), origin.isPrivate else {
             throw TokenKeepError(.unavailable, "there is no https address to \(request.purpose) tokens")
         }
-        var made = URLRequest(url: address, timeoutInterval: 30)
+        var made = URLRequest(url: address)
         made.setValue("application/json", forHTTPHeaderField: "Accept")
         if request.purpose == .validate || request.purpose == .extend {
-            made.setValue("Bearer \(request.token.utf8String ?? "")", forHTTPHeaderField: "Authorization")
+            made.setValue(request.token.bearer, forHTTPHeaderField: "Authorization")
         }
         if request.purpose != .validate {
             made.httpMethod = "POST"
             made.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
-            made.httpBody = request.body.withUnsafeBytes { Data($0) }
+            made.httpBody = request.body.data
         }
         return made
     }
 
     private static func response(_ exchange: HTTPExchange) async throws -> TokenSession.Response {
-        var body = Data()
-        defer { CodableSecret.wipe(&body) }
+        var (chunks, length): ([Data], Int) = ([], 0)
         for try await chunk in exchange.chunks {
-            body.append(chunk)
-            guard body.count <= longestAnswer else {
+            length += chunk.count
+            guard length <= longestAnswer else {
                 exchange.discard()
                 throw URLError(.dataLengthExceedsMaximum)
             }
+            chunks.append(chunk)
         }
         try Task.checkCancellation()
         var headers: [String: String] = [:]
         for name in ["Date", "Retry-After"] { headers[name] = exchange.response.value(forHTTPHeaderField: name) }
-        let secret = try body.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try TokenStore.Secret(copying: bytes)
-        }
-        return TokenSession.Response(status: exchange.response.statusCode, headers: headers, body: secret)
+        // The only copy beside URLSession's.
+        let body = try TokenStore.Secret(bytes: chunks.joined())
+        return TokenSession.Response(status: exchange.response.statusCode, headers: headers, body: body)
     }
 
     /// Whether an error came before the request was sent.

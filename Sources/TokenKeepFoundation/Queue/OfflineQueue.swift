@@ -17,6 +17,9 @@ public import TokenKeep
 /// request has an `Idempotency-Key` and an end. A request is removed after its answer, and sent again with the same key
 /// if the program ends between: a server that knows keys does it once.
 ///
+/// A request that waits is in guarded memory and in the vault alone. One that is sent is a `URLRequest`: its headers are
+/// Strings, URLSession copies its body, and neither is wiped.
+///
 /// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at once;
 /// one of them sends. A logout by any program empties the queue: by this program at once, else with the queue's next
 /// call.

@@ -31,8 +31,10 @@ struct QueuedRequest: Sendable {
         self.stored = stored
     }
 
-    /// The request to be sent. Its body is guarded memory, which is wiped after the last copy of the request; its headers
-    /// are Strings, which are not.
+    /// The request to be sent. Its body is guarded memory, which is wiped after the last copy of the request.
+    ///
+    /// Its headers are Strings, made here and shared with URLSession. They are not wiped: Swift has no way to write to a
+    /// String that others share.
     func urlRequest() throws -> URLRequest {
         guard let head = items.first,
             let headers = try? JSONDecoder().decode(StoredHeaders.self, from: head.data(object)).headers
@@ -63,14 +65,5 @@ struct QueuedRequest: Sendable {
     private static func damaged(_ id: String) -> TokenKeep.TokenKeepError {
         TokenKeep.TokenKeepError(
             .corrupt, "the request \(id) of the queue is damaged", recoverySuggestion: "cancel it")
-    }
-}
-
-extension SecretBytes {
-    /// Bytes of the secret, not copied. The Data keeps the secret; nobody may write to the Data in place.
-    func data(_ range: Range<Int>) -> Data {
-        Data(
-            bytesNoCopy: UnsafeMutableRawPointer(mutating: unsafeAddress + range.lowerBound), count: range.count,
-            deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
     }
 }

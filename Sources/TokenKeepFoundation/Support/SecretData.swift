@@ -1,0 +1,30 @@
+import Foundation
+import TokenKeep
+import TokenKeepCore
+
+extension SecretBytes {
+    /// Bytes of the secret, not copied. The Data keeps the secret; nobody may write to the Data in place.
+    func data(_ range: Range<Int>) -> Data {
+        Data(
+            bytesNoCopy: UnsafeMutableRawPointer(mutating: unsafeAddress + range.lowerBound), count: range.count,
+            deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+    }
+}
+
+extension TokenStore.Secret {
+    /// The secret as Data, not copied. The Data keeps the secret; nobody may write to the Data in place.
+    var data: Data { core.data(0..<core.count) }
+
+    /// The value of the header Authorization with this token. The String is the only copy that is made, and is not wiped.
+    var bearer: String {
+        let start = "Bearer ".utf8
+        return withUnsafeBytes { token in
+            String(unsafeUninitializedCapacity: start.count + token.count) { text in
+                let text = UnsafeMutableRawBufferPointer(text)
+                text.copyBytes(from: start)
+                UnsafeMutableRawBufferPointer(rebasing: text[start.count...]).copyMemory(from: token)
+                return start.count + token.count
+            }
+        }
+    }
+}
