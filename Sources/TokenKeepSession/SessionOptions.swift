@@ -31,6 +31,8 @@ public struct SessionOptions: Sendable {
     public var whileSending: (@Sendable (Bool) -> Void)?
     /// Called once after a second of waiting for a process that renews the token; nil if its number is not known.
     public var whileWaiting: (@Sendable (UInt32?) -> Void)?
+    /// The time for the answer to a request, in milliseconds; replaced in tests.
+    package var answerLimit: UInt32 = 30_000
     /// Gives the time; replaced in tests.
     package var clock: @Sendable () -> SessionTime = { .now }
     /// Waits so many milliseconds between two attempts, unless the call is cancelled; replaced in tests.

@@ -212,6 +212,8 @@ def answer(connection, name, method, path, headers, body):
         return respond(connection, 200, {"error": "bad_refresh_token"})
     if place == "/echo":
         return respond(connection, 200, {"method": method, "headers": headers, "body": body})
+    if place == "/cookie":
+        return respond(connection, 200, headers=["Set-Cookie: planted=1; Path=/"])
     if place == "/redirect":
         return respond(connection, 302, headers=["Location: /echo"])
     if place == "/huge":
@@ -282,6 +284,9 @@ def main():
     names = {"http": False, "https": True, "expired": True, "selfsigned": True, "otherhost": True}
     for name, is_tls in names.items():
         TOKENS["ports"][name] = listen(name, is_tls)
+    # The kernel takes its connections, and nobody answers them.
+    silent = socket.create_server(("127.0.0.1", 0), backlog=64)
+    TOKENS["ports"]["silent"] = silent.getsockname()[1]
     print(" ".join(f"{name}={port}" for name, port in TOKENS["ports"].items()), flush=True)
     threading.Event().wait()
 

@@ -44,6 +44,12 @@ import TokenKeepOAuth
         #expect(try server.requests.count == 1)
     }
 
+    @Test func aCookieOfTheServerIsNotSentBack() throws {
+        #expect(try HTTPClient.send(server.request("/cookie")).status == 200)
+        let echo = try HTTPClient.send(server.request("/echo", body: nil)).body.utf8String ?? ""
+        #expect(echo.contains(#""method": "GET""#) && !echo.contains("cookie"))
+    }
+
     @Test func headersOfTheAnswerAreRead() throws {
         let response = try HTTPClient.send(server.request("/headers"))
         #expect(response.status == 503)

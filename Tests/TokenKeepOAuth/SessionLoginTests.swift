@@ -20,13 +20,15 @@ import TokenKeepSession
         store = try Store(inVaultOf: directory)
     }
 
-    private func provider(_ name: String = "example", more: String = "") throws -> Provider {
+    private func provider(
+        _ name: String = "example", more: String = "", revocation: String = "/revoke"
+    ) throws -> Provider {
         let text = """
             client_id = app
             token_endpoint = ORIGIN/token
             authorization_endpoint = ORIGIN/authorize
             device_authorization_endpoint = ORIGIN/device
-            revocation_endpoint = ORIGIN/revoke
+            revocation_endpoint = ORIGIN\(revocation)
             ca_file = \(server.authority)
             \(more)
             """
@@ -67,6 +69,22 @@ import TokenKeepSession
         #expect(error.status == .denied && error.message.contains("were revoked"))
         #expect(
             try revocations == ["https POST /revoke token=refresh-2&token_type_hint=refresh_token&client_id=app"])
+    }
+
+    @Test func aRevocationWithoutAnAnswerEndsAtItsLimit() throws {
+        var login = try SessionLogin(
+            store, service: "api.example.com", account: nil, at: provider(revocation: "/hangs"),
+            .test(.device, scope: "openid"), SessionOptions())
+        login.revocationLimit = 100
+        let usual = Mutex<Deadline?>(nil)
+        let error = try fault {
+            _ = try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in
+                usual.withLock { $0 = Deadline(milliseconds: 10_000) }
+                return nil
+            }
+        }
+        #expect(error.status == .denied && error.message.contains("still valid at the server"))
+        #expect(usual.withLock { $0?.hasPassed } == false)
     }
 
     @Test func tokensOfASessionThatIsBusyAreRevoked() throws {

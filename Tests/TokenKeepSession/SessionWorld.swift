@@ -59,12 +59,14 @@ final class SessionWorld: Sendable {
     /// A handle as another process would have one: with a store of its own.
     func session(
         _ account: String? = "ann", rotation: RotationProfile = .strict, sends: Bool = true,
-        timeout: UInt32 = 10_000, validates: Bool = false, refreshLevel: AccessLevel? = nil,
+        timeout: UInt32 = 10_000, answerLimit: UInt32 = 30_000, validates: Bool = false,
+        refreshLevel: AccessLevel? = nil,
         _ transport: SessionTransport? = nil, whenExplained: @escaping @Sendable (String) -> Void = { _ in },
         prompt: PromptHandler? = nil
     ) throws -> Session {
         var options = SessionOptions(
             transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
+        options.answerLimit = answerLimit
         options.validates = validates
         options.refreshLevel = refreshLevel
         options.clock = { [time] in time.withLock { $0 } }

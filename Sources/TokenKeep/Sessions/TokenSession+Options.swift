@@ -94,12 +94,15 @@ extension TokenSession {
         public var refreshAccessibility: TokenItem.Accessibility?
         /// The time limit of a call.
         public var timeout: Duration = .seconds(35)
+        /// The time for the answer to a request, in milliseconds; replaced in tests.
+        package var answerLimit: UInt32 = 30_000
 
         /// No transport, 35 seconds a call.
         public init() {}
 
         var core: SessionOptions {
             var options = SessionOptions(transport: transport.map(Options.synchronous), level: accessibility?.core)
+            options.answerLimit = answerLimit
             options.refreshLevel = refreshAccessibility?.core
             options.provider = provider
             options.validates = validates

@@ -26,7 +26,12 @@ extension TokenSession {
     ///
     /// - Returns: the reason why the session ended.
     /// - Throws: `CancellationError` if the task is cancelled, ``TokenKeepError`` if the vault cannot be used.
-    public func run() async throws -> Reason {
+    public func run() async throws -> Reason { try await run(lookingAgainAfter: 30_000) }
+
+    /// See ``run()``.
+    ///
+    /// - Parameter interval: in milliseconds.
+    package func run(lookingAgainAfter interval: UInt32) async throws -> Reason {
         while true {
             let milliseconds: UInt32
             do {
@@ -35,7 +40,7 @@ extension TokenSession {
                 guard [.notFound, .needsLogin, .expired].contains(error.status) else { throw error }
                 return try await info.reason
             }
-            try await Task.sleep(for: .milliseconds(Int(min(milliseconds, 30_000))), clock: .continuous)
+            try await Task.sleep(for: .milliseconds(Int(min(milliseconds, interval))), clock: .continuous)
         }
     }
 

@@ -143,8 +143,18 @@ public final class TokenSession: Sendable {
     public func onEnd(
         _ name: String, order: UInt32, _ body: @escaping @Sendable (_ account: String, _ reason: Reason) throws -> Void
     ) {
+        onEnd(name, order: order, limit: EndHookLimit.milliseconds, body)
+    }
+
+    /// See `onEnd(_:order:_:)`.
+    ///
+    /// - Parameter limit: in milliseconds.
+    package func onEnd(
+        _ name: String, order: UInt32, limit: UInt32,
+        _ body: @escaping @Sendable (_ account: String, _ reason: Reason) throws -> Void
+    ) {
         engine.onEnd(name, order: order) { _, account, reason throws(CoreError) in
-            let isDone = LimitedWork.run(milliseconds: EndHookLimit.milliseconds) {
+            let isDone = LimitedWork.run(milliseconds: limit) {
                 do {
                     try body(account, Reason(reason))
                     return true

@@ -58,8 +58,6 @@ struct CEndHook: @unchecked Sendable {
 }
 
 extension SessionOptions {
-    private static let usualTimeout: UInt32 = 35_000
-
     /// Reads `tokenkeep_session_options`; NULL stands for the defaults.
     init(_ pointer: UnsafePointer<tokenkeep_session_options>?) throws(TokenKeepError) {
         self.init()

@@ -56,8 +56,6 @@ struct ProviderCheckCommand: ParsableCommand {
 
 /// `tokenkeep provider discover ISSUER`.
 struct ProviderDiscoverCommand: ParsableCommand {
-    private static let milliseconds: UInt32 = 35_000
-
     static let configuration = CommandConfiguration(
         commandName: "discover",
         abstract: "Ask a server for its endpoints, and print a provider's file to start from.",
@@ -80,7 +78,7 @@ struct ProviderDiscoverCommand: ParsableCommand {
     func run() throws {
         let issuer = try WebAddress(issuer)
         let metadata = try Discovery(issuer: issuer, caFile: caFile)
-            .metadata(until: Deadline(milliseconds: ProviderDiscoverCommand.milliseconds))
+            .metadata(until: Deadline(milliseconds: HTTPLimits().whole))
         var values = [("issuer", issuer.text)]
         for key in ProviderKey.discoverable {
             if let text = metadata[key.rawValue]?.text { values.append((key.rawValue, text)) }

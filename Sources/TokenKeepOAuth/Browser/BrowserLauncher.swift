@@ -37,7 +37,10 @@ enum BrowserLauncher {
     private static let setsid: Int32 = 0x80
 
     /// Runs a command in a session of its own and waits for its end. A browser may end much later.
-    private static func run(_ words: [String]) -> Bool {
+    ///
+    /// - Parameter patience: replaced in tests.
+    /// - Returns: whether the command has opened the address.
+    static func run(_ words: [String], patience: UInt32 = patience) -> Bool {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }

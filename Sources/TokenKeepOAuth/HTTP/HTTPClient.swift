@@ -10,10 +10,6 @@ import TokenKeepCore
 package enum HTTPClient {
     /// The longest body of an answer, in bytes.
     package static let longestAnswer = 262_144
-    /// The limits for connecting, for the answer, and for both, in milliseconds.
-    private static let connectLimit: UInt32 = 10_000
-    private static let answerLimit: UInt32 = 30_000
-    private static let wholeLimit: UInt32 = 35_000
     private static let mostHeaders = 8
 
     /// Sends a request and waits for the answer, on the calling thread.
@@ -51,12 +47,13 @@ package enum HTTPClient {
     }
 
     private static func limits(_ request: HTTPRequest) -> tokenkeep_transfer_request {
-        let left = request.deadline.remainingMilliseconds
+        let whole = request.limits.whole
+        let left = min(request.deadline.remainingMilliseconds, whole)
         var limits = tokenkeep_transfer_request()
-        limits.connect_ms = connectLimit
-        limits.send_ms = min(left, wholeLimit)
-        limits.answer_ms = answerLimit
-        limits.all_ms = request.keepsAnswer ? wholeLimit : min(left, wholeLimit)
+        limits.connect_ms = request.limits.connect
+        limits.send_ms = left
+        limits.answer_ms = request.limits.answer
+        limits.all_ms = request.keepsAnswer ? whole : left
         limits.keeps_answer = request.keepsAnswer ? 1 : 0
         limits.allows_http = request.address.isPlain ? 1 : 0
         // A request to this machine needs no proxy. A caller's environment must not lead a privileged process elsewhere.

@@ -13,6 +13,8 @@ package struct HTTPRequest {
     package var deadline: Deadline
     /// Whether a request that was sent is waited for, in spite of deadline and cancellation: 30 seconds.
     package var keepsAnswer = false
+    /// Replaced in tests.
+    package var limits = HTTPLimits()
     /// Called on this thread when the connection stands, before the first byte of the request. If it throws, nothing is
     /// sent.
     package var whenSending: (() throws(TokenKeepError) -> Void)?
@@ -27,6 +29,18 @@ package struct HTTPRequest {
     package static func header(_ name: String, _ value: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try SecretText.joined("\(name): ", value)
     }
+}
+
+/// The time limits of a request, in milliseconds.
+package struct HTTPLimits {
+    /// Until the connection stands, with TLS.
+    package var connect: UInt32 = 10_000
+    /// From the connection to the end of the answer.
+    package var answer: UInt32 = 30_000
+    /// In all.
+    package var whole: UInt32 = 35_000
+
+    package init() {}
 }
 
 /// A server's answer.

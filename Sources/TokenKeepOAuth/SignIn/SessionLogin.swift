@@ -12,8 +12,8 @@ package struct SessionLogin {
     private var options: SignInOptions
     private var sessionOptions: SessionOptions
 
-    /// The time for the revocation of tokens with which no session began, in milliseconds.
-    private static let revocationLimit: UInt32 = 10_000
+    /// The time for the revocation of tokens with which no session began, in milliseconds; replaced in tests.
+    package var revocationLimit: UInt32 = 10_000
 
     /// Checks all that can be checked before the user signs in.
     ///
@@ -95,7 +95,7 @@ package struct SessionLogin {
     private func revoke(_ tokens: TokenResponse, at server: SignInServer) -> Bool {
         guard server.canRevoke, isAlone, let token = tokens.refreshToken ?? tokens.accessToken else { return false }
         // The user's cancellation must not leave the tokens valid.
-        let limit = Deadline(milliseconds: SessionLogin.revocationLimit)
+        let limit = Deadline(milliseconds: revocationLimit)
         do throws(TokenKeepError) {
             let hint = tokens.refreshToken == nil ? "access_token" : "refresh_token"
             let fields = [("token", token), ("token_type_hint", try SecretBytes(hint))]

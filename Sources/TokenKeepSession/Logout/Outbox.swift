@@ -9,8 +9,7 @@ public struct Outbox: Sendable {
     public static let service = "org.tokenkeep.session.outbox"
     /// A token that could not be revoked for 30 days is dropped.
     private static let longestWait: Int64 = 30 * 86_400
-    /// The time for one request, and for a call that revokes tokens of earlier logouts besides, in milliseconds.
-    private static let requestLimit: UInt32 = 30_000
+    /// The time for a call that revokes tokens of earlier logouts besides, in milliseconds.
     private static let briefLimit: UInt32 = 250
 
     /// The outcome of a flush.
@@ -164,7 +163,7 @@ public struct Outbox: Sendable {
                     continue
                 }
                 guard let entry = try read(item.name, until: end), isMeant(entry.json) else { continue }
-                let limit = end.within(milliseconds: Outbox.requestLimit)
+                let limit = end.within(milliseconds: options.answerLimit)
                 try settle(entry, until: limit, &silent, &result)
             } catch {
                 result.left += 1

@@ -11,9 +11,6 @@ extension Renewal {
         let note: SessionNote.Refreshing
     }
 
-    /// The server's answer counts until then, whatever the caller's deadline is, in milliseconds.
-    static let answerLimit: UInt32 = 30_000
-
     /// Sends the refresh token, under the refresh lock.
     func send(_ view: SessionView, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
         let view = withLease(view)
@@ -122,7 +119,8 @@ extension Renewal {
         let request = try SessionRequest(
             .refresh, session.name, token, isRefreshToken: true, for: target, of: view.note.provider, session.store,
             options: options,
-            deadline: Deadline(milliseconds: Renewal.answerLimit))
+            // The answer counts until then, whatever the caller's deadline is.
+            deadline: Deadline(milliseconds: options.answerLimit))
         return Sending(
             transport: transport, request: request,
             note: SessionNote.Refreshing(

@@ -13,7 +13,7 @@ extension Renewal {
         let request = try SessionRequest(
             .extend, session.name, record.accessToken, seconds: seconds, of: view.note.provider, session.store,
             options: options,
-            deadline: Deadline(milliseconds: Renewal.answerLimit))
+            deadline: Deadline(milliseconds: options.answerLimit))
         options.whileSending?(true)
         defer { options.whileSending?(false) }
         let sent = options.clock()

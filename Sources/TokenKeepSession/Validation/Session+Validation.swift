@@ -73,7 +73,7 @@ extension Session {
     private func ask(
         _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport, _ call: CallContext
     ) throws(TokenKeepError) -> SessionResponse {
-        let limit = call.deadline.within(milliseconds: Renewal.answerLimit)
+        let limit = call.deadline.within(milliseconds: options.answerLimit)
         let request = try SessionRequest(
             purpose, name, token.value, of: note()?.provider, store, options: options, deadline: limit)
         do throws(TokenKeepError) {
