@@ -129,7 +129,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "FuzzTargets",
-            dependencies: ["TokenKeepOAuth", "TokenKeepSession", "TokenKeepRecords", "TokenKeepCore"],
+            dependencies: [
+                "TokenKeepFoundation", "TokenKeepOAuth", "TokenKeepSession", "TokenKeepRecords", "TokenKeepCore",
+            ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",

@@ -1,14 +1,16 @@
 public import Foundation
 import FoundationNetworking
+import TokenKeepSession
 
 /// The limit that a server tells with status 429.
 public struct RateLimit: Sendable, Equatable {
     /// The requests left, from `X-RateLimit-Remaining`; 0 without the header.
     public let remaining: Int
     /// The end of the limit, from `X-RateLimit-Reset` in seconds since 1970, or as a date of HTTP or ISO 8601; nil
-    /// without the header.
+    /// without the header, and for a date after the year 9999.
     public let resetAt: Date?
-    /// The time until the next try, from `Retry-After`; an hour without the header. At most 31 days.
+    /// The time until the next try, from `Retry-After` in seconds or as a date of HTTP; an hour without the header. At
+    /// most 31 days.
     public let retryAfter: Duration
 
     /// Makes a limit, for an application's tests.
@@ -19,38 +21,34 @@ public struct RateLimit: Sendable, Equatable {
     }
 
     init(_ response: HTTPURLResponse, now: Date) {
-        remaining = response.value(forHTTPHeaderField: "X-RateLimit-Remaining").flatMap(Int.init) ?? 0
-        resetAt = response.value(forHTTPHeaderField: "X-RateLimit-Reset").flatMap(Self.date)
-        retryAfter = Self.wait(response, now: now) ?? .seconds(3600)
+        self.init(now: now) { response.value(forHTTPHeaderField: $0) }
     }
 
-    /// The time that `Retry-After` tells, in seconds or as a date; nil without the header.
+    /// Reads a response's headers by their names.
+    package init(now: Date, header: (String) -> String?) {
+        remaining = max(0, header("X-RateLimit-Remaining").flatMap { Int($0) } ?? 0)
+        resetAt = header("X-RateLimit-Reset").flatMap(Self.date)
+        retryAfter = header("Retry-After").flatMap { Self.wait($0, now: now) } ?? .seconds(3600)
+    }
+
+    /// The time that `Retry-After` tells; nil without the header, or if it is neither a number of seconds nor a date.
     static func wait(_ response: HTTPURLResponse, now: Date) -> Duration? {
-        guard let text = response.value(forHTTPHeaderField: "Retry-After") else { return nil }
-        let seconds = Int64(text) ?? httpDate(text).map { Int64(clamping: $0.timeIntervalSince(now)) }
-        return seconds.map { .seconds(min(max($0, 0), longestWait)) }
+        response.value(forHTTPHeaderField: "Retry-After").flatMap { wait($0, now: now) }
+    }
+
+    /// The time that the value of a `Retry-After` tells, as the engine reads it in the answers to its own requests.
+    package static func wait(_ text: String, now: Date) -> Duration? {
+        HTTPDate.delay(text, now: Int64(now.timeIntervalSince1970)).map { .seconds(min($0, longestWait)) }
     }
 
     private static let longestWait: Int64 = 31 * 86_400
+    /// The seconds from 1970 to the end of the year 9999. Calendars fail with dates far beyond.
+    private static let seconds: Range<TimeInterval> = 0..<253_402_300_800
 
     private static func date(_ text: String) -> Date? {
-        TimeInterval(text).flatMap { $0.isFinite ? Date(timeIntervalSince1970: $0) : nil }
-            ?? httpDate(text) ?? (try? Date(text, strategy: .iso8601))
-    }
-
-    /// A date as in `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7).
-    private static func httpDate(_ text: String) -> Date? {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-        return formatter.date(from: text)
-    }
-}
-
-extension Int64 {
-    /// The nearest whole number; 0 if there is none.
-    fileprivate init(clamping seconds: TimeInterval) {
-        self = seconds.isNaN ? 0 : Int64(Swift.min(Swift.max(seconds, -1e15), 1e15))
+        let date =
+            (TimeInterval(text) ?? HTTPDate.seconds(text).map { TimeInterval($0) })
+            .map { Date(timeIntervalSince1970: $0) } ?? (try? Date(text, strategy: .iso8601))
+        return date.flatMap { seconds.contains($0.timeIntervalSince1970) ? $0 : nil }
     }
 }

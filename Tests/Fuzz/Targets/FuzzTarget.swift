@@ -11,9 +11,9 @@ public struct BrokenRule: Error, CustomStringConvertible {
 /// A reader of untrusted bytes, and what must hold of all that it takes: it can be written and read again.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case record, note, response, answer, claims, date
-    case provider, metadata, redirect, device, request
+    case provider, metadata, redirect, device, request, limit
 
-    private static let now = SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one")
+    static let now = SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one")
 
     /// Reads an input.
     ///
@@ -32,6 +32,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .redirect: try FuzzTarget.takesRedirect(bytes)
         case .device: try FuzzTarget.takesDevice(bytes)
         case .request: try FuzzTarget.takesRequest(bytes)
+        case .limit: try FuzzTarget.takesLimit(bytes)
         }
     }
 
