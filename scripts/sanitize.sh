@@ -11,6 +11,9 @@ run() {
         --disable-build-manifest-caching "$@"
 }
 
+# What a sanitizer looks for is in each history: a part of them is enough.
+export TOKENKEEP_MODEL_COUNT=500
+
 # Tests that end a process of their own run alone: see Makefile.
 own_processes="ProcessTests|LeakTests"
 if [ "$sanitizer" != address ]; then

@@ -5,7 +5,8 @@
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
 # its own. One that begins with "# needs: WORD…" is skipped if root or mount is not allowed, or if programs are not
-# installed: gnome-keyring for keyring, strace, those of the tests' server for openssl, openssh-server for sshd, swtpm, tpm2-tools and our program for tpm. --update
+# installed: gnome-keyring for keyring, strace, those of the tests' server for openssl, openssh-server for sshd, swtpm,
+# tpm2-tools and our program for tpm. --update
 # writes the golden files anew.
 set -u
 
