@@ -2,7 +2,7 @@
 
 import fcntl, os, pwd, re, shutil, socket
 
-from world import AUTH_ERROR, PASSWORD, SUCCESS, case, check, run
+from world import AUTH_ERROR, HERE, PASSWORD, SUCCESS, case, check, run
 
 OK = lambda *calls: [f"{call} {SUCCESS}" for call in calls]
 
@@ -348,6 +348,19 @@ def the_program_is_found_beside_a_link_to_the_module(world):
         world.module = module
     world.sign_in(service, ["auth"])
     check(world.load() == "secret", "locked")
+
+
+@case
+def a_module_in_a_directory_outside_the_prefix_runs_the_installed_program(world):
+    build, source = world.base / "build", HERE.parent.parent
+    configure = ["cmake", "-S", source, "-B", build, "-DCMAKE_INSTALL_PREFIX=/opt/tokenkeep", "-DTOKENKEEP_PAM=ON"]
+    for words in ([*configure, "-DTOKENKEEP_PAM_DIRECTORY=/lib/security"], ["cmake", "--build", build, "--target", "pam_tokenkeep"]):
+        made = run(*words)
+        check(made.returncode == 0, made.stderr.decode())
+    check(b"\0/opt/tokenkeep/bin/tokenkeep\0" in (build / "security/pam_tokenkeep.so").read_bytes(), "another program")
+    script = (build / "cmake_install.cmake").read_text()
+    check('file(INSTALL DESTINATION "/lib/security"' in script, "another directory")
+    check('set(pam_module "/lib/security/pam_tokenkeep.so")' in script, "another module in the profile's lines")
 
 
 @case
