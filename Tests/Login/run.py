@@ -4,16 +4,16 @@
 Usage: run.py STAGE [--all] [NAME…]
 
 Makes a user and PAM services of its own, as root, and removes them. Without --all the cases of real programs (su, login, sshd,
-pam-auth-update) are left out. NAMEs choose cases."""
+pam-auth-update) and of kills at each step are left out. NAMEs choose cases."""
 
 import os, sys
 
-import checks, faults, homes, programs
+import checks, faults, homes, programs, steps
 from world import World, die_on_signals, enter_own_namespace, play
 
 
 def cases(every):
-    modules = [checks, faults, homes] + ([programs] if every else [])
+    modules = [checks, faults, homes] + ([programs, steps] if every else [])
     return [(name, body) for module in modules for name, body in vars(module).items() if getattr(body, "is_case", False)]
 
 
