@@ -81,6 +81,17 @@ class WithAgent(Case):
         self.world.wait_for(published=True)
         self.assertEqual(self.load().stdout, SECRET)
 
+    def test_every_command_that_opens_the_vault_gives_the_agent_the_key(self):
+        self.start_agent(proved=False)
+        code = self.run_program("recovery", "create", "--stdin", input="secret\n", check=True).stdout.strip()
+        for *words, given in (("unlock", "secret\n"), ("password", "change", "secret\nanother\n"),
+                              ("recovery", "use", f"{code}\nsecret\n")):
+            self.run_program("lock", check=True)
+            self.assertFalse(self.world.status().holds)
+            self.run_program(*words, "--stdin", input=given, check=True)
+            self.assertTrue(self.world.status().published, words)
+            wait_until(lambda: sorted(row[3] for row in self.class_key_1()) == [4, 32], f"the agent's key after {words}")
+
     def test_lock_works_while_the_agent_is_stopped_and_after_it_was_killed(self):
         for signal_number in (signal.SIGSTOP, signal.SIGKILL):
             for arguments in (("lock", "--screen"), ("lock",)):
