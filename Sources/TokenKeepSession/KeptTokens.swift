@@ -5,7 +5,6 @@ import TokenKeepRecords
 /// A token that a handle keeps.
 struct KeptToken: Sendable {
     let value: SecretBytes
-    let type: String
     let scope: String?
     let generation: UInt64
     let life: TokenLife
@@ -14,7 +13,6 @@ struct KeptToken: Sendable {
 
     init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
         value = access.value
-        type = access.type
         scope = access.scope
         life = access.life
         self.generation = generation
@@ -83,8 +81,9 @@ extension Session {
 
     func made(_ token: KeptToken, _ target: TokenTarget?, _ minTTL: UInt32) -> SessionToken {
         let left = token.life.left(at: options.clock())
+        // No other type is kept. Servers that write "bearer" refuse this word in a header, for example Glewlwyd.
         return SessionToken(
-            value: token.value, type: token.type, scope: token.scope, secondsLeft: left,
-            generation: token.generation, isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target)
+            value: token.value, type: "Bearer", scope: token.scope, secondsLeft: left, generation: token.generation,
+            isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target)
     }
 }

@@ -33,6 +33,9 @@ title "a token that is good is written without a request"
 sign_in api.example.com ann 3600
 run session token api.example.com
 run session token api.example.com ann --header --exec ./server
+echo '{"access_token":"access-0","token_type":"bearer"}' | run session begin small.example.com ann
+run session token small.example.com ann --header
+run session logout small.example.com --local
 cat requests
 
 title "a token that is over is renewed, once for eight processes"

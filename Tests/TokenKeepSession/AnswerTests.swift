@@ -121,6 +121,14 @@ struct AnswerTests {
         #expect(try session.token().text == "access-1")
     }
 
+    @Test(arguments: ["bearer", "Bearer", "BEARER"])
+    func aTokenHasTheTypeAsTheHeaderWritesItHoweverTheServerDoes(_ spelling: String) throws {
+        let session = try world.session()
+        try session.begin(
+            .user, response: SecretBytes(#"{"access_token":"a","token_type":"\#(spelling)","expires_in":60}"#))
+        #expect(try session.token().type == "Bearer")
+    }
+
     /// A revocation ends with 200 alone (RFC 7009 section 2.2).
     @Test(arguments: [400, 401, 404, 500, 503, 302])
     func aRevocationThatFailsIsTriedAgainForDays(status: Int) throws {

@@ -52,7 +52,7 @@ struct SessionLogoutCommand: ParsableCommand {
             Terminal.warn(TokenKeepError(.io, "the hook \(hook.name) failed"))
         }
         guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }
-        let when = report.revocation == .queued ? "the server was not asked" : "the record is locked"
+        let when = report.revocation == .queued ? "the server has not revoked the token" : "the record is locked"
         let flush = "tokenkeep session flush" + (self.session.server.command == nil ? "" : " --exec COMMAND")
         Terminal.warn(
             TokenKeepError(
