@@ -67,9 +67,13 @@ Application.objects.create(
 """
 
 
+def python_of(directory):
+    return directory + "/python/bin/python"
+
+
 def install(directory):
     """A Python with the server's packages. It is made once for all servers."""
-    python = directory + "/python/bin/python"
+    python = python_of(directory)
     for command in ([sys.executable, "-m", "venv", directory + "/python"], [python, "-m", "pip", "install", "-q", *PACKAGES]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:

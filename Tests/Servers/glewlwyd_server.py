@@ -19,11 +19,11 @@ CONFIGURATION = """
 port={port}
 bind_address="127.0.0.1"
 external_url="{address}"
-api_prefix="api"
+api_prefix="{api}"
 static_files_path="{directory}"
 log_mode="console"
 log_level="INFO"
-cookie_domain="127.0.0.1"
+cookie_domain="{host}"
 cookie_secure=0
 session_expiration=3600
 session_key="SESSION"
@@ -34,7 +34,7 @@ user_middleware_module_path="{directory}"
 client_module_path="{library}/client"
 user_auth_scheme_module_path="{library}/scheme"
 plugin_module_path="{library}/plugin"
-use_secure_connection=0
+{connection}
 hash_algorithm="SHA512"
 database = {{ type = "sqlite3"; path = "{directory}/data"; }};
 """
@@ -43,21 +43,32 @@ database = {{ type = "sqlite3"; path = "{directory}/data"; }};
 class GlewlwydServer(LoopbackServer):
     """A used refresh token ends its chain."""
 
+    # The first parts of the paths of its own interface, and of the plugin's.
+    api, plugin = "api", "oidc"
+    connection = "use_secure_connection=0"
     client = f"-u {CLIENT}:{SECRET}"
     client_id, secret = CLIENT, SECRET
     token_path, revoke_path = "/api/oidc/token", "/api/oidc/revoke"
     browser_client = device_client = CLIENT
     issuer_path, device_path = "/api/oidc", "/api/oidc/device_authorization"
+    scopes = ["openid", "read"]
+    client_fields = {
+        "confidential": True, "password": SECRET, "client_secret": SECRET,
+        "authorization_type": ["password", "refresh_token", "code", "device_authorization"],
+        "token_endpoint_auth_method": ["client_secret_basic"]}
     address_suffix = "&g_continue"
 
-    def __init__(self, directory):
+    def __init__(self, directory, port=None, address=None, redirect=None):
         super().__init__(directory)
+        self.port, self.address = port or self.port, address or self.address
         # It compares the port as well.
-        self.redirect = f"http://127.0.0.1:{free_port()}/callback"
+        self.redirect = redirect or f"http://127.0.0.1:{free_port()}/callback"
         if shutil.which("glewlwyd") is None or not glob.glob(LIBRARY + "/plugin/*oidc*"):
             raise Missing("there is no Glewlwyd: scripts/install-dependencies.sh")
         with open(directory + "/configuration", "w", encoding="utf-8") as file:
-            file.write(CONFIGURATION.format(port=self.port, address=self.address, directory=directory, library=LIBRARY))
+            file.write(CONFIGURATION.format(
+                port=self.port, address=self.address, host=self.address.split("/")[2].split(":")[0], api=self.api,
+                connection=self.connection, directory=directory, library=LIBRARY))
 
     def command(self):
         return ["glewlwyd", "-c", self.directory + "/configuration"], {"PATH": os.environ["PATH"]}
@@ -81,10 +92,10 @@ class GlewlwydServer(LoopbackServer):
 
         def add(kind, **fields):
             headers = {"Content-Type": "application/json"}
-            opener.open(urllib.request.Request(f"{self.address}/api/{kind}/", json.dumps(fields).encode(), headers), timeout=30)
+            opener.open(urllib.request.Request(f"{self.address}/{self.api}/{kind}/", json.dumps(fields).encode(), headers), timeout=30)
 
         add("auth", username="admin", password="password")
-        add("mod/plugin", module="oidc", name="oidc", display_name="OIDC", parameters={
+        add("mod/plugin", module="oidc", name=self.plugin, display_name="OIDC", parameters={
             "iss": self.address + self.issuer_path, "jwt-type": "sha", "jwt-key-size": "256", "key": "of a test",
             "access-token-duration": 3600, "refresh-token-duration": 86400, "code-duration": 600,
             "refresh-token-rolling": True, "refresh-token-one-use": "always", "allow-non-oidc": True,
@@ -93,20 +104,21 @@ class GlewlwydServer(LoopbackServer):
             "pkce-allowed": True, "pkce-scopes": [],
             "auth-type-implicit-enabled": False, "auth-type-password-enabled": True, "auth-type-refresh-enabled": True,
             "subject-type": "public", "introspection-revocation-allowed": True,
-            "introspection-revocation-allow-target-client": True})
-        add("scope", name="read", display_name="read", password_required=True, scheme={})
-        add("user", username="ann", password="horsehorse", enabled=True, scope=["read", "openid"])
-        add("client", client_id=CLIENT, confidential=True, password=SECRET, client_secret=SECRET, enabled=True,
-            authorization_type=["password", "refresh_token", "code", "device_authorization"],
-            token_endpoint_auth_method=["client_secret_basic"], redirect_uri=[self.redirect], scope=[])
+            "introspection-revocation-allow-target-client": True, "claims": [
+                {"name": "preferred_username", "user-property": "username", "type": "string", "mandatory": True, "scope": []}]})
+        for name in self.scopes:
+            if name != "openid":
+                add("scope", name=name, display_name=name, password_required=True, scheme={})
+        add("user", username="ann", password="horsehorse", enabled=True, scope=self.scopes)
+        add("client", client_id=self.client_id, enabled=True, redirect_uri=[self.redirect], scope=[], **self.client_fields)
 
     def enter(self, jar):
         """Signs ann in, who grants the client its scopes."""
         for method, path, fields in (("POST", "", {"username": "ann", "password": "horsehorse"}),
-                                     ("PUT", "grant/" + CLIENT, {"scope": "openid read"})):
+                                     ("PUT", "grant/" + self.client_id, {"scope": " ".join(self.scopes)})):
             subprocess.run(
                 ["curl", "-sf", "-c", jar, "-b", jar, "-X", method, "-H", "Content-Type: application/json", "-d",
-                 json.dumps(fields), f"{self.address}/api/auth/{path}"], check=True, timeout=30)
+                 json.dumps(fields), f"{self.address}/{self.api}/auth/{path}"], check=True, timeout=30)
 
     def approve(self, user_code, jar):
         """Types the code of a device, and approves it, as ann does on another device."""

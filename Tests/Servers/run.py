@@ -13,7 +13,7 @@ import sys
 import tempfile
 import traceback
 
-from django_server import DjangoServer, install
+from django_server import DjangoServer, install, python_of
 from glewlwyd_server import GlewlwydServer
 from loopback_server import Missing
 from sign_in_cases import CASES as SIGN_IN_CASES, Visitor
@@ -262,7 +262,15 @@ def play(program, directory):
                 done = succeeds(name, lambda: function(Visitor(program, server, tempfile.mkdtemp(dir=directory))))
                 passed, failed = passed + done, failed + (not done)
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if play_blocks(program, directory) or failed else 0
+
+
+def play_blocks(program, directory):
+    """Plays the blocks of docs/signing-in.md under the providers' names. Returns whether one failed."""
+    private = ["unshare", "-m", "-n"] if os.geteuid() == 0 else ["unshare", "-r", "-m", "-n"]
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "provider_blocks.py")
+    place = tempfile.mkdtemp(dir=directory)
+    return subprocess.run([*private, sys.executable, script, place, program, python_of(directory)], check=False).returncode
 
 
 def main():
