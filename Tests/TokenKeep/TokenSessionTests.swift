@@ -153,7 +153,8 @@ import TokenKeep
         options.transport = { _ in
             let answer = await answers.first { _ in true }
             transport.yield(Task.isCancelled)
-            return try #require(answer)
+            guard let answer else { throw CancellationError() }
+            return answer
         }
         let session = try await TokenSession(
             store: open(), service: "api.example.com", account: "ann", options: options)
