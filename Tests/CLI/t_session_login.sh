@@ -104,4 +104,23 @@ login api.example.com ann --provider nobody
 login api.example.com --provider example
 login api.example.com ann --provider example --flow telepathy
 login api.example.com ann
+
+title "a browser that fails, the portal, then xdg-open"
+mkdir bin
+printf '#!/bin/sh\necho browser >>%s/opened\nexit 1\n' "$WORK" >bin/broken
+cat >bin/gdbus <<SCRIPT
+#!/bin/sh
+echo portal >>"$WORK/opened"
+[ -e "$WORK/has-portal" ] || exit 1
+for word; do case \$word in https:*) exec "$WORK/browse" "\$word" ;; esac; done
+SCRIPT
+printf '#!/bin/sh\necho xdg-open >>%s/opened\nexec %s/browse "$1"\n' "$WORK" "$WORK" >bin/xdg-open
+chmod 700 bin/*
+export BROWSER="$WORK/bin/broken" PATH="$WORK/bin:$PATH"
+login api.example.com zoe --provider example --flow browser
+cat opened
+: >has-portal
+: >opened
+login api.example.com zoe --provider example --flow browser
+cat opened
 kill "$server"
