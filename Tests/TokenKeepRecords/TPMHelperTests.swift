@@ -54,7 +54,7 @@ import TokenKeepCore
         for reason in UInt8(1)...20 {
             tpm.reply(FakeTPM.reply(status: 3, reason: reason))
             let fault = try #require(world.devices.survey(for: device).fault)
-            #expect((fault.kind == .other) == [5, 6, 7, 8].contains(reason), "\(fault)")
+            #expect((fault.kind == .other) == [5, 6, 8].contains(reason), "\(fault)")
             #expect(!fault.reason.isEmpty)
         }
     }

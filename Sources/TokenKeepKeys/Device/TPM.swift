@@ -33,7 +33,7 @@ package struct TPM: Sendable {
     /// - Parameter name: the storage primary that the TPM must have; nil for the one that it would seal with.
     func describe(named name: [UInt8]? = nil, until deadline: Deadline) throws(DeviceFault) -> Description {
         let reply = try ask(.info, [.plain(name ?? [])], until: deadline)
-        return try TPMReply.payload(of: reply) { payload throws(DeviceFault) in
+        return try TPMReply.payload(of: reply, unknownUser: TPMReply.unknownUser) { payload throws(DeviceFault) in
             let found = payload.dropFirst().prefix(DeviceProvider.tpm2.nameLength)
             let maker = payload.dropFirst(1 + found.count)
             guard found.count == DeviceProvider.tpm2.nameLength, found.starts(with: [0x00, 0x0b]), maker.count <= 32,

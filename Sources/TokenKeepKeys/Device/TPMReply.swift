@@ -7,18 +7,23 @@ enum TPMReply {
     private static let headLength = 13
 
     static let malformed = DeviceFault(.silent, "tokenkeep-tpm2 gave a malformed reply")
+    /// The fault of a request that names no secret: the helper serves no process of another user namespace.
+    static let unknownUser = DeviceFault(.absent, "the TPM's helper cannot tell which user this is")
     static let silent = DeviceFault(.silent, "the TPM did not answer in time")
 
     /// Calls `body` with the payload of a reply.
     ///
+    /// - Parameter unknownUser: the fault of a user who is refused; nil for one whose secret another user sealed.
     /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule.
     static func payload<Result>(
-        of reply: SecretBytes, _ body: (Slice<UnsafeRawBufferPointer>) throws(DeviceFault) -> Result
+        of reply: SecretBytes, unknownUser: DeviceFault? = nil,
+        _ body: (Slice<UnsafeRawBufferPointer>) throws(DeviceFault) -> Result
     ) throws(DeviceFault) -> Result {
         try reply.withUnsafeBytes { reply throws(DeviceFault) in
             guard (headLength...longest).contains(reply.count), reply.starts(with: signature) else { throw malformed }
             let (status, reason) = (integer(reply[4..<8]), reply[8])
             guard (status == 0) == (reason == 0) else { throw malformed }
+            if reason == 7, let unknownUser { throw unknownUser }
             guard reason == 0 else { throw fault(reason, code: integer(reply[9..<13])) }
             return try body(reply[headLength...])
         }
