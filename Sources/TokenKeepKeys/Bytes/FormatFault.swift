@@ -48,8 +48,7 @@ package enum FormatFault: Error, Equatable {
                 .locked, "items of the level \(level.word) are locked", module: "vault",
                 hint: "unlock the vault: tokenkeep unlock; if they stay locked, see tokenkeep device show")
         case .deviceFault(let fault):
-            TokenKeepError(
-                .locked, fault.reason, module: "vault", hint: fault.remedy ?? "see tokenkeep device show")
+            TokenKeepError(.locked, fault.reason, module: "vault", hint: fault.remedy ?? "see tokenkeep device show")
         case .unenforcedKey:
             TokenKeepError(
                 .locked, "the level must be enforced, and no agent here is known to see the lock of the screen",
