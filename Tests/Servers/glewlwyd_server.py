@@ -76,7 +76,12 @@ class GlewlwydServer(LoopbackServer):
     def __enter__(self):
         self.make_data()
         self.start()
-        self.set_up()
+        try:
+            self.set_up()
+        except BaseException:
+            # No `with` block ends a server that it did not get.
+            self.stop()
+            raise
         return self
 
     def make_data(self):
