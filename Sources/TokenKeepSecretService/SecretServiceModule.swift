@@ -214,7 +214,7 @@ public final class SecretServiceModule: Module {
         do throws(TokenKeepError) {
             try ForkGuard.check()
             let early = item.map { EarlySearch(for: $0, ItemSealing(sealer: call.sealer)) }
-            let first = try link(searching: early, until: budget.deadline)
+            let first = try firstLink(searching: early, until: budget.deadline)
             let doubt = SessionDoubt(isRepetition: false)
             do throws(TokenKeepError) {
                 return try body(serviceCall(over: first, call, budget, doubt, early))
@@ -228,6 +228,19 @@ public final class SecretServiceModule: Module {
         } catch {
             if error.status == .timedOut { leaveMark(after: patience) }
             throw error.inModule(name)
+        }
+    }
+
+    /// The present link, or a new one. Makes it once more if the service ended meanwhile, as the search may have made it.
+    private func firstLink(
+        searching search: EarlySearch?, until deadline: Deadline
+    ) throws(TokenKeepError) -> ServiceLink {
+        do throws(TokenKeepError) {
+            return try link(searching: search, until: deadline)
+        } catch {
+            let hasEnded = links.withLock { $0.connection }?.watch.ownerHasChanged == true
+            guard error.status == .unavailable, hasEnded, !deadline.hasPassed else { throw error }
+            return try link(until: deadline)
         }
     }
 

@@ -83,8 +83,10 @@ sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
 
 title "the helper is killed, and comes back"
 run lock
-kill -9 "$helper"
-wait "$helper" 2>/dev/null
+{
+    kill -9 "$helper"
+    wait "$helper"
+} 2>/dev/null # where the shell says that it was killed
 run unlock --stdin <<<horse
 levels
 run device show
