@@ -2,28 +2,20 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
+#include "deadline.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t milliseconds_now(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Lets the next call on the socket wait until the deadline. 0 if it has passed. */
-static int limit_wait(int descriptor, int option, uint64_t deadline) {
-    uint64_t now = milliseconds_now();
-    if (now >= deadline)
-        return 0;
-    struct timeval left = {.tv_sec = (time_t)((deadline - now) / 1000),
-                           .tv_usec = (suseconds_t)((deadline - now) % 1000 * 1000)};
-    return setsockopt(descriptor, SOL_SOCKET, option, &left, sizeof left) == 0;
+static int limit_wait(int descriptor, int option, const struct timespec *deadline) {
+    int milliseconds = tokenkeep_milliseconds_until(deadline);
+    struct timeval left = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    return milliseconds > 0 && setsockopt(descriptor, SOL_SOCKET, option, &left, sizeof left) == 0;
 }
 
 static int is_peer(int descriptor, uid_t user) {
@@ -34,7 +26,7 @@ static int is_peer(int descriptor, uid_t user) {
 }
 
 /* Waits while the listener's queue is full. */
-static int connect_until(int descriptor, const char *path, uid_t user, uint64_t deadline) {
+static int connect_until(int descriptor, const char *path, uid_t user, const struct timespec *deadline) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return ENAMETOOLONG;
@@ -51,7 +43,7 @@ static int connect_until(int descriptor, const char *path, uid_t user, uint64_t 
     return errno == ECONNREFUSED || errno == ENOTDIR ? ENOENT : errno;
 }
 
-static int send_request(int descriptor, const void *request, size_t length, uint64_t deadline) {
+static int send_request(int descriptor, const void *request, size_t length, const struct timespec *deadline) {
     ssize_t count;
     do {
         if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
@@ -64,7 +56,8 @@ static int send_request(int descriptor, const void *request, size_t length, uint
     return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
 }
 
-static int receive(int descriptor, uint64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
+static int receive(int descriptor, const struct timespec *deadline, uint8_t *reply, size_t capacity,
+                   size_t *reply_length) {
     ssize_t count;
     int resets = 0;
     do {
@@ -81,15 +74,15 @@ static int receive(int descriptor, uint64_t deadline, uint8_t *reply, size_t cap
 
 int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
-    uint64_t deadline = milliseconds_now() + timeout_ms;
+    struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
     int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
         return errno;
-    int error = connect_until(descriptor, path, user, deadline);
+    int error = connect_until(descriptor, path, user, &deadline);
     if (error == 0)
-        error = send_request(descriptor, request, length, deadline);
+        error = send_request(descriptor, request, length, &deadline);
     if (error == 0)
-        error = receive(descriptor, deadline, reply, capacity, reply_length);
+        error = receive(descriptor, &deadline, reply, capacity, reply_length);
     (void)close(descriptor);
     return error;
 }
