@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from world import wait_until
+from world import listens, wait_until
 
 
 def ask(path, user):
@@ -38,7 +38,7 @@ def main():
         "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"})
     try:
         path = os.path.join(runtime, "tokenkeep/agent")
-        wait_until(lambda: os.path.exists(path), "the socket")
+        wait_until(lambda: listens(path), "the socket")
         os.chmod(os.path.dirname(path), 0o755)
         os.chmod(path, 0o666)
         answers = [ask(path, stranger) for stranger in (0, user + 1, user)]

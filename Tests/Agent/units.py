@@ -9,7 +9,7 @@ from jeepney import MessageType, new_method_return
 from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import open_dbus_connection
 
-from world import PATIENCE, Desktop, Key, wait_until
+from world import PATIENCE, Desktop, Key, listens, wait_until
 
 AGENT = sys.argv[1]
 
@@ -39,7 +39,7 @@ class ServiceManager(unittest.TestCase):
             ["/usr/bin/systemd-socket-activate", "--seqpacket", "-l", world.socket,
              *(f"--setenv={name}={value}" for name, value in world.environment.items()), AGENT],
             env=world.environment, stderr=subprocess.DEVNULL)
-        wait_until(lambda: os.path.exists(world.socket), "the socket")
+        wait_until(lambda: listens(world.socket), "the socket")
         key = Key()
         reply = world.hold(key)
         self.assertEqual((reply.published, reply.word), (True, "none"))

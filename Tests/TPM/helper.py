@@ -15,7 +15,7 @@ import time
 import proxy
 from case import PROGRAM, Case, main
 from proxy import code_of
-from world import PATIENCE, SEAL, UNSEAL, Client, Key, Reply, forget_refusals, receive_reply, request, wait_until
+from world import PATIENCE, SEAL, UNSEAL, Client, Key, Reply, forget_refusals, receive_reply, request, listens, wait_until
 
 ANN, BOB = 61001, 61002
 
@@ -265,7 +265,7 @@ class Deaths(Helping):
         path = os.path.join(self.helper.directory, "squatted")
         squatter = subprocess.Popen([PROGRAM, "--socket", path, "--tcti", self.tpm.tcti], user=BOB, stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: os.path.exists(path), "the squatter")
+            wait_until(lambda: listens(path), "the squatter")
             for socket_path, uid in ((path, BOB), (self.helper.path, 0)):
                 with Client(socket_path, ANN).connect() as connection:
                     peer = array.array("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

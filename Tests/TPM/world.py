@@ -55,6 +55,12 @@ def wait_until(condition, what):
         time.sleep(0.005)
 
 
+def listens(path):
+    """Whether connections to the socket of this path are accepted: it appears a moment before they are."""
+    with open("/proc/net/unix", encoding="utf-8") as sockets:
+        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
+
+
 class SoftwareTPM:
     """swtpm with a state and sockets of its own. `path`: of its socket."""
 
@@ -72,7 +78,7 @@ class SoftwareTPM:
             ["swtpm", "socket", "--tpm2", "--tpmstate", f"dir={self.directory}", "--server", f"type=unixio,path={self.path}",
              "--ctrl", f"type=unixio,path={self.path}.ctrl", "--flags", "not-need-init,startup-clear",
              "--log", f"file={self.directory}/log"], stdin=subprocess.DEVNULL)
-        wait_until(lambda: os.path.exists(self.path) and os.path.exists(self.path + ".ctrl"), "the start of swtpm")
+        wait_until(lambda: listens(self.path) and listens(self.path + ".ctrl"), "the start of swtpm")
 
     def kill(self):
         self.process.kill()

@@ -197,6 +197,18 @@ import TokenKeepRecords
         if calls == 0 { #expect(isSaved) }
     }
 
+    /// The removal leaves an item that has a record of its own: a load asks that record again.
+    @Test(arguments: 0..<4) func aClearDuringALoadsDrainRevivesNothing(calls: Int) throws {
+        try serviceGoes()
+        _ = try open().clear(service: "example.com")
+        world.become(.up)
+        let offline = try open(isConnected: false)
+        world.interlude = ({ _ = try? offline.clear(service: "example.com", account: "ann") }, calls)
+        #expect(try load("ann") == nil)
+        _ = try open().sync()
+        #expect(accounts == [])
+    }
+
     @Test func aVaultsItemIsSeenBesideTheRemoval() throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")

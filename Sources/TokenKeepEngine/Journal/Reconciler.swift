@@ -42,13 +42,12 @@ struct Reconciler: Sendable {
             let before = try records.snapshot(for: name)
             var emptied: Set<String> = []
             if before.mayHavePending {
-                let record = try records.record(of: name, call)
-                let state = pending.state(of: record.map(JournalEntry.record) ?? .none)
-                let isDrainable = drains && record.map(pending.mayBeDrained) == true
-                if let record, case .answer(let drains) = Decisions.loaded(state, isDrainable: isDrainable) {
-                    return try answer(record, name, drains: drains, call)
+                if let item = try answer(name, drains: drains, call) { return item }
+                if try pendingRemoval(of: name, call) != nil {
+                    emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
+                    // The removal leaves an item that another process changed meanwhile to the item's own record.
+                    if let item = try answer(name, drains: drains, call) { return item }
                 }
-                emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
             }
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call, emptied: emptied)
@@ -66,9 +65,15 @@ struct Reconciler: Sendable {
     }
 
     /// Answers a load with the record alone, unless a drain finds a newer value of another program.
-    private func answer(
-        _ record: JournalRecord, _ name: ItemName, drains: Bool, _ call: CallContext
-    ) throws(TokenKeepError) -> TokenItem {
+    ///
+    /// - Returns: nil if no record governs the item.
+    private func answer(_ name: ItemName, drains: Bool, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        let record = try records.record(of: name, call)
+        let state = pending.state(of: record.map(JournalEntry.record) ?? .none)
+        let isDrainable = drains && record.map(pending.mayBeDrained) == true
+        guard let record, case .answer(let drains) = Decisions.loaded(state, isDrainable: isDrainable) else {
+            return nil
+        }
         let item = try item(of: record, name, call)
         note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
         if drains {
