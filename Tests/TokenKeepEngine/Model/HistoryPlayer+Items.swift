@@ -132,6 +132,8 @@ extension HistoryPlayer {
                 try acknowledgeClear(account, mayMiss[account])
             } else {
                 items[account].mayBe(nil)
+                // A pending removal that was recorded all the same is judged as any other.
+                try meetUnseen(account)
             }
         }
     }
