@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Cancels calls before their deadline. Calls that wait are woken.
+/// Cancels calls before their deadline, and wakes calls that wait.
 ///
 /// The ``Deadline`` of a cancelled call counts as passed. A cancellation cannot be undone. Any thread may cancel.
 public final class Cancellation: Sendable {
@@ -13,7 +13,7 @@ public final class Cancellation: Sendable {
     private let wakers = MutexGuarded(Wakers())
     private let parent: Cancellation?
 
-    /// - Parameter parent: another cancellation, which also cancels this one; nil for none.
+    /// - Parameter parent: another object, whose cancellation also cancels this object; nil for none.
     public init(under parent: Cancellation? = nil) { self.parent = parent }
 
     /// Whether this object or its parent was cancelled.
@@ -31,15 +31,15 @@ public final class Cancellation: Sendable {
     ///
     /// `body` must check ``isCancelled`` before it waits, because an earlier cancellation does not call `wake`.
     ///
-    /// - Parameter wake: runs on the cancelling thread, must be brief and must not cancel anything. It is never called
-    ///   after `body` has returned.
+    /// - Parameter wake: runs on the cancelling thread, must be brief and must not cancel anything. `wake` is never
+    ///   called after `body` has returned.
     package func waking<Result>(by wake: @escaping @Sendable () -> Void, during body: () -> Result) -> Result {
         let number = wakers.withLock { wakers in
             wakers.nextNumber += 1
             wakers.all[wakers.nextNumber] = wake
             return wakers.nextNumber
         }
-        // `cancel()` calls `wake` under the same lock, so that `wake` is never called after it is removed here.
+        // `cancel()` calls `wake` under the same lock, so that `wake` is never called after its removal here.
         defer { wakers.withLock { _ = $0.all.removeValue(forKey: number) } }
         guard let parent else { return body() }
         return parent.waking(by: wake, during: body)

@@ -16,8 +16,9 @@ package struct ConfigurationFile {
 
     /// Reads the file at a path; nil if there is no file.
     ///
-    /// - Throws: ``Status/invalid`` if the file is no regular file, belongs to another user, is writable by others, is
-    ///   too long or is not UTF-8; ``Status/denied`` or ``Status/io`` if the file cannot be read.
+    /// - Throws: ``Status/invalid`` if the file is not a regular file, if neither this user nor root owns the file, or
+    ///   if the file is writable by others, too long or not UTF-8; ``Status/denied`` or ``Status/io`` if the file
+    ///   cannot be read.
     package init?(path: String) throws(TokenKeepError) {
         // With O_NONBLOCK, the open does not block if a pipe is in the file's place.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
@@ -36,8 +37,8 @@ package struct ConfigurationFile {
 
     /// Reads the file `NAME.conf` in a directory; nil if there is no file.
     ///
-    /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if others may write to the directory or a parent.
-    ///   They could then replace or remove the file, whatever its own permissions.
+    /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if other users may write to the directory or a
+    ///   parent, and could therefore replace the file, whatever its own permissions.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
         // A missing directory needs no check: the attempt to open `NAME.conf` below fails by itself.

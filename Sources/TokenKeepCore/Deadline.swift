@@ -12,7 +12,7 @@ public struct Deadline: Sendable, Comparable {
         self.cancellation = cancellation
     }
 
-    /// The milliseconds until the deadline, rounded up; 0 if it has passed or the call was cancelled.
+    /// The milliseconds until the deadline, rounded up; 0 after the deadline or after a cancellation.
     public var remainingMilliseconds: UInt32 {
         guard !isCancelled else { return 0 }
         let left = nanoseconds - Deadline.monotonic()
@@ -26,7 +26,7 @@ public struct Deadline: Sendable, Comparable {
     /// Whether the call that has this deadline was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
-    /// A copy of this deadline that another cancellation can end.
+    /// A copy of this deadline with `cancellation` in place of its own cancellation.
     public func cancelled(by cancellation: Cancellation) -> Deadline {
         var deadline = self
         deadline.cancellation = cancellation
@@ -40,7 +40,7 @@ public struct Deadline: Sendable, Comparable {
         return deadline
     }
 
-    /// The earlier of this deadline and another one, with this deadline's cancellation if there is one.
+    /// The earlier of two deadlines, with this deadline's cancellation if it has one.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }
@@ -56,7 +56,7 @@ public struct Deadline: Sendable, Comparable {
         throw TokenKeepError(.cancelled, "the call was cancelled")
     }
 
-    /// Makes the error for a call that ended early: ``Status/cancelled`` if it was cancelled, otherwise `status`.
+    /// Makes the error for a call that ended early: ``Status/cancelled`` if the call was cancelled, otherwise `status`.
     public func failure(
         _ message: String, else status: Status = .timedOut, module: String? = nil, hint: String? = nil
     ) -> TokenKeepError {

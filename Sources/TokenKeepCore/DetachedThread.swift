@@ -9,7 +9,7 @@ package enum DetachedThread {
 
     /// Starts a thread with the signal mask of the calling thread.
     ///
-    /// - Returns: 0, or the error number of pthread_create(3) if no thread was started. `body` is then never called.
+    /// - Returns: 0; or, if no thread was started, the error number of pthread_create(3).
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

@@ -2,7 +2,7 @@ import Glibc
 
 /// Finds the home directory of the process's effective user, without using environment variables.
 package enum HomeDirectory {
-    /// The path in the passwd database; nil if the user is not in it or the path is not absolute.
+    /// The path in the passwd database; nil if the user has no entry or the path is not absolute.
     package static func path() -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Runs work on a thread of its own and waits for it at most for a given time. After that time the work continues.
+/// Runs work on a new thread and waits a limited time for its result. Work that takes longer continues.
 package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let finished = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -29,8 +29,9 @@ package final class MutexGuarded<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Locks the mutex until ``unlock(after:)``. Only for handlers that run around fork(). Other code uses
-    /// ``withLock(_:)``.
+    /// Locks the mutex until ``unlock(after:)``.
+    ///
+    /// Only the handlers that run before and after fork() call this function. All other code calls ``withLock(_:)``.
     package func lock() { pthread_mutex_lock(mutex) }
 
     /// Calls `body` with the value, and unlocks the mutex that ``lock()`` has locked.

@@ -2,8 +2,8 @@
 package enum NearestName {
     /// The candidate with the fewest changed characters; nil if none is near enough.
     ///
-    /// A candidate is near if at most one character differs; two in a name of six or more characters, three in one of
-    /// nine or more. Of equally near candidates, the first in alphabetical order is returned.
+    /// The limit is one different character, two in names of at least six characters, and three in names of at least
+    /// nine. Of equally near candidates, the first in alphabetical order is returned.
     package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))
@@ -17,7 +17,7 @@ package enum NearestName {
         return nearest
     }
 
-    /// The number of inserted, removed and replaced characters between two names; nil if it is over the limit.
+    /// The number of inserted, removed and replaced characters between two names; nil if the number exceeds `limit`.
     private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar], atMost limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var row = Array(0...right.count)

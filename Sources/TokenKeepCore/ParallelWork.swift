@@ -7,7 +7,7 @@ package enum ParallelWork {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Runs `body` on the calling thread and `help` on other threads, and returns after all of them.
+    /// Runs `body` on the calling thread and `help` on other threads, and returns when all threads have finished.
     ///
     /// If a thread cannot be started, the work is shared by fewer threads.
     ///

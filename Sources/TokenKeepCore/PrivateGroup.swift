@@ -2,7 +2,7 @@ import Glibc
 
 /// Finds out whether a user is the only member of a group, like the private group that many systems make for each user.
 ///
-/// With the umask 002, this group may write to the user's files. That gives access to no other user.
+/// With the umask 002, the private group may write to the user's files, which gives access to no other user.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 
@@ -39,7 +39,7 @@ enum PrivateGroup {
         return isOwn == true
     }
 
-    /// Calls `body` with larger and larger buffers while it returns ERANGE (the buffer is too small).
+    /// Calls `body` with larger and larger buffers while `body` returns ERANGE (the buffer is too small).
     private static func withGrowingBuffer<Result>(
         _ body: (UnsafeMutablePointer<CChar>, Int) -> (error: Int32, result: Result?)
     ) -> Result? {

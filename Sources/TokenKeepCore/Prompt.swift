@@ -1,6 +1,6 @@
 /// A question from TokenKeep to the user.
 public struct Prompt: Sendable {
-    /// The secret that the user is asked for. Raw values as in the C API.
+    /// The secret that the user is asked for. The raw values are those of the C API.
     public enum Kind: UInt32, Sendable {
         /// The vault's present password.
         case password = 1
@@ -12,7 +12,7 @@ public struct Prompt: Sendable {
 
     /// The secret that the user is asked for.
     public let kind: Kind
-    /// The number of the attempt, from 1. Increases after each wrong answer.
+    /// The number of the attempt, which is 1 at first and increases after each wrong answer.
     public let attempt: UInt32
     /// The question, as a sentence for the user.
     public let message: String

@@ -11,9 +11,11 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var module: String?
     /// Advice for the user, one line; nil if there is none.
     public let hint: String?
-    /// Whether the module does not exist on this machine. False if it exists but is unavailable.
+    /// Whether the module does not exist on this machine; false if the module exists but is unavailable.
     public let isAbsence: Bool
-    /// Whether a module certainly changed nothing before the call ended. If false, a sent change may still take effect.
+    /// Whether the module certainly changed nothing before the call ended.
+    ///
+    /// If false, the module may still apply a change that it was sent.
     public var changedNothing = false
     /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
     public var asksBeforeDeleting = false
@@ -29,7 +31,7 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         self.isAbsence = isAbsence
     }
 
-    /// A copy with this module, unless the error already has a module.
+    /// A copy of this error that names `module`, unless the error already names a module.
     public func inModule(_ module: String) -> TokenKeepError {
         var copy = self
         copy.module = copy.module ?? module

@@ -10,8 +10,8 @@ package enum TrustedPath {
     /// Throws if a user other than `user` and root can replace a directory of the path.
     ///
     /// Symbolic links are followed, and the directories of their targets are checked too. A file at the end of the path
-    /// is not checked. Parts that the process cannot see, because they are missing or in a directory that it may not
-    /// enter, are not checked either.
+    /// is not checked. Parts of the path that are missing, or that are in a directory which the process may not enter,
+    /// are not checked either.
     ///
     /// A directory is accepted if root or `user` owns it, and only its owner and the owner's private group may write to
     /// it. Before the end of the path, two more kinds of directories are accepted: directories with the sticky bit,
@@ -21,7 +21,7 @@ package enum TrustedPath {
     ///   - path: an absolute path.
     ///   - user: the user who may own directories of the path, besides root; nil for root only.
     /// - Throws: ``Status/denied``, with a command that repairs the permissions as the hint; ``Status/invalid`` for a
-    ///   relative path; ``Status/io``.
+    ///   relative path; ``Status/io`` if the path cannot be inspected.
     package static func check(_ path: String, user: UInt32?) throws(TokenKeepError) {
         guard path.utf8.first == UInt8(ascii: "/") else { throw TokenKeepError(.invalid, "\(path) is not absolute") }
         var ahead = Array(path.split(separator: "/").filter { $0 != "." }.reversed())
@@ -79,7 +79,7 @@ package enum TrustedPath {
     /// Whether a file's owner has no number in this process's user namespace: the kernel then shows the owner as
     /// nobody.
     ///
-    /// In most sandboxes this is true of files that belong to root.
+    /// In most sandboxes, files of root have such an owner.
     private static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0

@@ -18,6 +18,6 @@ public struct UnixTime: RawRepresentable, Sendable, Hashable, Comparable {
         return UnixTime(Int64(time.tv_sec))
     }
 
-    /// Compares two times. The earlier one is less.
+    /// Compares two times: the earlier time is less.
     public static func < (left: UnixTime, right: UnixTime) -> Bool { left.rawValue < right.rawValue }
 }

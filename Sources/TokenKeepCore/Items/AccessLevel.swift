@@ -1,4 +1,4 @@
-/// The accessibility level of an item: when the item can be read. Raw values as in the C API.
+/// The accessibility level of an item: when the item can be read. The raw values are those of the C API.
 public enum AccessLevel: UInt32, Sendable, CaseIterable {
     /// Readable while the screen is unlocked.
     case whenUnlocked = 1
@@ -34,7 +34,7 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the key of the level needs a device of this machine beside the password or the keyfile.
+    /// Whether the level's key needs a device of this machine (such as a TPM) besides the password or the keyfile.
     public var needsDevice: Bool { isThisDeviceOnly && self != .memoryOnly }
 
     /// Whether an item of the level is readable only while the screen is unlocked.

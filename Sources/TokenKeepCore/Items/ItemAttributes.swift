@@ -12,8 +12,8 @@ public struct ItemAttributes: Sendable, Hashable {
 
     /// Checks the attributes' limits, and sorts the attributes.
     ///
-    /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount``; if a name is empty, too long, not
-    ///   of `[a-z0-9._-]` or not unique; if a value exceeds its limits.
+    /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount`` attributes; if a name is empty,
+    ///   too long, given twice or not made of `[a-z0-9._-]`; if a value exceeds its limits.
     public init(_ pairs: [(name: String, value: String)]) throws(TokenKeepError) {
         guard !pairs.isEmpty else {
             self = .none

@@ -1,4 +1,6 @@
-/// A change of a store's items, as a watch (an observer of the store) reports it. Contains no values.
+/// A change of a store's items, as a watch (an observer of the store) reports it.
+///
+/// A change may name the item, but contains neither its secret nor its metadata.
 public enum ItemChange: Sendable, Hashable {
     /// The item was saved: it is new, or its secret or metadata changed.
     case saved(ItemName)

@@ -1,4 +1,4 @@
-/// Requirements and permissions of an item, besides its level. Raw values as in the C API.
+/// Requirements and permissions of an item, besides its level. The raw values are those of the C API.
 public struct ItemFlags: OptionSet, Sendable, Hashable {
     /// The bits of the flags, as in the C API.
     public let rawValue: UInt32
@@ -13,6 +13,6 @@ public struct ItemFlags: OptionSet, Sendable, Hashable {
     /// The item may be copied to the user's other machines. Not allowed with a this-device-only level.
     public static let synchronizable = ItemFlags(rawValue: 4)
 
-    /// All flags of an item that this version knows.
+    /// All flags that this version of TokenKeep knows.
     public static let known: ItemFlags = [.requireEnforced, .userPresence, .synchronizable]
 }

@@ -7,7 +7,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The user's account at the service. May be empty.
     public let account: String
 
-    /// The service of the items of an offline queue, which sends its requests from the vault alone.
+    /// The service of the items of an offline queue, which a migration leaves in the vault.
     package static let queueService = "org.tokenkeep.queue"
 
     /// Makes a name, after checking each part.
@@ -24,7 +24,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// Makes the name under which the vault notes that all items of a service must still be removed from a module.
     ///
-    /// This name has an empty service, which no item has.
+    /// The name has an empty service, unlike the name of any item.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits.
     package init(removalOf service: String, in namespace: String) throws(TokenKeepError) {
@@ -35,7 +35,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = service
     }
 
-    /// For a name from ``init(removalOf:in:)``: the service whose items are to be removed. nil for the name of an item.
+    /// The service whose items are to be removed, in a name from ``init(removalOf:in:)``; nil in the name of an item.
     package var removedService: String? { service.isEmpty ? account : nil }
 
     /// The label of an item that is saved without a label.
@@ -47,7 +47,8 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         return namespace.isEmpty ? subject : "\(subject) in namespace \(namespace)"
     }
 
-    /// Whether the item is in this namespace and, if `service` is not nil, of this service. Compares the bytes.
+    /// Whether the item is in this namespace and, if `service` is not nil, of this service. Texts are compared by
+    /// bytes.
     public func isIn(namespace: String, service: String?) -> Bool {
         self.namespace.hasBytes(of: namespace) && (service.map(self.service.hasBytes) ?? true)
     }

@@ -1,14 +1,14 @@
-/// A threat against which an item can be protected (an axis of protection). Raw values as in the C API.
+/// A threat against which an item can be protected (an axis of protection). The raw values are those of the C API.
 public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
-    /// Another user of the machine.
+    /// Another user of the machine reads the item.
     case otherUser = 1
-    /// A person who has the disk or a backup of the whole home, but no password.
+    /// A person who has the disk or a backup of the whole home, but no password, reads the item.
     case diskTheft = 2
-    /// A copy of the home on another machine, even if the password is known.
+    /// A copy of the home is used on another machine, even by a person who knows the password.
     case otherMachine = 3
-    /// The user's own programs while the screen is locked.
+    /// One of the user's own programs reads the item while the screen is locked.
     case screenLock = 4
-    /// A use of the item without the user's knowledge.
+    /// A program uses the item without the user's knowledge.
     case presence = 5
 
     /// The threat's name on the command line, for example `disk-theft`.
@@ -23,7 +23,7 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     }
 }
 
-/// The strength of the protection against a threat. Raw values as in the C API.
+/// The strength of the protection against a threat. The raw values are those of the C API.
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
     /// No protection against the threat.
     case none = 0
@@ -55,7 +55,7 @@ public struct Protection: Sendable {
         public let strength: ProtectionStrength
         /// A sentence for the user about how the item is protected, or why it is not.
         public let mechanism: String
-        /// Advice for the user that would make the strength ``ProtectionStrength/enforced``; nil if there is none.
+        /// Advice for the user on how to reach ``ProtectionStrength/enforced``; nil if there is none.
         public let remedy: String?
 
         /// Makes the protection against one threat.
@@ -73,10 +73,10 @@ public struct Protection: Sendable {
         axes = Dictionary(uniqueKeysWithValues: ProtectionAxis.allCases.map { ($0, axis($0)) })
     }
 
-    /// The protection against this threat.
+    /// The protection against the threat `axis`.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// For an item that may be in either of two modules: the weaker of their protections, for each threat separately.
+    /// For each threat, the weaker of two protections, for an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
@@ -94,7 +94,7 @@ public struct Protection: Sendable {
 
     /// Throws ``Status/policy`` if a level is not enforced against every threat that it names.
     ///
-    /// The error names the first threat against which it is not.
+    /// The error names the first threat against which the level is not enforced.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
         let missing = level.axes(with: flags).first { self[$0].strength != .enforced }
         guard let missing else { return }
@@ -116,9 +116,9 @@ extension Protection {
 
     /// Whether a module with this protection may store the item unsealed (without encryption by the vault).
     ///
-    /// An item without a protection requirement may be stored in any module; its protection is only reported. One
-    /// exception: an item of ``AccessLevel/whenUnlocked`` must be sealed if the vault protects it better than the
-    /// module while the screen is locked. The vault can, because it removes the key of that level.
+    /// Any module may store an item without a protection requirement, with one exception: an item of
+    /// ``AccessLevel/whenUnlocked`` must be sealed if the vault protects it better than the module while the screen is
+    /// locked. The vault protects better if its key of that level is removed when the screen is locked.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }
@@ -146,8 +146,9 @@ extension ItemDetails {
 }
 
 extension AccessLevel {
-    /// Whether a save may replace this level by another. A level that needs a device is replaced only by one that
-    /// protects as much.
+    /// Whether a save may replace this level by another.
+    ///
+    /// A level that needs a device may be replaced only by a level that protects at least as much.
     func mayBecome(_ other: AccessLevel) -> Bool {
         switch self {
         case .whenUnlocked, .afterFirstUnlock, .memoryOnly: true

@@ -16,7 +16,7 @@ public struct SaveRequest: Sendable {
     public let secret: SecretBytes
     /// The item's level; nil to keep the level and the flags of the existing item.
     ///
-    /// If nil and the item does not exist yet, the level is ``AccessLevel/afterFirstUnlock``.
+    /// A new item that is saved without a level gets ``AccessLevel/afterFirstUnlock``.
     public let accessLevel: AccessLevel?
     /// The item's flags.
     public let flags: ItemFlags
@@ -30,18 +30,17 @@ public struct SaveRequest: Sendable {
     public var precondition: Precondition
     /// The item's details in another module of the stack; nil if no other module has the item.
     ///
-    /// A module that gets the item by this save for the first time takes the level, flags and creation time from these
-    /// details.
+    /// A module that does not have the item yet takes the level, flags and creation time from these details.
     public var inherited: ItemDetails?
     /// Whether the item may replace an item that requires more protection.
     ///
-    /// True for a value that another module or the vault has already accepted, and that now only has to be written.
+    /// True if another module or the vault has already accepted this value, which must now be written.
     public var mayLowerRequirements = false
 
     /// Whether a save succeeds although the module is locked: the vault then keeps the value as a pending write.
     ///
-    /// The value is sealed (encrypted) under an open key of a vault with a password. Without such a key, the save
-    /// throws ``Status/locked`` as usual.
+    /// The vault must have a password and an open key, under which it seals (encrypts) the value. Without a password or
+    /// an open key, the save throws ``Status/locked``.
     public var keepsWhenLocked = false
 
     /// Makes a request to save an item, after a check of its parts.
@@ -105,8 +104,8 @@ public struct SaveRequest: Sendable {
 
     /// The details that the item has after this save, except its version, which is 0.
     ///
-    /// The creation time is that of the previous item: `present`, or else ``inherited``. If the request names no level,
-    /// the previous level is kept, and the previous flags are added.
+    /// The creation time is that of the previous item: `present`, or else ``inherited``. If the request has no level,
+    /// the level stays, and the request's flags are added to the present flags.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         return ItemDetails(

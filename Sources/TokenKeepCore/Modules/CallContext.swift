@@ -1,18 +1,16 @@
 /// The conditions under which a module must complete a call.
 public struct CallContext: Sendable {
-    /// The moment at which the call must end, with the cancellation that can end it earlier.
+    /// The moment at which the call must end, with the cancellation that can end the call earlier.
     public let deadline: Deadline
     /// Whether modules may show prompts to the user.
     public let promptsAllowed: Bool
-    /// The keys for items that need the password at each use, opened for this call alone; nil if not opened.
+    /// The keys for items that need the password at each use; nil if this call has not asked for the password.
     package private(set) var presence: PresenceGrant?
-    /// Encrypts (seals) the secrets of items that this call has locked, and decrypts sealed secrets.
+    /// Seals (encrypts) and opens secrets for this call; nil if the call can do neither.
     ///
-    /// nil if the call does neither.
+    /// The sealer seals only an item whose lock this call holds.
     package private(set) var sealer: (any SecretSealer)?
-    /// Copies of the vault's keys, with which this call can encrypt secrets even after the vault is locked.
-    ///
-    /// nil if the call has no such copies.
+    /// Copies of the vault's keys, which this call can use even after the vault is locked; nil if there are none.
     package private(set) var lease: SealingLease?
 
     /// Makes a context that cannot seal secrets, and has no keys for items that need the password at each use.
@@ -36,32 +34,35 @@ public struct CallContext: Sendable {
         CallContext(self, deadline, promptsAllowed: allowed)
     }
 
-    /// A copy that cannot be cancelled, for work that must be finished once it has begun.
+    /// A copy of this context that cannot be cancelled, for work that must be finished once it has begun.
     public var withoutCancellation: CallContext {
         CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
-    /// A copy with an earlier deadline; unchanged if `earlier` is later. The cancellation stays the same.
+    /// A copy of this context with the earlier of two deadlines: its own and `earlier`.
+    ///
+    /// A cancellation of this context is kept.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }
 
-    /// A copy with the keys for items that need the password at each use, after the user has entered the password.
+    /// A copy of this context with the keys for items that need the password at each use.
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
         return call
     }
 
-    /// A copy that encrypts secrets with these copies of the vault's keys, even after the vault is locked; nil for
-    /// none.
+    /// A copy of this context with copies of the vault's keys, which stay usable after the vault is locked.
+    ///
+    /// - Parameter lease: the copies of the keys; nil for none.
     package func leasing(_ lease: SealingLease?) -> CallContext {
         var call = self
         call.lease = lease
         return call
     }
 
-    /// A copy with an object that seals (encrypts) and opens secrets for the call.
+    /// A copy of this context with an object that seals (encrypts) and opens secrets.
     package func sealing(with sealer: any SecretSealer) -> CallContext {
         var call = self
         call.sealer = sealer
@@ -69,12 +70,12 @@ public struct CallContext: Sendable {
     }
 }
 
-/// The keys for items that need the password at each use, opened when the user enters the password. Never stored.
+/// The keys for items that need the password at each use. Opened when the user enters the password, and never stored.
 package struct PresenceGrant: Sendable {
-    /// The keys. The first one encrypts and decrypts. The others were replaced by it, and only decrypt.
+    /// The newest key, which encrypts and decrypts, followed by the keys that it replaced, which only decrypt.
     package let keys: [SecretBytes]
 
-    /// A copy that has only the key that encrypts.
+    /// A copy that has only the newest key, which encrypts.
     package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
 
     package init(keys: [SecretBytes]) { self.keys = keys }

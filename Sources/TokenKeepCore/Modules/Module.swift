@@ -13,7 +13,7 @@ public protocol Module: Sendable {
     /// Whether the module is the vault, whose records also keep the changes that other modules missed.
     var holdsRecords: Bool { get }
 
-    /// False if the module certainly cannot answer now. Does not ask the module.
+    /// Whether the module may be able to answer now. The module is not asked.
     var mayAnswer: Bool { get }
 
     /// Whether the module knows the time of the last change of each of its items.
@@ -21,8 +21,8 @@ public protocol Module: Sendable {
 
     /// Calls `observer` after items were changed outside this process, until `observer` returns false.
     ///
-    /// Reports only changes of which the module itself is told. `observer` may be called on any thread, and must be
-    /// brief.
+    /// A change that the module's storage does not signal is not reported. `observer` may be called on any thread, and
+    /// must be brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
 
     /// Does the work that needs a prompt, if prompts are allowed: unlocks or makes the module's storage.
@@ -42,9 +42,9 @@ public protocol Module: Sendable {
     /// Saves an item if the module can do so in one step. A process killed during this step leaves the old or the new
     /// item.
     ///
-    /// Never prompts, even if `call` allows prompts: the permission is for a ``save(_:_:)`` that may follow.
+    /// Never shows a prompt. If `call` allows prompts, only a ``save(_:_:)`` that follows may show one.
     ///
-    /// - Returns: the item's version; nil if the save needs several steps, and then nothing was changed.
+    /// - Returns: the item's version; nil, without any change, if the save needs several steps.
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
 
     /// Removes an item. Clearing a missing item is not an error.
@@ -56,9 +56,10 @@ public protocol Module: Sendable {
     /// Removes the item that TokenKeep saved in this module. Items that other programs saved under the same name stay.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
-    /// The items that other programs saved under this name, even if the module has its own item of the name.
+    /// The items that other programs saved under this name, even if TokenKeep also saved an item of this name.
     ///
-    /// - Throws: ``Status/locked`` if locked items may be such items, and the errors of ``load(_:_:)``.
+    /// - Throws: ``Status/locked`` if the module has locked items that other programs may have saved, and the errors of
+    ///   ``load(_:_:)``.
     func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem]
 
     /// Lists the items of a namespace, without their secrets.
@@ -66,12 +67,10 @@ public protocol Module: Sendable {
     /// - Parameter service: lists only items of this service; nil for all services.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing
 
-    /// The namespaces in which the module has items that TokenKeep saved.
-    ///
-    /// nil if the module can list only a namespace whose name it is given.
+    /// The namespaces in which the module has items that TokenKeep saved; nil if the module cannot list them.
     func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>?
 
-    /// Whether the vault may seal (encrypt) items for the module, if the module alone protects them too weakly.
+    /// Whether the module can store secrets that the vault has sealed (encrypted) for better protection.
     var supportsSealing: Bool { get }
 
     /// The protection that the module gives items of this level; nil if unknown, which counts as no protection.
@@ -123,9 +122,9 @@ public struct ItemListing: Sendable {
     public var items: [ItemDetails]
     /// The first error met while listing; nil if the list is complete.
     public var problem: TokenKeepError?
-    /// The errors met while listing: the first one for each pair of status and module.
+    /// The errors met while listing: the first error for each pair of status and module.
     ///
-    /// ``problem`` is only the first error of all. A later one may be more serious.
+    /// ``problem`` is the first of these errors, but a later error may be more serious.
     public private(set) var problems: [TokenKeepError] = []
 
     /// Makes a listing with these items.
@@ -134,8 +133,9 @@ public struct ItemListing: Sendable {
         if let problem { count(problem) }
     }
 
-    /// Adds an error to ``problems``, unless it has an error of the same status and module. Sets ``problem`` if it is
-    /// nil.
+    /// Adds an error to ``problems``, unless the list has an error with the same status and module.
+    ///
+    /// Sets ``problem`` to the error if ``problem`` is nil.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }

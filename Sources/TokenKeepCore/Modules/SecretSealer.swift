@@ -1,8 +1,9 @@
-/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Made for one call.
+/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Each call has a sealer
+/// of its own.
 public protocol SecretSealer: Sendable {
     /// The id of the vault under whose keys secrets are sealed; nil if there is no vault.
     ///
-    /// 32 hexadecimal digits, constant for the life of the vault.
+    /// The id has 32 hexadecimal digits, and stays the same while the vault exists.
     ///
     /// - Throws: the reason why the vault cannot be read.
     func vaultID() throws(TokenKeepError) -> String?
@@ -10,13 +11,13 @@ public protocol SecretSealer: Sendable {
     /// The id of the vault that sealed a secret, in hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault seals items of a level, because it has a password, or a device whose key the level needs.
+    /// Whether the vault seals items of a level: it has a password, or it is bound to a device that the level needs.
     ///
     /// - Parameter level: nil for any level.
     /// - Throws: the reason why the vault cannot be read.
     func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool
 
-    /// Whether this call holds the item's lock in the vault. Only then can it seal the item.
+    /// Whether this call holds the item's lock in the vault. A call without the lock cannot seal the item.
     func holds(_ name: ItemName) -> Bool
 
     /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
@@ -27,7 +28,7 @@ public protocol SecretSealer: Sendable {
 
     /// Whether the vault has a note that this module on this machine holds the item sealed (encrypted by the vault).
     ///
-    /// If so, an unsealed item of the same name in the module is not the item that TokenKeep saved.
+    /// If the note exists, an unsealed item of the same name in the module is not the item that TokenKeep saved.
     ///
     /// - Throws: if the note cannot be read.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
@@ -37,31 +38,33 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals a secret for `module`, after writing a note about it in the vault. The result needs no further protection.
+    /// Notes in the vault that `module` gets a sealed secret, and seals (encrypts) the secret.
+    ///
+    /// The module may store the result without any protection of its own.
     ///
     /// A sealed secret can be opened only with the same name, level and flags of the item.
     ///
-    /// - Throws: ``Status/locked`` if the key of the level is locked. ``Status/unavailable`` if the call has not locked
-    ///   the item: the vault's keys could then be replaced before the module has the secret.
+    /// - Throws: ``Status/locked`` if the key of the level is locked. ``Status/unavailable`` if the call does not hold
+    ///   the item's lock, because the vault's keys could be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes in the vault that the module has saved the last secret sealed for it, and holds no earlier one.
+    /// Notes in the vault that the module stored the secret last sealed for it, in place of every earlier secret.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
     ///
-    /// - Throws: ``Status/locked`` if its key is locked. ``Status/corrupt`` if the secret is damaged, was sealed for
-    ///   another name, level or flags, or is older than the secret that the module got last. Both errors name the
-    ///   module `vault`.
+    /// - Throws: ``Status/locked`` if the secret's key is locked. ``Status/corrupt`` if the secret is damaged, was
+    ///   sealed for another name, level or flags, or is older than the secret that the module got last. Both errors
+    ///   name the module `vault`.
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
     /// Notes in the vault that a module no longer holds the sealed item.
     ///
-    /// Does nothing if the caller has not locked the item. The note is then removed later.
+    /// Does nothing if this call does not hold the item's lock: a later call then removes the note.
     ///
     /// - Parameter everywhere: whether the note is removed for the module on other machines too, because the item was
     ///   cleared.

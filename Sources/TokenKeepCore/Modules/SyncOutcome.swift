@@ -10,7 +10,7 @@ public struct SyncOutcome: Sendable {
     ///
     /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The first error of a module that could not apply its pending change; nil if no module failed or none was asked.
+    /// The first error of a module that could not apply its pending change; nil if no module failed.
     public var obstacle: TokenKeepError?
 
     /// Makes the result of applying pending changes. Without arguments: no change was pending.

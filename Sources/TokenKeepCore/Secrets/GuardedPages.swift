@@ -8,7 +8,7 @@ struct GuardedPages {
 
     let bytes: UnsafeMutableRawBufferPointer
 
-    /// Maps at least `count` bytes, rounded up to whole pages; nil if the kernel refuses it.
+    /// Maps at least `count` bytes, rounded up to whole pages; nil if the kernel refuses the memory.
     init?(count: Int) {
         guard count > 0, count <= Int.max / 2 else { return nil }
         let (guardPage, access) = (GuardedPages.pageSize, PROT_READ | PROT_WRITE)
@@ -24,12 +24,12 @@ struct GuardedPages {
         }
     }
 
-    /// Locks the pages into memory; false if the limit of locked memory (RLIMIT_MEMLOCK) forbids it.
+    /// Locks the pages into memory; false if the limit of locked memory (RLIMIT_MEMLOCK) is exceeded.
     ///
     /// A child of fork() does not inherit the lock.
     func lock() -> Bool { mlock(bytes.baseAddress, bytes.count) == 0 }
 
-    /// Unmaps the pages and their guard pages. The caller must have wiped them.
+    /// Unmaps the pages and their guard pages. The caller must have wiped the pages.
     func release() {
         guard let base = bytes.baseAddress else { return }
         munmap(base - GuardedPages.pageSize, bytes.count + 2 * GuardedPages.pageSize)

@@ -6,22 +6,22 @@ import Glibc
 package struct GuardedSlot: @unchecked Sendable {
     /// The address of the secret's first byte, a multiple of 16.
     package let address: UnsafeMutableRawPointer
-    /// The number of the secret's bytes. A zero byte follows them.
+    /// The number of the secret's bytes, without the zero byte that follows the secret.
     package let count: Int
     let region: GuardedRegion
 
     package var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: address, count: count) }
 }
 
-/// The memory in which secrets are kept. It consists of regions, each with slots of one size for one secret each.
+/// The memory in which secrets are kept: regions that consist of slots of one size, each slot for one secret.
 ///
 /// A guard page stands before and after each region. Regions are left out of core dumps, and locked into memory if
 /// RLIMIT_MEMLOCK allows it. For each slot size, one empty region is kept, so that secrets made and freed in a loop
 /// need no system call. The lists of free slots are outside the regions. A write beyond the bounds of a secret aborts
 /// the process, at the latest when the secret is freed.
 ///
-/// Safe from any thread, and in a child of fork(). The child has copies of the secrets, and locks their memory when it
-/// first allocates a secret.
+/// The pool may be used from any thread, and in a child of fork(). The child has copies of the secrets, and locks the
+/// memory of the copies when it first allocates a secret.
 package final class GuardedPool: Sendable {
     /// The pool that all secrets of the process use.
     package static let shared: GuardedPool = {
@@ -63,8 +63,9 @@ package final class GuardedPool: Sendable {
         state.withLock { $0.returnSlot(at: slot.address, of: slot.region) }?.pages.release()
     }
 
-    /// Whether all regions of the pool are locked into memory, so that no secret is swapped out. Maps a first region if
-    /// there is none.
+    /// Whether all regions of the pool are locked into memory, so that no secret is swapped out.
+    ///
+    /// A pool without regions maps a first region.
     ///
     /// - Throws: ``Status/io`` if the kernel gives no memory.
     package func isLocked() throws(TokenKeepError) -> Bool {

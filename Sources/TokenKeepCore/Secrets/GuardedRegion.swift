@@ -48,7 +48,7 @@ final class GuardedRegion: @unchecked Sendable {
     func lockAgain() { isLocked = pages.lock() }
 }
 
-/// The memory regions with slots of one size: first those with a free slot, then the full ones.
+/// The memory regions with slots of one size: first the regions with a free slot, then the full regions.
 struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
@@ -56,26 +56,26 @@ struct RegionList: Sendable {
     /// A memory region with a free slot; nil if there is none.
     var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
 
-    /// Adds a memory region. At least one of its slots must be free.
+    /// Adds a memory region. At least one slot of the region must be free.
     mutating func insert(_ region: GuardedRegion) {
         region.position = regions.count
         regions.append(region)
         becameAvailable(region)
     }
 
-    /// Puts a memory region, whose last free slot has just been taken, among the full ones.
+    /// Puts a memory region, whose last free slot has just been taken, among the full regions.
     mutating func becameFull(_ region: GuardedRegion) {
         availableCount -= 1
         move(region, to: availableCount)
     }
 
-    /// Puts a full memory region, in which a slot is about to be freed, among those with free slots.
+    /// Puts a full memory region, in which a slot is about to be freed, among the regions with free slots.
     mutating func becameAvailable(_ region: GuardedRegion) {
         move(region, to: availableCount)
         availableCount += 1
     }
 
-    /// Removes a memory region. At least one of its slots must be free.
+    /// Removes a memory region. At least one slot of the region must be free.
     mutating func remove(_ region: GuardedRegion) {
         becameFull(region)
         move(region, to: regions.count - 1)

@@ -1,4 +1,4 @@
-/// The memory regions of a pool for secrets. The pool's lock protects them.
+/// The memory regions of a pool for secrets, which the pool's lock protects.
 struct PoolState: Sendable {
     typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 

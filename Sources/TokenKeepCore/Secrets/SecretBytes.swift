@@ -3,8 +3,8 @@ import CSodium
 /// A secret in guarded memory, which is wiped when the last reference is released.
 ///
 /// The memory is left out of core dumps, and locked if the kernel allows it. A secret never changes, so any thread may
-/// read it. Its description is always `<redacted>`. The time of a comparison depends only on the lengths. Copies that a
-/// program makes, for example a String, are not wiped.
+/// read it. The description of a secret is always `<redacted>`. The time of a comparison depends only on the lengths.
+/// Copies that a program makes, for example a String, are not wiped.
 public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
@@ -15,8 +15,8 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     /// Makes a secret of `count` bytes, followed by a zero byte that is not counted.
     ///
     /// - Parameters:
-    ///   - initialize: writes the secret into `count` zeroed bytes. If it throws, the memory is wiped and the error is
-    ///     thrown.
+    ///   - initialize: writes the secret into `count` zeroed bytes. If `initialize` throws, the memory is wiped and the
+    ///     error is thrown.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     public init(
         count: Int,
@@ -24,7 +24,8 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         self.slot = try GuardedPool.shared.allocate(count)
         self.count = count
-        // All stored properties are set here. So if `initialize` throws, Swift calls deinit, which wipes the memory.
+        // All stored properties are set here, so that Swift calls deinit, which wipes the memory, if `initialize`
+        // throws.
         try initialize(slot.bytes)
     }
 

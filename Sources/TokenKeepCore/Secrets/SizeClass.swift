@@ -1,4 +1,5 @@
-/// The size of a slot (the memory for one secret). Each size has room for four times the bytes of the next smaller one.
+/// The size of a slot (the memory for one secret). Each size has room for four times the bytes of the next smaller
+/// size.
 enum SizeClass: Int, CaseIterable, Sendable {
     case bytes64
     case bytes256
@@ -24,12 +25,13 @@ enum SizeClass: Int, CaseIterable, Sendable {
     /// The number of bytes for a secret and the check bytes (canary) on each side; nil for ``ownPages``.
     var slotSize: Int? { self == .ownPages ? nil : SizeClass.slotSize(for: 64 << (2 * rawValue)) }
 
-    /// The number of bytes to map for a region of slots of this size. A secret's length `count` matters for
-    /// ``ownPages`` only.
+    /// The number of bytes to map for a region of slots of this size.
     ///
     /// A larger region takes longer to map: the kernel zeroes each page that it locks into memory, in about 1 µs.
-    /// Smaller regions are more in number, and the kernel allows a process only 65 530 mappings. A region uses two of
-    /// them, so that there is room for 100 000 secrets of up to 16 KiB.
+    /// Smaller regions need more mappings, of which the kernel allows a process 65 530. Each region uses two mappings,
+    /// so that a process has room for 100 000 secrets of up to 16 KiB.
+    ///
+    /// - Parameter count: the secret's length in bytes. Matters for ``ownPages`` only.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384

@@ -1,6 +1,6 @@
 import CSodium
 
-/// Random check bytes directly before and after each secret. A write beyond the secret's bounds changes them.
+/// Random check bytes directly before and after each secret. A write beyond the secret's bounds changes these bytes.
 ///
 /// The first byte after a secret is zero, so that the secret is also a C string.
 struct SlotCanary: Sendable {
