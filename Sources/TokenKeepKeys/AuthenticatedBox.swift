@@ -1,7 +1,7 @@
 import CSodium
 package import TokenKeepCore
 
-/// Encrypts and authenticates bytes with XChaCha20-Poly1305. The result is called a box, and begins with its nonce.
+/// Encrypts and authenticates bytes with XChaCha20-Poly1305. The result, called a box, begins with its nonce.
 package enum AuthenticatedBox {
     /// The number of bytes by which a box is longer than its plaintext: nonce and tag.
     package static let overhead = nonceLength + 16

@@ -2,8 +2,8 @@ package import TokenKeepCore
 
 /// The result of deriving a key from a password: a key that encrypts other keys, and check bytes (a commitment).
 ///
-/// A vault stores the check bytes and compares them before decrypting anything. So a wrong password is recognised
-/// first, and the same keys never open under two passwords.
+/// A vault stores the check bytes and compares them before it decrypts anything. The comparison detects a wrong
+/// password, and ensures that the same keys never open under two passwords.
 package struct DerivedKey: Sendable {
     package static let commitmentLength = 32
     package let wrapping: SecretBytes

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The keys that compute versions, fingerprints and IDs of items. They stay when the vault's other keys are replaced.
+/// The keys that compute versions, fingerprints and IDs of items. These keys are never replaced.
 package struct JournalKeys: Sendable {
     /// The key that computes item versions.
     package let versions: ItemVersionKey
@@ -21,7 +21,7 @@ package struct JournalKeys: Sendable {
     /// The 16-byte hash of a machine's id.
     package func machine(_ id: [UInt8]) -> [UInt8] { JournalKeys.digest(id, machines) }
 
-    /// The keyed fingerprint of a value, 16 bytes. It allows values to be compared without being stored.
+    /// The keyed fingerprint of a value, 16 bytes. Fingerprints make it possible to compare values that are not stored.
     package func fingerprint(of secret: SecretBytes) -> [UInt8] {
         secret.withUnsafeBytes { secret in
             fingerprints.withUnsafeBytes { KeyedHash.digest(of: secret, key: $0, count: 16) }

@@ -1,11 +1,11 @@
 /// The keys of a vault that an unlock keeps for later calls: all but the header key and the presence key.
 extension KeyRing {
-    /// Whether every such key that encrypts new data is open.
+    /// Whether all keys that an unlock keeps, and that encrypt new data, are open.
     package var isWhollyOpen: Bool {
         header.listedKeys.filter { !$0.isRetiring && $0.isResident }.allSatisfy { isOpen($0.purpose) }
     }
 
-    /// The open ones of these keys, retiring keys included.
+    /// The open keys among those that an unlock keeps, retiring keys included.
     package func residentKeys() -> [OpenKey] {
         header.listedKeys.filter(\.isResident).compactMap { listed in
             guard let bytes = try? key(listed.id, for: listed.purpose) else { return nil }

@@ -1,7 +1,6 @@
 package import TokenKeepCore
 
-/// The keys of a vault that this process can use. If the vault's header (file of encrypted keys) changes, a new ring is
-/// made.
+/// The keys of a vault that this process can use. After each change of the vault's header, a new ring is made.
 ///
 /// The keys that the keyfile opens are in the ring. A key that a password opened is read from the kernel's keyring, or
 /// from this process's memory, at each use, because another process may have locked the vault.
@@ -20,7 +19,7 @@ package struct KeyRing: Sendable {
     package var names: SecretBytes { base.names }
     /// The key that encrypts the part of a record that is readable while the vault is locked.
     ///
-    /// It also encrypts the vault's notes about items that it sealed (encrypted) for other modules.
+    /// This key also encrypts the vault's notes about items that the vault sealed (encrypted) for other modules.
     package var states: SecretBytes { base.states }
     /// The key that encrypts the files about sessions (signed-in accounts).
     package var sessions: SecretBytes { base.sessions }
@@ -71,7 +70,7 @@ package struct KeyRing: Sendable {
         opened = other.opened + keys
     }
 
-    /// Opens a header file with the keyfile. Checks its authentication code MAC A; without a password, also MAC B.
+    /// Opens a header file with the keyfile, and checks the file's MAC A; in a vault without a password, also MAC B.
     ///
     /// - Parameter era: the N of the directory `era-N` that contains the file.
     static func open(
@@ -113,12 +112,12 @@ package struct KeyRing: Sendable {
         return try resident(id, purpose)
     }
 
-    /// The class key of an item whose level must be enforced; like ``key(_:for:)``.
+    /// The class key of an item whose level must be enforced.
     ///
-    /// A key that the password opened for this operation is returned. Another key of a level that ends with the screen's
-    /// lock is returned only if an agent holds it that would see the lock.
+    /// A key that the password opened for this operation is always returned. Any other key of a level that ends with
+    /// the screen's lock is returned only if an agent that notices the lock holds the key.
     ///
-    /// - Throws: ``FormatFault/unenforcedKey`` if there is no such agent.
+    /// - Throws: ``FormatFault/unenforcedKey`` if no such agent holds the key, and the errors of ``key(_:for:)``.
     package func enforcedKey(_ id: UInt64, for level: AccessLevel) throws(FormatFault) -> SecretBytes {
         let purpose = KeyPurpose.level(level)
         let key = try key(id, for: purpose)
@@ -135,7 +134,7 @@ package struct KeyRing: Sendable {
         return OpenKey(purpose: purpose, isRetiring: false, id: id, bytes: try resident(id, purpose))
     }
 
-    /// The id of the key that encrypts new data for this purpose, open or locked; nil if the vault has none.
+    /// The id of the key that encrypts new data for this purpose, open or locked; nil if the vault has no such key.
     package func currentKeyID(for purpose: KeyPurpose) -> UInt64? {
         base.header.listedKeys.first { $0.purpose == purpose && !$0.isRetiring }?.id
     }
@@ -163,8 +162,9 @@ package struct KeyRing: Sendable {
         return SealingLease(keys)
     }
 
-    /// Those of the vault's current keys that a lease contains. A lease is a set of key copies that outlast a lock of
-    /// the vault.
+    /// The vault's current keys that a lease contains.
+    ///
+    /// A lease is a set of copies of keys, which stay usable after the vault is locked.
     package func leased(_ lease: SealingLease) -> [OpenKey] {
         header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
             lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {
@@ -173,8 +173,9 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// The keys of the device slots in a vault without a password, which the device opens at their first use; nil if the
-    /// vault has none.
+    /// The keys of the device slots in a vault without a password; nil if the vault has no such slots.
+    ///
+    /// The device opens these keys when they are first used.
     var deviceKeys: DeviceKeys? { base.ofDevice }
 
     private func resident(_ id: UInt64, _ purpose: KeyPurpose) throws(FormatFault) -> SecretBytes {

@@ -3,8 +3,7 @@ package import TokenKeepCore
 
 /// Derives keys from other keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The uses of the name key (for file names and states of records), by number. For each use, one key is derived
-    /// from it.
+    /// The uses of the name key, by number. One key per use is derived from the name key.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
@@ -12,8 +11,7 @@ package enum Subkey {
         case sessions = 4
     }
 
-    /// The uses of the journal key (for IDs, versions and fingerprints of items), by number. For each use, one key is
-    /// derived from it.
+    /// The uses of the journal key, by number. One key per use is derived from the journal key.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2
@@ -45,7 +43,7 @@ package enum Subkey {
         }
     }
 
-    /// BLAKE2b of a length, with a key.
+    /// Computes the BLAKE2b hash of `bytes` under a key. The hash has `length` bytes.
     static func hash(
         _ length: Int, of bytes: UnsafeRawBufferPointer, key: SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {

@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// An existing vault: its directories, and its keys as far as they are open. Never changes.
+/// An opened vault: its directories and its ring of keys. The object is immutable.
 package final class OpenVault: Sendable {
     package let directory: VaultDirectory
     package let era: EraDirectory
@@ -27,16 +27,16 @@ package final class OpenVault: Sendable {
             directory: directory, era: era, records: records, keys: self.keys.adding(keys), headerFile: headerFile)
     }
 
-    /// The same vault under other keys, in another directory `era-N`.
+    /// A copy of this vault with other keys, in another directory `era-N`.
     package func with(era: EraDirectory, records: OwnedDescriptor, _ made: EraKeys, _ keys: KeyRing) -> OpenVault {
         OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: made.headerFile)
     }
 }
 
-/// Opens a vault, and remembers it while its files stay the same.
+/// Opens a vault, and keeps the opened vault while its files stay the same.
 ///
 /// Each call compares the metadata (stat(2)) of the vault's directory, and of the header and the directory `records` to
-/// which `current` leads. If any of them changed, the vault is opened again.
+/// which `current` leads. If any of these files changed, the vault is opened again.
 package final class VaultOpener: Sendable {
     private struct Kept {
         let vault: OpenVault
@@ -46,7 +46,7 @@ package final class VaultOpener: Sendable {
     /// The metadata of a vault's files, which shows whether the vault at the path was changed or replaced.
     private struct Identity: Equatable {
         let directory: FileStatus.Identity
-        /// The metadata (stat(2)) of the header file, which every change of the vault's keys changes.
+        /// The metadata (stat(2)) of the header file, which differs after every change of the vault's keys.
         let header: FileStatus.Identity
         let records: FileStatus.Identity
     }
@@ -57,7 +57,7 @@ package final class VaultOpener: Sendable {
     private let knownPath: MutexGuarded<String?>
     private let kept = MutexGuarded<Kept?>(nil)
 
-    /// Prepares to open the vault at a path; for nil, the user's own vault. Opens no file.
+    /// Prepares to open the vault at a path, or the user's own vault if `path` is nil. No file is opened yet.
     package init(path: String? = nil, residentKeys: ClassKeyStore, costs: PasswordCosts = .standard) {
         knownPath = MutexGuarded(path)
         self.costs = costs
@@ -84,9 +84,10 @@ package final class VaultOpener: Sendable {
         try open(fresh: fresh, isTrusting: false)
     }
 
-    /// Opens the vault even if its header differs from the one that an unlock verified; nil if there is no vault.
+    /// Opens the vault even if its header differs from the header that an unlock verified; nil if there is no vault.
     ///
-    /// Only for a replacement of all keys. It takes nothing but the keys in the password's slot from the header.
+    /// Only a replacement of all keys may use this function: it takes only the keys of the password's slot from the
+    /// header.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
 
     private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
@@ -98,7 +99,8 @@ package final class VaultOpener: Sendable {
             return before.vault
         }
         guard let directory = try VaultDirectory.open(path) else { return nil }
-        // If another process replaces the keys or the header during the reading, the parts do not match: read again.
+        // If another process replaces the keys or the header during the reading, the parts do not match and are read
+        // again.
         for _ in 0..<VaultOpener.attempts {
             // Read the metadata first: if the keys are replaced in between, the next call sees other metadata.
             let identity = identity(path, directory)
@@ -114,8 +116,8 @@ package final class VaultOpener: Sendable {
                 }
                 return vault
             } catch {
-                // The header may have been replaced just after it was read. It is then older than the trusted one: read
-                // again.
+                // If the header was replaced just after it was read, it is older than the trusted header: read the
+                // vault again.
                 guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
@@ -178,7 +180,7 @@ package final class VaultOpener: Sendable {
         (try? SystemCall.status(of: path, in: directory)) ?? nil
     }
 
-    /// The error if no copy of the header is readable.
+    /// Makes the error for a vault without a readable copy of the header.
     ///
     /// The damaged copies keep their names: each contains the keys of all records, and may still be repaired.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
@@ -204,10 +206,12 @@ package final class VaultOpener: Sendable {
         try residentKeys.trust(of: vault.keys.vaultID)?.verified(vault.keys.header, file: vault.headerFile) ?? false
     }
 
-    /// The id of the vault at the path; nil if neither the keyfile nor a header can be read.
+    /// The id of the vault at the path; nil if there is no vault.
     ///
-    /// If the keyfile is damaged, the id is read from a header that is not verified. This is enough for the caller,
-    /// which locks the vault.
+    /// If the keyfile is damaged, the id is read from a header that is not verified. An unverified id is enough for the
+    /// caller, which only locks the vault.
+    ///
+    /// - Throws: the error of the keyfile if neither the keyfile nor a header can be read.
     package func vaultID() throws(TokenKeepError) -> [UInt8]? {
         guard let directory = try VaultDirectory.open(try path()), let number = try directory.currentEra(),
             let era = try EraDirectory.open(number, of: directory)
@@ -229,7 +233,7 @@ package final class VaultOpener: Sendable {
 }
 
 extension VaultDirectory {
-    /// Whether there is no vault with this id at the path any more. False if the path cannot be read.
+    /// Whether no vault with this id is at the path; false if the path cannot be read.
     static func isGone(_ vaultID: [UInt8], from path: String) -> Bool {
         do throws(TokenKeepError) {
             let opener = VaultOpener(path: path, residentKeys: ClassKeyStore(obstacle: "not needed"))

@@ -2,8 +2,7 @@ import TokenKeepCore
 
 /// The protection of ``AccessLevel/whenUnlocked`` while the screen is locked, in a vault with a password.
 extension VaultProtection {
-    /// Enforced only if the agent answers, its lock source was seen to lock this desktop, and nobody reads the key without
-    /// the agent.
+    /// Enforced only if the agent alone has the key, and is known to notice the screen's lock on this desktop.
     static func screenLock(_ agent: KeyAgent.Answer, isReadableWithoutAgent: Bool) -> Protection.Axis {
         switch agent {
         case .absent:

@@ -72,10 +72,10 @@ package struct VaultProtection {
         }
     }
 
-    /// The protection from a copy of the vault on another machine, of a level whose key a device opens.
+    /// The protection of a level whose key a device opens, against the use of a copy on another machine.
     private func ofDevice(_ level: AccessLevel) -> Protection.Axis {
         guard let keys = vault?.keys, let device = keys.header.device else { return otherMachine }
-        // A key that is open was opened by the device. Without a password it is open as soon as the device answers.
+        // In a vault with a password, an open key shows that the device has answered. Otherwise ask the device.
         let isOpen = keys.header.hasPassword && keys.isOpen(.level(level))
         if !isOpen, let fault = residentKeys.devices.fault(of: device) {
             return Protection.Axis(
@@ -106,7 +106,7 @@ package struct VaultProtection {
             residentKeys.keyAgent(), isReadableWithoutAgent: isReadableWithoutAgent(level))
     }
 
-    /// Whether a key of a level that ends with the screen's lock lies in the kernel directly, as an unlock without an agent put it there.
+    /// Whether the kernel has a key of this level independently of the agent, because no agent ran at the unlock.
     private func isReadableWithoutAgent(_ level: AccessLevel) -> Bool {
         guard let keys = vault?.keys else { return false }
         let purpose = KeyPurpose.level(level)

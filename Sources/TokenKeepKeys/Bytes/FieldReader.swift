@@ -1,4 +1,4 @@
-/// Reads the fields of an encrypted part of an item's file. Their tags (the fields' numbers) must ascend.
+/// Reads the fields of an encrypted part of an item's file. The tags (numbers) of the fields must ascend.
 package struct FieldReader {
     /// The lowest tag (number) of an optional field. A reader that does not know an optional field keeps it unchanged.
     package static let firstOptional: UInt16 = 0x8000

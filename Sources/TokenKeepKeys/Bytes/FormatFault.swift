@@ -2,7 +2,7 @@ package import TokenKeepCore
 
 /// The reason why bytes cannot be parsed or decrypted.
 package enum FormatFault: Error, Equatable {
-    /// The bytes break a rule of the format. The text tells the rule and contains none of the bytes.
+    /// The bytes break a rule of the format. The text names the rule and contains none of the bytes.
     case malformed(String)
     /// The bytes have this version of the format, which is later than the supported version.
     case newerVersion(UInt16)
@@ -12,11 +12,11 @@ package enum FormatFault: Error, Equatable {
     case unknownKey
     /// The vault's header contains the key that the bytes name, but the key is locked.
     case lockedKey(KeyPurpose)
-    /// The device that must open the key, in a vault without a password, does not.
+    /// In a vault without a password, the device (for example a TPM) failed to open the key.
     case deviceFault(DeviceFault)
-    /// The item's level must be enforced, and no agent that would see the screen's lock holds the key.
+    /// The item's level must be enforced, but no agent that notices the screen's lock holds the key.
     case unenforcedKey
-    /// The item asks for the password at each use, and this call did not ask the user.
+    /// The item needs the password at each use, and this call has not asked the user.
     case presenceNeeded
     /// Guarded memory is exhausted, or libsodium could not be started.
     case resources(TokenKeepError)

@@ -18,7 +18,7 @@ extension Array where Element == UInt8 {
 }
 
 extension SecretBytes {
-    /// Calls `body` with the secret's bytes. The function has the same name as the one of arrays.
+    /// Calls `body` with the secret's bytes, like the function `lent` of arrays.
     @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

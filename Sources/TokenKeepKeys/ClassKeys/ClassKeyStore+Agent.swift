@@ -1,44 +1,44 @@
 import Glibc
 package import TokenKeepCore
 
-/// Keys that end with the screen's lock: the agent holds them, if one runs.
+/// Keeps the keys that end with the screen's lock in `tokenkeep-agent`, if this agent runs.
 extension ClassKeyStore {
     struct AgentMemory {
-        /// The reason why the last unlock opened no item of ``AccessLevel/whenUnlocked``; nil if it did.
+        /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
         var problem: String?
-        /// Until when an agent that did not answer is not asked again, in seconds since boot.
+        /// The time before which an agent that did not answer is not asked again, in seconds since boot.
         var silentUntil: Int64 = 0
     }
 
-    /// The time for which an agent that did not answer is not asked again: a call may need its answer several times.
+    /// The seconds for which an agent that did not answer is not asked again. One call may need several answers.
     private static let silentSeconds: Int64 = 2
-    /// How often an agent that may be starting is asked. An agent that hangs answers none within half a second.
+    /// The maximum number of requests to an agent that may still be starting. Each request takes at most half a second.
     private static let patientAttempts = 5
 
-    /// The reason why the last unlock opened no item of ``AccessLevel/whenUnlocked``; nil if it did.
+    /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
     package var screenKeyProblem: String? { agentMemory.withLock { $0.problem } }
 
-    /// The state of the user's agent, within half a second.
+    /// Asks the user's agent for its state. Waits for the answer for at most half a second.
     package func keyAgent() -> KeyAgent.Answer {
         guard usesKernel, KernelKeyring.obstacle == nil else { return .absent }
         return asking { KeyAgent.state() }
     }
 
-    /// Whether a key can be read only while the agent holds it, and the agent's lock source is proved.
+    /// Whether only the agent has this key, and the agent is known to notice the screen's lock on this desktop.
     func isEnforced(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) -> Bool {
         usesKernel && KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: id, for: purpose, vaultID)) == true
             && keyAgent().state?.isProved == true
     }
 
-    /// Whether the kernel has one of these keys directly, so that it does not end with the agent.
+    /// Whether the kernel has one of these keys independently of the agent, so that the key outlives the agent.
     func isReadableWithoutAgent(_ ids: [UInt64], for purpose: KeyPurpose, of vaultID: [UInt8]) -> Bool {
         usesKernel
             && ids.contains { KernelKeyring.isHeldByAgent(ClassKeyStore.place(of: $0, for: purpose, vaultID)) == false }
     }
 
-    /// Gives the agent a key. False if no agent runs: the key is then to be published for its time.
+    /// Gives the agent a key; false if no agent runs, so that the caller must put the key into the kernel.
     ///
-    /// If an agent runs and does not take the key, nobody publishes it.
+    /// If an agent runs but does not take the key, the result is true, and the key stays locked.
     func giveAgent(_ key: OpenKey, of vaultID: [UInt8]) -> Bool {
         let answer = asking { KeyAgent.hold(key.bytes, key.id, for: key.purpose, of: vaultID) }
         let problem: String? =
@@ -56,8 +56,9 @@ extension ClassKeyStore {
         return false
     }
 
-    /// Keeps keys as ``keep(_:_:of:expiringAfter:)`` does, and again while the agent does not answer: with the session
-    /// that begins it may be starting.
+    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``, and repeats this while the agent does not answer.
+    ///
+    /// The agent may still be starting, because it starts with the user's session.
     package func keepWithPatience(_ keys: [OpenKey], of vaultID: [UInt8], _ deadline: Deadline) throws(TokenKeepError) {
         for _ in 0..<ClassKeyStore.patientAttempts {
             agentMemory.withLock { $0.silentUntil = 0 }
@@ -66,14 +67,14 @@ extension ClassKeyStore {
         }
     }
 
-    /// Tells the agent that the screen is locked. A failure is ignored: the keys are revoked.
+    /// Tells the agent that the screen is locked. A failure is ignored, because the keys are already revoked.
     ///
-    /// An agent that did not answer is told, too: it obeys the request once it runs again.
+    /// The request is sent even to an agent that did not answer, and takes effect when this agent runs again.
     package func lockAgent() { _ = asking(evenIfSilent: true) { KeyAgent.lockScreen() } }
 
-    /// Tells the agent to drop a vault's keys. A failure is ignored: the keys are revoked.
+    /// Tells the agent to drop a vault's keys. A failure is ignored, because the keys are already revoked.
     ///
-    /// An agent that did not answer is told, too.
+    /// The request is sent even to an agent that did not answer.
     func dropAgentKeys(of vaultID: [UInt8]) { _ = asking(evenIfSilent: true) { KeyAgent.drop(vaultID) } }
 
     private func asking(evenIfSilent: Bool = false, _ ask: () -> KeyAgent.Answer) -> KeyAgent.Answer {

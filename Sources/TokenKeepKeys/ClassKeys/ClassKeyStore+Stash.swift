@@ -2,9 +2,11 @@ package import TokenKeepCore
 
 /// Keeps secrets that the vault cannot store at the moment.
 ///
-/// They stay available while the vault is locked, and are lost when the machine restarts.
+/// The secrets stay readable while the vault is locked, and are lost when the machine restarts.
 extension ClassKeyStore {
-    /// Keeps a secret in the kernel's keyring, or in this object if the kernel refuses it. Replaces an earlier secret.
+    /// Keeps a secret in the kernel's keyring, or in this object if the kernel refuses the secret.
+    ///
+    /// An earlier secret under the same description is replaced.
     ///
     /// - Parameter place: the description (name) of the key in the kernel's keyring that keeps the secret.
     /// - Returns: whether every process of the user can read the secret.

@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Keeps the keys of an unlocked vault, in the kernel's keyring or in this object's guarded memory.
 ///
-/// Keys in the kernel are available to every process of the user until they are purged. They are kept in this object
+/// Keys in the kernel are available to every process of the user until they are purged. Keys are kept in this object
 /// only if the kernel refuses them.
 package final class ClassKeyStore: Sendable {
     /// The time after which the key of ``AccessLevel/whenUnlocked`` expires without an agent, in seconds from the unlock.
@@ -24,20 +24,19 @@ package final class ClassKeyStore: Sendable {
         var probed: String?
         /// Whether this process has added the keys that it inherited from `tokenkeep run` to ``keys``.
         var hasInherited = false
-        /// The reason why locking the vault leaves keys in other programs, which inherited them; nil if this process
-        /// inherited none.
+        /// The reason why other programs may still have keys after a lock; nil if this process inherited no keys.
         var reasonOfTree: String?
     }
 
     /// Secrets that the vault cannot store at the moment, by their descriptions in the kernel. See ``stash(_:as:)``.
     let stashes = MutexGuarded<[String: SecretBytes]>([:])
-    /// The agent's part of the last unlock, and whether the agent answers. See ``keyAgent()``.
+    /// The result of the last unlock in the agent, and whether the agent answers. See ``keyAgent()``.
     let agentMemory = MutexGuarded(AgentMemory())
     private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
     /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
     let isSimulated: Bool
-    /// The devices of this machine, which open keys beside the password. Others only in tests.
+    /// The devices of this machine (for example a TPM), which open keys besides the password. Tests pass other devices.
     package let devices: Devices
     private let secondsSinceBoot: @Sendable () -> Int64
 
@@ -59,13 +58,16 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock
     }
 
-    /// The reason why the kernel's keyring cannot keep keys; nil if it is worth trying. Used only before a key is kept.
+    /// The reason why the kernel's keyring cannot keep keys; nil if it may be able to keep keys.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
-    /// Whether keys are searched in the kernel's keyring, where another process may have put them.
+    /// Whether this object looks for keys in the kernel's keyring, where another process may have put them.
     var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
-    /// Tries to keep an empty key in the kernel. Returns the reason if that fails, nil if it succeeds.
+    /// Tries to keep an empty key in the kernel's keyring.
+    ///
+    /// - Returns: the reason why keys are (or would be) in this process's memory and not in the kernel; nil if the
+    ///   kernel keeps keys.
     package func probe() -> String? {
         let reason = obstacle ?? (isSimulated ? nil : KernelKeyring.probe())
         memory.withLock { $0.probed = reason }
@@ -75,18 +77,17 @@ package final class ClassKeyStore: Sendable {
     /// The reason why the kernel's keyring cannot keep keys, as last observed. Does not try the keyring.
     package var knownObstacle: String? { memory.withLock { $0.reason ?? $0.probed } ?? obstacle }
 
-    /// The reason why keys of the vault are in this process's memory instead of the kernel; nil if no key is in its
-    /// memory.
+    /// The reason why keys of the vault are in this process's memory instead of the kernel; nil if none are there.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
     /// Keeps a vault's open keys and its verified headers, until they are purged or expire.
     ///
-    /// A verified header is the file of encrypted keys as an unlock has checked it. Everything is kept in the kernel,
-    /// or everything in this process's memory. Two kinds of keys are left out: those for items that need the password
-    /// at each use, and the key that verifies the header, which is kept only as part of `trust`.
+    /// A verified header is a file of encrypted keys that an unlock has checked. Everything is kept in the kernel, or
+    /// everything in this process's memory. Keys for items that need the password at each use are not kept. The key
+    /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:
-    ///   - trust: the verified headers; nil to leave the kept ones unchanged.
+    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged.
     ///   - limit: the seconds after which every key expires, unless a later call keeps the keys without a limit; nil
     ///     for no limit.
     package func keep(
@@ -98,10 +99,11 @@ package final class ClassKeyStore: Sendable {
             return Payload(
                 place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
                 seconds: limit.map { min($0, usual ?? $0) } ?? usual,
-                // The agent renews what it holds, so it gets no key that must expire.
+                // The agent renews the keys that it holds, so it must not get a key that has to expire.
                 ofScreen: endsWithScreen && limit == nil ? $0 : nil)
         }
-        // Published first, and dropped last: keys that must expire are never without the mark.
+        // The mark of keys that have to expire is published before the keys, so that these keys are never without a
+        // mark.
         if !keys.isEmpty, let limit { payloads.insert(try mark(limit, of: vaultID), at: 0) }
         if let trust {
             payloads.append(
@@ -125,12 +127,14 @@ package final class ClassKeyStore: Sendable {
         if !keys.isEmpty, limit == nil { dropMark(of: vaultID) }
     }
 
-    /// Whether the keys expire unless ``keep(_:_:of:expiringAfter:)`` keeps them without a limit.
+    /// Whether the kept keys expire unless a later ``keep(_:_:of:expiringAfter:)`` keeps them without a limit.
     package func areTemporary(_ vaultID: [UInt8]) -> Bool {
         ((try? bytes(at: ClassKeyStore.markPlace(vaultID), atMost: 1)) ?? nil) != nil
     }
 
-    /// The mark of keys that expire after `limit` seconds. It outlasts them: the kernel counts whole seconds.
+    /// Makes the mark of keys that expire after `limit` seconds.
+    ///
+    /// The mark expires two seconds after the keys, because the kernel counts whole seconds.
     private func mark(_ limit: UInt32, of vaultID: [UInt8]) throws(TokenKeepError) -> Payload {
         Payload(
             place: ClassKeyStore.markPlace(vaultID), bytes: try SecretBytes(count: 1) { _ in },
@@ -147,15 +151,15 @@ package final class ClassKeyStore: Sendable {
         let place: String
         let bytes: SecretBytes
         let seconds: UInt32?
-        /// The key, if it ends with the screen's lock; the agent then takes it.
+        /// The key that the agent must hold, because the key ends with the screen's lock; nil for any other key.
         let ofScreen: OpenKey?
     }
 
     /// Puts keys into the kernel's keyring, and gives the agent those that end with the screen's lock.
     ///
-    /// If the kernel refuses a key, purges those that this call has put there.
+    /// If the kernel refuses a key, this function purges the keys that it has just added to the keyring.
     ///
-    /// - Returns: the reason of the refusal; nil if the kernel has all keys.
+    /// - Returns: the reason why the kernel refused a key; nil if the kernel has all keys.
     private func publish(_ payloads: [Payload], of vaultID: [UInt8]) -> String? {
         var published: [String] = []
         for payload in payloads {
@@ -202,9 +206,9 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Keys that programs inherit
 
-    /// Adds the keys that this process inherited from `tokenkeep run`. Does so at the first call only.
+    /// Adds the keys that this process inherited from `tokenkeep run`, at the first call only.
     ///
-    /// A key that the process already has is not replaced.
+    /// An inherited key never replaces a key that the process already has.
     private func inherit(_ memory: inout Memory) {
         guard !memory.hasInherited, !isSimulated, givenObstacle == nil else { return }
         memory.hasInherited = true
@@ -220,7 +224,7 @@ package final class ClassKeyStore: Sendable {
     /// Only keys in this object's memory are written.
     ///
     /// - Returns: the descriptor of the file, which executed programs inherit.
-    /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
+    /// - Throws: ``Status/unsupported`` if the kernel refuses a sealed memory file.
     package func handOver(_ vaultID: [UInt8]) throws(TokenKeepError) -> Int32 {
         let prefix = ClassKeyStore.prefix(vaultID)
         let entries = memory.withLock { memory in
@@ -242,7 +246,7 @@ package final class ClassKeyStore: Sendable {
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
 
-    /// Replaces the trusted headers of a vault: those that an unlock verified.
+    /// Replaces the headers that an unlock of the vault verified.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }
@@ -251,15 +255,14 @@ package final class ClassKeyStore: Sendable {
 
     /// Purges a vault's keys of levels that end with the screen's lock, or all of its keys if `isAll`.
     ///
-    /// The headers that an unlock verified stay. So a forged header, put in place while the vault is locked, is
-    /// refused.
+    /// The headers that an unlock verified stay, so that a header forged while the vault is locked is refused.
     ///
     /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
     package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         let prefix = ClassKeyStore.prefix(vaultID)
         guard isAll else {
-            // The keys are revoked first: the agent may be stopped.
+            // The keys are revoked before the request to the agent, because the agent may be stopped.
             defer { if usesKernel { lockAgent() } }
             return try purgeScreenKeys(of: vaultID)
         }
@@ -269,13 +272,14 @@ package final class ClassKeyStore: Sendable {
         return reason
     }
 
-    /// Purges the kernel's keys of every vault of the user. The verified headers stay. Touches no file.
+    /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.
     package func purgeAllVaults() throws(TokenKeepError) {
         for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
     }
 
-    /// Purges the kernel's keys that end with the screen's lock, of every vault of the user, and tells the agent that
-    /// the screen is locked. Touches no file, because a file system may hang.
+    /// Purges the kernel's keys that end with the screen's lock, of every vault of the user, and tells the agent.
+    ///
+    /// No file is touched, because a file system may hang.
     package func purgeScreenKeys() throws(TokenKeepError) {
         defer { lockAgent() }
         for vaultID in vaultsInKernel() { _ = try purgeScreenKeys(of: vaultID) }
@@ -305,7 +309,7 @@ package final class ClassKeyStore: Sendable {
         _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) { self.dropAgentKeys(of: vaultID) }
     }
 
-    /// - Parameter tellAgent: tells the agent, after the keys were purged or could not be.
+    /// - Parameter tellAgent: a function that informs the agent; called after the attempt to purge the keys.
     private func purge(prefix: String, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
@@ -315,7 +319,7 @@ package final class ClassKeyStore: Sendable {
         guard usesKernel else { return obstacle }
         defer { tellAgent() }
         switch KernelKeyring.purge(prefix) {
-        // In a user namespace, the keyring that was purged is not the one that other programs use.
+        // In a user namespace, the keyring that was purged is not the keyring that other programs use.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):
@@ -325,7 +329,7 @@ package final class ClassKeyStore: Sendable {
 
     /// Purges a key that is no longer needed.
     ///
-    /// Ignores a failure: a key that stays opens only old copies of the vault.
+    /// A failure is ignored: a key that stays in the kernel opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
         let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
         memory.withLock { memory in

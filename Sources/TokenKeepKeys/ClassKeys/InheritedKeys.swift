@@ -7,7 +7,7 @@ import TokenKeepCore
 /// The keys are in a sealed memory file (memfd), whose content cannot change. The environment variable ``variable`` has
 /// the number of the file's descriptor.
 package struct InheritedKeys {
-    /// The environment variable with the number of the file's descriptor.
+    /// The environment variable that contains the number of the memory file's descriptor.
     package static let variable = "TOKENKEEP_KEYS_FD"
 
     /// A key, and its description in the kernel's keyring or in memory.
@@ -22,7 +22,8 @@ package struct InheritedKeys {
 
     private static let signature = "TKEEPTRE"
     private static let version: UInt16 = 1
-    /// The maximum length of the file in bytes: several times the length of all keys and trusted headers of a vault.
+    /// The maximum length of the memory file in bytes: several times the length of all keys and trusted headers of a
+    /// vault.
     private static let maximumLength = 32 * 1024
 
     init(_ entries: [Entry]) { self.entries = entries }
@@ -32,7 +33,7 @@ package struct InheritedKeys {
     /// Writes the keys into a sealed memory file, which programs executed by this process inherit.
     ///
     /// - Returns: the descriptor of the file.
-    /// - Throws: ``Status/unsupported`` if the kernel refuses such a file.
+    /// - Throws: ``Status/unsupported`` if the kernel refuses a sealed memory file.
     func makeDescriptor() throws(TokenKeepError) -> Int32 {
         var descriptor: Int32 = -1
         let error = try serialized().withUnsafeBytes {

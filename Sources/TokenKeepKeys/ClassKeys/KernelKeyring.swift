@@ -5,14 +5,14 @@ package import TokenKeepCore
 
 /// The keyring that the kernel keeps for each user (keyrings(7)).
 package enum KernelKeyring {
-    /// Whether the program runs with raised privileges and must not use the keyring, which would be its caller's.
+    /// Whether the program runs with raised privileges, so that it must not use the keyring of its caller.
     ///
     /// Computed at each use, because a program may drop its privileges while it runs.
     package static var isForbidden: Bool { Privileges.areRaised }
 
-    /// The reason why the keyring cannot be used, found without trying it; nil if none was found.
+    /// The reason why the keyring cannot be used; nil if no reason is known. The keyring itself is not tried.
     ///
-    /// In a user namespace the reason is that its keyring is not the one of the user's other processes.
+    /// In a user namespace, the program's keyring is not that of the user's other processes.
     package static var obstacle: String? {
         if isForbidden { return "the program runs with raised privileges" }
         guard tokenkeep_is_in_user_namespace() != 0 else { return nil }
@@ -35,7 +35,7 @@ package enum KernelKeyring {
         }
     }
 
-    /// Tries to keep an empty key in the keyring. Returns the reason if that fails, nil if it succeeds.
+    /// Tries to keep an empty key in the keyring. Returns the reason of a failure; nil after a success.
     package static func probe() -> String? {
         guard let nothing = try? SecretBytes(count: 1, initialize: { _ in }) else { return "there is no memory" }
         let description = "tokenkeep:probe:\(getpid())"
@@ -45,7 +45,8 @@ package enum KernelKeyring {
 
     /// Reads a key of at most `count` bytes; nil if there is no such key.
     ///
-    /// If TokenKeep's agent (a process that holds the user's keys) has the key, it is read from the agent's keyring.
+    /// If TokenKeep's agent (a process that holds the user's keys) has the key, the key is read from the agent's
+    /// keyring.
     package static func read(_ description: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
         var length = 0
         var error: Int32 = 0
@@ -65,8 +66,9 @@ package enum KernelKeyring {
         return error == 0 || error == EMSGSIZE ? length : nil
     }
 
-    /// Whether TokenKeep's agent (a process that holds the user's keys) has this key, so that the key ends with the agent;
-    /// nil if there is no such key.
+    /// Whether TokenKeep's agent has this key, so that the key ends with the agent; nil if there is no such key.
+    ///
+    /// The agent is a process that holds the user's keys.
     static func isHeldByAgent(_ description: String) -> Bool? {
         var length = 0
         var isHeld: Int32 = 0
@@ -90,7 +92,7 @@ package enum KernelKeyring {
     package enum Purge: Equatable {
         /// The keyring has none of the keys any more.
         case done
-        /// The keyring cannot be reached, for this reason. Keys that other programs keep in it stay.
+        /// The keyring cannot be reached, for this reason. Keys that other programs put into the keyring stay.
         case unreachable(String)
         /// A key could not be removed, for this reason.
         case failed(String)

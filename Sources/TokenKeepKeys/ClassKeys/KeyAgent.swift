@@ -8,12 +8,12 @@ package enum KeyAgent {
     package enum Answer: Sendable {
         /// No agent of this user listens.
         case absent
-        /// An agent listens and did not answer as it should. The text says what it does, as in "does not answer".
+        /// An agent listens but gave no valid answer. The text describes the fault, for example "does not answer".
         case silent(String)
         /// The agent answered.
         case state(State)
 
-        /// The agent's state; nil if it did not answer.
+        /// The agent's state; nil if the agent gave no valid answer.
         package var state: State? {
             guard case .state(let state) = self else { return nil }
             return state
@@ -24,23 +24,25 @@ package enum KeyAgent {
     package struct State: Sendable {
         /// 0, or the ``Status`` of a request that failed.
         package let status: UInt32
-        /// Whether the agent has a key, published or waiting for the screen.
+        /// Whether the agent has a key, which is either published or withheld until the screen is unlocked.
         package let holds: Bool
-        /// Whether the key of the request, or any key, can be read by the user's processes.
+        /// Whether the user's processes can read the requested key; without a requested key, any key.
         package let isPublished: Bool
         /// Whether the screen counts as locked.
         package let isLocked: Bool
-        /// Whether a lock source was seen to lock each kind of desktop that the user's sessions have now.
+        /// Whether the agent is known to notice the screen's lock on each kind of desktop in the user's present
+        /// sessions.
         package let isProved: Bool
-        /// The word of the lock source: `hint`, `active`, `signal`, `request`, `sleep`, `login1`, `no-session`,
-        /// `nameless` or `none`.
+        /// The name of the source from which the agent learns of screen locks.
+        ///
+        /// One of `hint`, `active`, `signal`, `request`, `sleep`, `login1`, `no-session`, `nameless` and `none`.
         package let source: String
     }
 
     /// Asks for the agent's state.
     package static func state() -> Answer { ask(operation: 1, []) }
 
-    /// Gives the agent a key, which it publishes as soon as the screen is open.
+    /// Gives the agent a key, which the agent publishes as soon as the screen is unlocked.
     static func hold(_ key: SecretBytes, _ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) -> Answer {
         let name = vaultID + [purpose.number] + withUnsafeBytes(of: id.bigEndian) { Array($0) }
         return ask(operation: 2, name, key)
@@ -79,7 +81,7 @@ package enum KeyAgent {
         }
     }
 
-    /// Parses a reply; nil if it is malformed.
+    /// Parses a reply of the agent; nil if the reply is malformed.
     static func parse(_ reply: some Collection<UInt8>) -> State? {
         let reply = Array(reply)
         guard reply.count >= 9, Array(reply.prefix(4)) == signature else { return nil }

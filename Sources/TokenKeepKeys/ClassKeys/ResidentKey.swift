@@ -1,4 +1,4 @@
-/// Tells whether one key that an unlock opened is still open, without reading the vault. Does not contain the key.
+/// Tells whether a key that an unlock opened is still open, without reading the vault and without containing the key.
 package struct ResidentKey: Sendable {
     let store: ClassKeyStore
     let place: String

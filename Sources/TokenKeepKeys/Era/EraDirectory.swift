@@ -2,7 +2,8 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The directory `era-N`: all of a vault's keys and records under one set of keys (an era, docs/format.md).
+/// The directory `era-N` of a vault: one set of keys (an era, docs/format.md) and all records encrypted under these
+/// keys.
 package struct EraDirectory: Sendable {
     package let number: UInt64
     /// The directory's path, for messages.
@@ -84,7 +85,7 @@ package struct EraDirectory: Sendable {
 extension VaultDirectory {
     /// The N of the directory `era-N` to which the link `current` points; nil if there is no vault.
     ///
-    /// - Throws: ``Status/corrupt`` if `current` is not a link to such a directory.
+    /// - Throws: ``Status/corrupt`` if `current` is not a link to a directory `era-N`.
     package func currentEra() throws(TokenKeepError) -> UInt64? {
         let target: String?
         do throws(Errno) {

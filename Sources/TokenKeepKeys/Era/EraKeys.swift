@@ -6,8 +6,9 @@ package struct EraKeys {
     let keyfile: Keyfile
     package let headerFile: [UInt8]
     package let header: Header
-    /// The new keys. After them come retiring keys: replaced keys, kept because items in other modules are encrypted
-    /// under them.
+    /// The new keys, followed by retiring keys.
+    ///
+    /// Retiring keys are replaced keys that are kept because items in other modules are encrypted under them.
     package let keys: [OpenKey]
 
     /// The way to open the new keys: with the keyfile or with a password.
@@ -16,7 +17,7 @@ package struct EraKeys {
         case password(DerivedKey, KeyDerivation)
     }
 
-    /// The purposes of a vault's keys. The vault has exactly one current key for each of them.
+    /// The purposes of a vault's keys. The vault has exactly one current key for each purpose.
     static func purposes(withPassword: Bool) -> [KeyPurpose] {
         [.level(.whenUnlocked), .level(.afterFirstUnlock), .metadata, .header] + (withPassword ? [.presence] : [])
     }
@@ -27,7 +28,7 @@ package struct EraKeys {
     ///   - era: the N of the directory `era-N` for the new keys.
     ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
     ///   - retiring: old keys that are kept because items in other modules are encrypted under them.
-    ///   - device: makes the slots of the device to which the vault is bound.
+    ///   - device: the device to which the vault is bound, with access to it; nil if the vault is bound to no device.
     package static func make(
         vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey],
         device: (identity: DeviceIdentity, devices: Devices)? = nil
@@ -67,7 +68,8 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// The new keys, opened for use by this process. Other processes do not have them before they are in force.
+    /// The new keys, opened for this process alone. Other processes get the new keys only after the new era is in
+    /// force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)

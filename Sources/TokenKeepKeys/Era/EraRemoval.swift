@@ -4,10 +4,12 @@ package import TokenKeepCore
 
 /// Removes a directory `era-N` (keys and records of the vault) whose keys are not in force.
 package enum EraRemoval {
-    /// The names of the directories inside `era-N`. Each contains only files.
+    /// The names of the directories inside `era-N`. Each directory contains only files.
     private static let folders = [EraDirectory.recordsFolder, "pending", "used", "holders", "sessions"]
 
-    /// Removes the directory `era-N`. A file whose name this version does not know stays, and so does the directory.
+    /// Removes the directory `era-N` and the files in it.
+    ///
+    /// - Throws: ``Status/io`` if `era-N` contains a directory whose name this version does not know.
     package static func remove(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault) else { return }
         try empty(era)

@@ -5,7 +5,7 @@ package import TokenKeepCore
 
 /// A new directory `era-N` with new keys, made beside the present one. One rename puts the new keys in force.
 ///
-/// Only one process at a time makes such a directory. If that process is killed, the next process removes the
+/// Only one process at a time makes a new directory `era-N`. If this process is killed, a later process removes the
 /// unfinished directory.
 package struct EraSwitch: ~Copyable {
     package let before: OpenVault
@@ -18,7 +18,7 @@ package struct EraSwitch: ~Copyable {
     ///
     /// The vault goes on using its present keys.
     ///
-    /// - Throws: ``Status/busy`` if another process is making such a directory.
+    /// - Throws: ``Status/busy`` if another process is replacing the vault's keys.
     package static func begin(
         _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey],
         device: DeviceIdentity?
@@ -62,7 +62,7 @@ package struct EraSwitch: ~Copyable {
 
     /// Throws if a complete directory `era-N` with the next number exists.
     ///
-    /// The link `current` is then an older one, which somebody has put back.
+    /// If such a directory exists, the link `current` is an older link, which somebody has put back.
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(
@@ -83,7 +83,7 @@ package struct EraSwitch: ~Copyable {
 
     /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new header becomes trusted before the rename. So a reader accepts both the old and the new header.
+    /// The new header becomes trusted before the rename, so that a reader accepts both the old and the new header.
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -111,7 +111,7 @@ package struct EraSwitch: ~Copyable {
         }
     }
 
-    /// Removes the directory of the old keys. If that fails, the next unlock removes it.
+    /// Removes the directory of the old keys. If the removal fails, the next unlock removes the directory.
     package consuming func finish() throws(TokenKeepError) -> UnlockedVault {
         let retiring = made.header.knownSlots.flatMap(\.keys).filter(\.isRetiring)
         for key in before.keys.header.knownSlots.flatMap(\.keys) where !retiring.contains(where: { $0.id == key.id }) {
@@ -124,9 +124,9 @@ package struct EraSwitch: ~Copyable {
 }
 
 extension VaultOpener {
-    /// Removes directories `era-N` of earlier keys, and later directories that were never finished.
+    /// Removes the directories `era-N` of earlier keys, and unfinished directories with a higher N.
     ///
-    /// Any other later directory stays, because its keys may be the valid ones.
+    /// A finished directory with a higher N stays, because its keys may be the valid keys.
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }

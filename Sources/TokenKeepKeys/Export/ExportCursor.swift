@@ -3,7 +3,7 @@ import TokenKeepCore
 
 /// Reads the bytes of an open file in order, through a buffer.
 struct ExportCursor {
-    /// The least number of bytes that one system call reads, so that it reads several items at once.
+    /// The minimum number of bytes that one system call reads, so that one call reads several items.
     private static let chunk = 1 << 16
 
     private let file: OwnedDescriptor
@@ -19,7 +19,7 @@ struct ExportCursor {
 
     /// Calls `body` with the next `count` bytes.
     ///
-    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early. If false, an early end of the
+    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early. Otherwise an early end of the
     ///   file is an error.
     mutating func lend<Result>(
         _ count: Int, _ path: String, mayBeShort: Bool = false,

@@ -6,9 +6,9 @@ struct ExportFrame {
         case end = 2
     }
 
-    /// The length in bytes of the unencrypted part of a frame in an export file: its length and kind.
+    /// The length in bytes of a frame's unencrypted part, which contains the frame's length and kind.
     static let prefixLength = 5
-    /// The maximum length of the encrypted part: an item with the longest metadata and the longest secret.
+    /// The maximum length of a frame's encrypted part: an item with the longest metadata and the longest secret.
     static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
 
     let kind: Kind
@@ -24,8 +24,7 @@ struct ExportFrame {
         return ExportFrame(kind: kind, boxLength: length)
     }
 
-    /// The data authenticated together with a frame, so that the frame cannot be moved in the export file or to another
-    /// file.
+    /// The data authenticated with a frame, so that a frame moved to another position or file is refused.
     static func additionalData(head: [UInt8], index: UInt64, _ kind: Kind) -> [UInt8] {
         var writer = ByteWriter(capacity: 112)
         writer.append("TKexport".utf8)

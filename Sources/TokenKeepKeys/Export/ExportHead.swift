@@ -1,7 +1,8 @@
 import TokenKeepCore
 
-/// The head (first bytes) of an export file: the derivation of its key, and check bytes (a commitment) to recognise a
-/// wrong passphrase.
+/// The head (first bytes) of an export file: the derivation of the file's key, and check bytes (a commitment).
+///
+/// The check bytes tell whether a passphrase is right before anything is decrypted.
 struct ExportHead {
     static let length = 88
     private static let signature = "TKEXPORT"

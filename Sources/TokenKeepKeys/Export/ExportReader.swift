@@ -38,10 +38,10 @@ package struct ExportReader {
     /// Calls `body` with the plaintext of each item, in the order of the file.
     ///
     /// - Parameter body: called before the rest of the file is verified. To use only verified items, read the whole
-    ///   file once without using any item, and then again.
+    ///   file in a first call that uses no item, and use the items in a second call.
     /// - Returns: the number of items.
-    /// - Throws: ``Status/corrupt`` if any part of the file was altered, ``Status/timedOut``, ``Status/cancelled``, and
-    ///   the errors of `body`.
+    /// - Throws: ``Status/corrupt`` if any part of the file was altered, ``Status/timedOut`` or ``Status/cancelled`` if
+    ///   the call ended early, and the errors of `body`.
     @discardableResult
     package func forEachItem(
         _ call: CallContext, _ body: (SecretBytes) throws(TokenKeepError) -> Void

@@ -4,9 +4,9 @@ package import TokenKeepCore
 
 /// Writes an export file, item by item. If ``finish()`` is not called or throws, the file is removed.
 ///
-/// Not safe for use from several threads at once.
+/// A writer must not be used by several threads at once.
 package final class ExportWriter {
-    /// Buffered items are written once they have this many bytes, so that one system call writes many items.
+    /// The number of buffered bytes at which items are written, so that one system call writes several items.
     private static let chunk = 1 << 16
 
     private let path: String
@@ -120,7 +120,7 @@ private struct ExportPlace {
         return (folder, file)
     }
 
-    /// Removes the file that this writer made. If another file has replaced it meanwhile, that file stays.
+    /// Removes the file that this writer made. Another file that has meanwhile taken the name stays.
     static func remove(_ name: String, in folder: OwnedDescriptor, ifIs file: OwnedDescriptor) {
         guard let own = try? SystemCall.status(of: file).identity,
             let named = try? SystemCall.status(of: name, in: folder.number)?.identity,

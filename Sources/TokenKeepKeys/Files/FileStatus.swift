@@ -10,8 +10,8 @@ package struct FileStatus {
         package let size: Int
         package let changed: Int64  // in nanoseconds
 
-        /// The identity of a directory, without its size and change time. It stays the same if entries are added or
-        /// removed.
+        /// The identity of a directory, which stays the same when entries are added or removed: size and change time
+        /// are 0.
         var ofFolder: Identity { Identity(device: device, inode: inode, size: 0, changed: 0) }
     }
 

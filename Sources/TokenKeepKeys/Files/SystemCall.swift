@@ -75,7 +75,7 @@ package enum SystemCall {
         }
     }
 
-    /// Locks an open file until it is closed; false if another process has locked it. Does not wait.
+    /// Locks an open file until the file is closed, without waiting; false if another process has locked the file.
     package static func lockWhileOpen(_ descriptor: OwnedDescriptor) -> Bool {
         flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
     }

@@ -28,12 +28,12 @@ package struct VaultDirectory {
         guard let descriptor else { return nil }
         let directory = VaultDirectory(path: path, descriptor: descriptor)
         try directory.checkOwner()
-        // Check the parents too, so that no other user can replace this vault by another one.
+        // Check the parents too, so that no other user can replace this vault by another vault.
         try TrustedPath.check(path, user: geteuid())
         return directory
     }
 
-    /// Opens the directory. If an umask took the user's own access rights from the directory, restores them first.
+    /// Opens the directory, after restoring the user's own access rights if an umask has removed these rights.
     private static func openMending(_ path: String) throws(Errno) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
@@ -72,7 +72,7 @@ package struct VaultDirectory {
         return directory
     }
 
-    /// Makes a new directory durable: syncs its parent, in which its name was entered.
+    /// Makes a new directory durable: syncs the parent, which contains the directory's name.
     ///
     /// If the user may not read the parent, the whole file system is synced.
     private static func sync(_ path: String, in parent: String) throws(Errno) {

@@ -45,8 +45,8 @@ package enum VaultFiles {
         guard let (file, size) = try open(name, in: directory) else { return nil }
         return try SecretBytes(count: min(size, maximum + 1)) { bytes throws(TokenKeepError) in
             do throws(Errno) {
-                // If the file becomes shorter meanwhile, the missing bytes stay zero. The later check of the checksum
-                // then fails.
+                // If the file becomes shorter meanwhile, the missing bytes stay zero, so that the later check of the
+                // checksum fails.
                 _ = try SystemCall.read(file, into: bytes)
             } catch {
                 throw error.error("cannot read \(name)")
@@ -77,7 +77,7 @@ package enum VaultFiles {
         }
     }
 
-    /// Makes a new temporary file. First removes the one that a crashed process left, which may have any type and mode.
+    /// Makes a new temporary file. A file of the same name, which a crashed process left, is removed first.
     private static func makeTemporary(_ name: String, in directory: OwnedDescriptor) throws(Errno) -> OwnedDescriptor {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK
         do throws(Errno) {
@@ -109,7 +109,7 @@ package enum VaultFiles {
         if isDurable { try sync(directory, after: "writing \(name)") }
     }
 
-    /// Removes a file durably, with the temporary file of an interrupted write.
+    /// Removes a file durably, and the temporary file of an interrupted write.
     ///
     /// If the file is missing, the directory is synced nevertheless, because an earlier removal may not have been
     /// durable.
@@ -131,8 +131,9 @@ package enum VaultFiles {
         try names(in: directory).count { $0.split(separator: ".").last?.hasPrefix("corrupt-") == true }
     }
 
-    /// Gives an unreadable file the second name `….corrupt-N`, durably, so that a new file can replace it under its
-    /// first name.
+    /// Gives an unreadable file a second name `….corrupt-N`, durably.
+    ///
+    /// A new file can then take the first name without a loss of the unreadable file.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         for number in 1...maximumSetAside {
             do throws(Errno) {
@@ -151,7 +152,7 @@ package enum VaultFiles {
 
     /// Makes a change of a directory's entries (a new, renamed or removed file) durable.
     ///
-    /// - Throws: ``Status/io`` for any failure. The change is made nevertheless, but a loss of power may undo it.
+    /// - Throws: ``Status/io`` if the directory cannot be synced. The change is made, but a loss of power may undo it.
     package static func sync(_ directory: OwnedDescriptor, after action: String) throws(TokenKeepError) {
         do throws(Errno) {
             try SystemCall.sync(directory)
@@ -174,8 +175,8 @@ package enum VaultFiles {
 
     /// Calls `body` with each name in a directory, until `body` returns false.
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
-        // A directory stream moves the offset of its descriptor and closes it. So give it another descriptor of the
-        // directory.
+        // A directory stream moves the offset of its descriptor and closes the descriptor, so the stream gets its own
+        // descriptor.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard own >= 0 else {
             if errno == ENOENT { return }
@@ -200,8 +201,8 @@ package enum VaultFiles {
             }
             if let name, name != ".", name != "..", !body(name) { return }
         }
-        // ENOENT: the directory was removed while it was open, because the vault's keys were replaced. It lists no
-        // names.
+        // ENOENT: the directory was removed while it was open, because the vault's keys were replaced. A removed
+        // directory lists no names.
         guard errno == 0 || errno == ENOENT else { throw Errno(rawValue: errno).error("cannot list the vault") }
     }
 }

@@ -19,15 +19,15 @@ package enum VaultLocation {
 
     /// Whether the program runs in Flatpak or Snap.
     ///
-    /// Such an application has a data directory of its own, while the home directory belongs to the user.
+    /// An application in Flatpak or Snap has its own data directory, apart from the user's home directory.
     private static var isSandboxed: Bool {
         isInSnap || access("/.flatpak-info", F_OK) == 0
     }
 
     /// The path in an environment variable; nil if the variable is unset or empty.
     ///
-    /// Throws if the value is not an absolute path. With another path instead, the user's items would seem to be
-    /// missing, and new items would be stored in an unexpected place.
+    /// Throws if the value is not an absolute path. If another path were used instead, the user's items would seem to
+    /// be missing, and new items would be stored in an unexpected place.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {
@@ -36,7 +36,8 @@ package enum VaultLocation {
         return withoutTrailingSlashes(path)
     }
 
-    /// Removes slashes at the end of a path. With them, the system would follow a symbolic link in place of the vault.
+    /// Removes slashes at the end of a path. Such a slash makes the system follow a symbolic link in place of the
+    /// vault.
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }

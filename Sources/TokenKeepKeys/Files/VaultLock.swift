@@ -10,14 +10,14 @@ package struct VaultLock {
     /// The object that is locked: an item, the right to ask about an item, or the whole vault.
     package enum Range {
         case item(id: [UInt8])
-        /// The right to ask the user about an item. Held during the prompt, while the item itself is not locked.
+        /// The right to ask the user about an item. Held during the prompt, in which the item itself is not locked.
         case asking(id: [UInt8])
         case whole
     }
 
     /// Waits for the lock until the deadline.
     ///
-    /// - Throws: ``Status/busy`` if the deadline passes first, ``Status/cancelled``.
+    /// - Throws: ``Status/busy`` if the deadline passes first, ``Status/cancelled`` if the call is cancelled.
     package init(_ range: Range, of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) {
         let (offset, length) = VaultLock.bytes(of: range)
         var descriptor: Int32 = -1

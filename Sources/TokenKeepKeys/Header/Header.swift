@@ -17,7 +17,7 @@ package struct Header: Equatable, Sendable {
     let nameKey: WrappedKey
     let journalKey: WrappedKey
     package let slots: [Slot]
-    /// The keys in those slots of the header whose types this version knows, in the order of the slots.
+    /// The keys in the header's slots of known types, in the order of the slots.
     let listedKeys: [ListedKey]
     /// Whether the vault has a password.
     package let hasPassword: Bool
@@ -38,7 +38,7 @@ package struct Header: Equatable, Sendable {
         hasPassword = known.contains { $0.type == .password }
     }
 
-    /// Parses a header file. The caller must check the MACs at its end, once it has opened the keys for them.
+    /// Parses a header file. The caller must then check the MACs at the end of the file, which needs decrypted keys.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> Header {
         var reader = ByteReader(bytes)
         try reader.signature(signature, version: 1)
@@ -64,7 +64,7 @@ package struct Header: Equatable, Sendable {
             slots: slots)
     }
 
-    /// The bytes of the header file, without the authentication codes (MACs) at its end.
+    /// The bytes of the header file, except the authentication codes (MACs) at the end of the file.
     func serializedWithoutMACs() -> [UInt8] {
         var body = ByteWriter(capacity: 1024)
         for slot in slots { slot.write(to: &body) }
@@ -85,8 +85,7 @@ package struct Header: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// A copy with other slots that contain the same keys. Its epoch, which counts the changes of the header, is higher
-    /// by one.
+    /// A copy of the header with other slots. The epoch, which counts the header's changes, is one higher.
     func with(slots: [Slot]) -> Header {
         Header(
             vaultID: vaultID, era: era, epoch: epoch &+ 1, createdAt: createdAt, nameKey: nameKey,
@@ -117,8 +116,9 @@ extension Header {
     /// The header's slot of this type, one way to open the vault's keys; nil if there is none.
     package func slot(_ type: KnownSlot.SlotType) -> KnownSlot? { knownSlots.first { $0.type == type } }
 
-    /// The header's slots (ways to open the vault's keys), except those of the given types and the device slots of which
-    /// these are the base.
+    /// The header's slots, except those of the given types and the device slots that are based on these types.
+    ///
+    /// A slot is one way to open the vault's keys.
     package func slots(without types: Set<KnownSlot.SlotType>) -> [Slot] {
         slots.filter { slot in
             guard case .known(let known) = slot else { return true }
@@ -126,10 +126,10 @@ extension Header {
         }
     }
 
-    /// The header's device slots whose keys need this base, too.
+    /// The header's device slots whose keys need two secrets: the device's and that of the slot `base`.
     func deviceSlots(of base: KnownSlot.SlotType) -> [KnownSlot] { knownSlots.filter { $0.device?.base == base } }
 
-    /// Whether the recovery code opens the keys of the device's levels, too; nil if there is no recovery code.
+    /// Whether the recovery code also opens the keys of levels that need a device; nil if there is no recovery code.
     package var isRecoverable: Bool? { slot(.recovery).map { _ in !deviceSlots(of: .recovery).isEmpty } }
 
     /// The device that the vault is bound to; nil if there is none.

@@ -40,7 +40,7 @@ package enum HeaderFiles {
 
     /// The names of the damaged copies of the header (the file of encrypted keys).
     ///
-    /// Before a writer replaces a damaged copy, it keeps the copy under a second name.
+    /// A writer gives a damaged copy a second name before it writes an intact copy.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {

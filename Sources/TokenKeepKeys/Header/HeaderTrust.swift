@@ -2,10 +2,9 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The headers (files with the vault's encrypted keys) that an unlock verified (docs/format.md, "While the vault is
-/// unlocked").
+/// The headers (files of encrypted keys) that an unlock verified (docs/format.md, "While the vault is unlocked").
 ///
-/// They are kept in the kernel's keyring. Every later reader compares the vault's header with them.
+/// Verified headers are kept in the kernel's keyring. Every later reader compares the vault's header with them.
 package struct HeaderTrust {
     /// One header that an unlock verified. While all keys are being replaced, there are two entries: the old and the
     /// new header.
@@ -16,7 +15,7 @@ package struct HeaderTrust {
         /// The key that verifies the authentication code (MAC B) of later headers, as long as the vault's keys are not
         /// replaced.
         ///
-        /// It opens no item, and is kept when the vault is locked.
+        /// This key opens no item, and stays available when the vault is locked.
         let headerKey: SecretBytes
 
         init(_ header: Header, file: [UInt8], headerKey: SecretBytes) {
@@ -58,16 +57,15 @@ package struct HeaderTrust {
         return isKnown ? UInt64(status.st_ino) : unknownNamespace
     }
 
-    /// Whether the vault was deleted or moved.
+    /// Whether the vault was deleted or moved; false if its path cannot be checked.
     ///
-    /// False if the path cannot be checked. A vault in another mount namespace may exist although it is invisible here.
+    /// A vault in another mount namespace may exist although this process cannot see the vault.
     func isLost(_ vaultID: [UInt8]) -> Bool {
         mountNamespace != HeaderTrust.unknownNamespace && mountNamespace == HeaderTrust.ownMountNamespace
             && VaultDirectory.isGone(vaultID, from: path)
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the one that an unlock verified, or was altered without the
-    /// password.
+    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
@@ -76,8 +74,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the one that an unlock verified. Does not detect
-    /// alterations.
+    /// Throws ``Status/corrupt`` if a header is older than the verified header. Alterations are not detected.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
             throw HeaderTrust.refusal
@@ -89,7 +86,7 @@ package struct HeaderTrust {
         entries.contains { $0.era == header.era && HeaderMAC.areEqual($0.hash, HeaderTrust.hash(of: file)) }
     }
 
-    /// The error for a header (file of encrypted keys) that was forged, belongs to another vault or is an older one.
+    /// The error for a header (file of encrypted keys) that was forged, is too old or belongs to another vault.
     package static let refusal = TokenKeepError(
         .corrupt, "an older or foreign header was put in the place of the vault's", module: "vault",
         hint:

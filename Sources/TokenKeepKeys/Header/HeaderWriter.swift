@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Replaces a vault's header (the file with its encrypted keys), after a change that leaves the keys of items the same.
 ///
-/// Such changes are: another password, a recovery code, the removal of retiring keys (replaced keys that no item
+/// Such a change is a new password, a new recovery code, or the removal of retiring keys (replaced keys that no item
 /// needs).
 package struct HeaderWriter {
     /// The time to wait for items that other processes have locked, in milliseconds.
@@ -18,12 +18,12 @@ package struct HeaderWriter {
     /// `header.2` is replaced before `header`, so that a reader always finds an intact copy, old or new.
     ///
     /// - Parameters:
-    ///   - vault: the vault from which the new slots were computed. Throws if its header has changed since then.
+    ///   - vault: the vault from which the new slots were computed.
     ///   - headerKey: the key that verifies MAC B of the header.
     ///   - keys: the open keys to keep in the kernel's keyring for later callers.
-    ///   - limit: the seconds after which these keys expire; nil for the usual times.
+    ///   - limit: the seconds after which `keys` expire; nil for the usual times.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
-    /// - Throws: ``Status/conflict`` if another process changed the keys meanwhile.
+    /// - Throws: ``Status/conflict`` if another process has changed the header since `vault` was read.
     package func replace(
         of vault: OpenVault, slots: [Slot], headerKey: SecretBytes, keeping keys: [OpenKey], _ call: CallContext,
         expiringAfter limit: UInt32? = nil, check: () throws(TokenKeepError) -> Void = {}

@@ -1,6 +1,6 @@
-/// The derivation of the key under which one slot of the header contains the vault's keys (docs/format.md, "Slots").
+/// The way to derive the key of a header slot (docs/format.md, "Slots").
 ///
-/// A slot is one way to open the vault's keys.
+/// A slot contains the vault's keys, encrypted under the derived key.
 package enum KeyDerivation: Equatable, Sendable {
     /// The key is derived from a random key.
     case subkey
@@ -10,7 +10,7 @@ package enum KeyDerivation: Equatable, Sendable {
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The maximum of passes times memory in KiB. Limits the time that a derivation can take.
+    /// The maximum of passes times memory in KiB, which limits the time of a derivation.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

@@ -1,13 +1,12 @@
 package import TokenKeepCore
 
-/// The purpose of a key of the vault. Files contain its number (docs/format.md, "Keys").
+/// The purpose of a key of the vault. Files contain the number of the purpose (docs/format.md, "Keys").
 package enum KeyPurpose: Hashable, Sendable {
     /// Encrypts the secrets of items of one level.
     case level(AccessLevel)
-    /// Computes the file names of records (items' files), and encrypts the part of a record that is readable while the
-    /// vault is locked.
+    /// Computes the file names of records, and encrypts the part of a record that a locked vault can read.
     ///
-    /// Only the keyfile opens this key.
+    /// A record is an item's file. Only the keyfile opens this key.
     case name
     /// Encrypts the metadata of items.
     case metadata
@@ -15,7 +14,7 @@ package enum KeyPurpose: Hashable, Sendable {
     case presence
     /// Authenticates the header (the file with the vault's encrypted keys) by its MAC B.
     case header
-    /// Computes fingerprints, versions and IDs of items. Never replaced. Only the keyfile opens this key.
+    /// Computes fingerprints, versions and IDs of items. Only the keyfile opens this key, which is never replaced.
     case journal
 
     package init?(number: UInt8) {
@@ -54,7 +53,7 @@ package enum KeyPurpose: Hashable, Sendable {
     /// Whether a key of this purpose ends with the screen's lock.
     var endsWithScreen: Bool { KeyPurpose.ofScreen.contains(self) }
 
-    /// Whether a replaced key of this purpose may be kept as a retiring key, to decrypt what was encrypted under it.
+    /// Whether a replaced key of this purpose may be kept as a retiring key, which only decrypts.
     var mayRetire: Bool {
         switch self {
         case .level, .presence: true

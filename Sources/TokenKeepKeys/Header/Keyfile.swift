@@ -1,6 +1,8 @@
 import TokenKeepCore
 
-/// The file `keyfile`. Its random key opens the name key and the journal key; in a vault without a password, all keys.
+/// The file `keyfile`, whose random key opens the name key and the journal key.
+///
+/// In a vault without a password, the keyfile opens all keys.
 package struct Keyfile {
     package static let name = "keyfile"
     static let length = 112
@@ -58,8 +60,9 @@ package struct Keyfile {
         }
     }
 
-    /// The key that encrypts the vault's keys in the header's slot for the keyfile, and the check bytes (commitment) in
-    /// that slot.
+    /// The key and the check bytes (commitment) of the header's slot for the keyfile.
+    ///
+    /// The key encrypts the vault's keys in that slot, the name key and the journal key.
     func derived() throws(TokenKeepError) -> DerivedKey {
         let commitment = try Subkey.derive(from: key, number: 2, context: "TKkeyfil")
         return DerivedKey(

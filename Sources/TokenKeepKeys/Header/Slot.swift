@@ -52,7 +52,7 @@ package struct KnownSlot: Equatable, Sendable {
     let createdAt: UnixTime
     let commitment: [UInt8]
     package let keys: [WrappedKey]
-    /// How the device gives the slot's secret; nil unless the slot is a device slot.
+    /// The data with which the device gives the slot's secret; nil unless the slot is a device slot.
     package let device: DeviceBinding?
 
     private static let maximumKeys = 64

@@ -7,7 +7,7 @@ extension KnownSlot {
 
     /// Decrypts the keys of the slot, after a check of `derived` and of the header's authentication code (MAC B).
     ///
-    /// - Returns: the keys; nil if `derived` is wrong, because it was derived from a wrong password.
+    /// - Returns: the keys; nil if `derived` was derived from a wrong password.
     /// - Throws: ``FormatFault/refusedHeader`` if somebody without the password altered the header.
     func open(
         with derived: DerivedKey, of header: Header, _ headerFile: [UInt8]
@@ -22,8 +22,11 @@ extension KnownSlot {
         return try openUnchecked(with: derived, of: header)
     }
 
-    /// Decrypts the keys of the slot without a check of the header's authentication code. Only for a replacement of all
-    /// keys.
+    /// Decrypts the keys of the slot without a check of the header's authentication code (MAC B).
+    ///
+    /// Only a replacement of all keys may use this function, because the header may have been altered.
+    ///
+    /// - Returns: the keys; nil if `derived` was derived from a wrong password.
     func openUnchecked(with derived: DerivedKey, of header: Header) throws(FormatFault) -> [OpenKey]? {
         guard HeaderMAC.areEqual(derived.commitment, commitment) else { return nil }
         var opened: [OpenKey] = []
@@ -31,7 +34,7 @@ extension KnownSlot {
         return opened
     }
 
-    /// Encrypts those of the keys that stand in slots of this type, and makes a header slot that contains them.
+    /// Makes a header slot that contains, in encrypted form, those of the keys that belong in slots of this type.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
         era: UInt64, device: DeviceBinding? = nil

@@ -6,10 +6,10 @@ package import TokenKeepCore
 ///
 /// After a crash, the next attempt completes the vault.
 package enum VaultMaking {
-    /// Makes the vault. If it exists, writes a missing copy of its header.
+    /// Makes the vault. If the vault exists, writes a missing copy of the vault's header.
     ///
-    /// - Throws: ``Status/invalid`` if the directory contains other files, ``Status/corrupt`` if it contains a vault's
-    ///   records but no keys in force.
+    /// - Throws: ``Status/invalid`` if the directory contains other files, ``Status/corrupt`` if the directory contains
+    ///   a vault's records but no keys in force.
     package static func make(_ opener: VaultOpener, _ call: CallContext) throws(TokenKeepError) {
         let directory = try VaultDirectory.make(try opener.path())
         if try directory.currentEra() == nil { try refuseIfForeign(directory) }
@@ -29,8 +29,8 @@ package enum VaultMaking {
 
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
     ///
-    /// Does not simply wait for the lock. In a new vault, other processes may lock one item after the other, so that
-    /// the whole vault is never free.
+    /// Repeats short attempts instead of waiting for the lock: in a new vault, other processes may lock one item after
+    /// the other, so that the whole vault is never free.
     private static func lockUnlessMade(
         _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
     ) throws(TokenKeepError) -> VaultLock? {

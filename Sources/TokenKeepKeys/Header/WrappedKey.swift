@@ -43,7 +43,8 @@ package struct WrappedKey: Equatable, Sendable {
         writer.append(box)
     }
 
-    /// The vault and the header slot for which a key is encrypted. In another vault or slot, it cannot be decrypted.
+    /// The vault and the header slot for which a key is encrypted. The key cannot be decrypted for another vault or
+    /// slot.
     struct Place {
         let vaultID: [UInt8]
         let era: UInt64

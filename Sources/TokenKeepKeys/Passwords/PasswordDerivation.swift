@@ -16,9 +16,10 @@ package enum PasswordDerivation {
 
     /// Derives a key and check bytes (a commitment), by which the same password is recognised later.
     ///
-    /// The caller has checked the costs of the derivation.
+    /// The caller must have checked the costs of the derivation.
     ///
-    /// - Throws: ``Status/io`` if there is too little memory, ``Status/timedOut``, ``Status/cancelled``.
+    /// - Throws: ``Status/io`` if there is too little memory; ``Status/timedOut`` or ``Status/cancelled`` if the call
+    ///   ended early.
     package static func key(
         of password: SecretBytes, by derivation: KeyDerivation, _ call: CallContext
     ) throws(TokenKeepError) -> DerivedKey {

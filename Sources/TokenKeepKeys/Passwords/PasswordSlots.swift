@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// Unlocks a vault, and changes its password and its recovery code. The keys of items stay the same.
+/// Unlocks a vault, and changes its password and its recovery code. Items keep their keys, and are not encrypted anew.
 package struct PasswordSlots {
     private let opener: VaultOpener
     private let writer: HeaderWriter
@@ -10,11 +10,10 @@ package struct PasswordSlots {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens all keys with the password or the recovery code, after a check that nobody without them altered the
-    /// header.
+    /// Opens all keys with the password or the recovery code, if nobody without them has altered the header.
     ///
-    /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has none,
-    ///   ``Status/corrupt`` if somebody without the password altered the header.
+    /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has no
+    ///   password or code, ``Status/corrupt`` if somebody without the password altered the header.
     package func open(
         _ type: KnownSlot.SlotType, with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -25,8 +24,8 @@ package struct PasswordSlots {
 
     /// Opens all keys with the password, even if somebody without the password may have altered the header.
     ///
-    /// Only for a replacement of all keys. It takes nothing but these keys from the header, and then replaces the
-    /// header.
+    /// Only a replacement of all keys may use this function. A replacement takes only these keys from the header, and
+    /// then replaces the header.
     package func openUnchecked(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -74,11 +73,11 @@ package struct PasswordSlots {
         return opener.residentKeys.reasonForMemory
     }
 
-    /// Replaces the password. The keys of items stay the same.
+    /// Replaces the password. Items keep their keys, and are not encrypted anew.
     ///
     /// - Parameters:
-    ///   - device: the device to which the vault is bound afterwards; nil for the present one. Then the vault has new
-    ///     keys for the device's levels.
+    ///   - device: the device to which the vault is bound afterwards, with new keys for the levels that need a device;
+    ///     nil to keep the present device and keys.
     ///   - limit: the seconds after which the kept keys expire; nil for the usual times.
     package func change(
         _ unlocked: UnlockedVault, to password: SecretBytes, binding device: DeviceIdentity? = nil, _ call: CallContext,
@@ -91,7 +90,7 @@ package struct PasswordSlots {
         return try replace(changed, slots: kept + slots, call, expiringAfter: limit, check: check)
     }
 
-    /// Binds a vault without a password to a device. Its levels get new keys.
+    /// Binds a vault without a password to a device, with new keys for the levels that need a device.
     package func bind(
         _ unlocked: UnlockedVault, to device: DeviceIdentity, _ call: CallContext,
         check: () throws(TokenKeepError) -> Void = {}
@@ -104,7 +103,9 @@ package struct PasswordSlots {
             changed, slots: changed.vault.keys.header.slots(without: [.device]) + slots, call, check: check)
     }
 
-    /// Makes a recovery code, which replaces an earlier one. It does not open items that need the password at each use.
+    /// Makes a recovery code, which replaces an earlier code.
+    ///
+    /// The code does not open items that need the password at each use.
     package func createRecoveryCode(
         _ unlocked: UnlockedVault, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -125,12 +126,13 @@ package struct PasswordSlots {
 
     /// Sets a new password in a vault that its recovery code opened. The code stays valid.
     ///
-    /// Items that need the password at each use are lost, and items of levels whose keys the code does not open.
+    /// Two kinds of items are lost: items that need the password at each use, and items of levels whose keys the code
+    /// does not open.
     ///
     /// - Parameters:
     ///   - isUnbinding: whether the vault is bound to no device afterwards.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
-    /// - Throws: ``Status/unavailable`` if the device does not answer and the vault stays bound to it.
+    /// - Throws: ``Status/unavailable`` if the vault stays bound to its device and the device does not answer.
     package func recover(
         _ recovered: UnlockedVault, newPassword: SecretBytes, isUnbinding: Bool = false, _ call: CallContext,
         check: () throws(TokenKeepError) -> Void = {}
@@ -175,7 +177,7 @@ package struct PasswordSlots {
         return UnlockedVault(vault: vault.adding(unlocked.keys), keys: unlocked.keys)
     }
 
-    /// A password slot, and the device slots whose base it is.
+    /// Makes a password slot, and the device slots that are based on the password slot.
     private func passwordSlots(
         _ keys: [OpenKey], _ password: SecretBytes, binding device: DeviceIdentity?, _ vault: OpenVault,
         _ call: CallContext
@@ -190,7 +192,7 @@ package struct PasswordSlots {
         return [.known(slot)] + (try deviceSlots(keys, binding: device, base, vault))
     }
 
-    /// The device slots of a base; none without a device.
+    /// Makes the device slots that are based on `base`; none if `device` is nil.
     private func deviceSlots(
         _ keys: [OpenKey], binding device: DeviceIdentity?, _ base: DeviceSlots.Base, _ vault: OpenVault
     ) throws(TokenKeepError) -> [Slot] {

@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// A recovery code: six groups of five symbols, which open a vault whose password was forgotten.
 ///
-/// The code has 143 random bits. Its last symbol is a checksum, in which each symbol is weighted by its position. The
+/// The code has 143 random bits. The last symbol is a checksum, in which each symbol is weighted by its position. The
 /// code uses 31 different symbols. As 31 is prime, the checksum detects every single misread symbol and every exchange
 /// of two symbols, before a key is derived.
 package enum RecoveryCode {
@@ -23,8 +23,8 @@ package enum RecoveryCode {
                     value = Int(randombytes_uniform(UInt32(symbols.count)))
                     sum += position * value
                 } else {
-                    // The last symbol has the weight 30, which is -1 modulo 31. So it equals the weighted sum of the
-                    // first 29 symbols.
+                    // The last symbol has the weight 30, which is -1 modulo 31, and therefore equals the weighted sum
+                    // of the first 29 symbols.
                     value = sum % symbols.count
                 }
                 text[place] = symbols[value]
@@ -65,7 +65,7 @@ package enum RecoveryCode {
         [UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains(byte)
     }
 
-    /// The symbol that a typed letter stands for, if the letter is easily confused with a digit.
+    /// The symbol that a typed byte stands for: O means 0, I and L mean 1, and letters become upper case.
     private static func meant(_ byte: UInt8) -> UInt8 {
         let upper = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte - 32 : byte
         switch upper {

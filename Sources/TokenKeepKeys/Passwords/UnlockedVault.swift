@@ -5,20 +5,19 @@ package struct UnlockedVault: Sendable {
     package let vault: OpenVault
     /// All keys of the opened header slot.
     ///
-    /// They include the header key and the keys for items that need the password at each use.
+    /// The keys include the header key and the keys for items that need the password at each use.
     package let keys: [OpenKey]
-    /// The reason why the device did not open its keys, which are missing in ``keys``; nil if it did, or if the vault is
-    /// bound to no device.
+    /// The reason why the device did not open its keys, which ``keys`` then lacks; nil if no keys are missing.
     package let deviceFault: DeviceFault?
 
-    /// - Parameter keys: the keys that a password opened; empty if the vault has no password.
+    /// - Parameter keys: the keys that a password, a recovery code or the keyfile opened.
     package init(vault: OpenVault, keys: [OpenKey], deviceFault: DeviceFault? = nil) {
         self.vault = vault
         self.keys = keys
         self.deviceFault = deviceFault
     }
 
-    /// A vault without a password, with the keys that the keyfile opens. Asks the vault's device, if there is one.
+    /// Makes an unlocked vault without a password, with the keys that the keyfile and the vault's device open.
     package init(withoutPassword vault: OpenVault) throws(TokenKeepError) {
         guard let ofDevice = try vault.keys.deviceKeys?.open() else {
             self.init(vault: vault, keys: vault.keys.opened)
@@ -28,13 +27,14 @@ package struct UnlockedVault: Sendable {
             vault: vault.adding(ofDevice.keys), keys: vault.keys.opened + ofDevice.keys, deviceFault: ofDevice.fault)
     }
 
-    /// Throws ``Status/unavailable`` if the device did not open its keys, so that a change of keys would lose them.
+    /// Throws ``Status/unavailable`` if the device did not open its keys. A change of keys would then lose these keys.
     package func checkDevice() throws(TokenKeepError) {
         if let deviceFault { throw deviceFault.error }
     }
 
-    /// The keys for items that need the password at each use, the current key first. Only for the call that asked the
-    /// user.
+    /// The keys for items that need the password at each use, the current key first.
+    ///
+    /// Only the call that asked the user for the password may use these keys.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
@@ -50,10 +50,11 @@ package struct UnlockedVault: Sendable {
 }
 
 extension UnlockedVault {
-    /// The vault with the keys that it has once it is bound to a device: new ones for the device's levels, and none that
-    /// an earlier device opened.
+    /// The vault after it is bound to a device: with new keys for the levels that need a device.
     ///
-    /// - Parameter device: nil if the vault stays bound to its device, whose keys stay.
+    /// The keys of an earlier device are dropped.
+    ///
+    /// - Parameter device: the new device; nil to keep the present device and its keys.
     func binding(to device: DeviceIdentity?) throws(TokenKeepError) -> UnlockedVault {
         guard device != nil else {
             try checkDevice()
@@ -65,7 +66,7 @@ extension UnlockedVault {
         return UnlockedVault(vault: vault.adding(new), keys: kept + new)
     }
 
-    /// New keys for those of the device's levels that have no current key among `keys`.
+    /// Makes a key for each level that needs a device and has no current key among `keys`.
     static func missingDeviceKeys(
         in keys: [OpenKey], of base: KnownSlot.SlotType = .password
     ) throws(TokenKeepError) -> [OpenKey] {
