@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the machine's clocks at a moment. By a later state, one can tell whether the wall clock was set back.
+/// The state of the machine's clocks at a moment. Two states show whether the wall clock was set back between them.
 package struct ClockMark: Sendable, Equatable {
     /// A hash of the boot id, which changes at each start of the machine; 16 bytes.
     package let boot: [UInt8]
@@ -10,7 +10,7 @@ package struct ClockMark: Sendable, Equatable {
     package let offset: Int64
 
     package static let bootLength = 16
-    /// NTP often moves the wall clock by small steps, which do not count as setting it back.
+    /// NTP often moves the wall clock by small steps, which do not count as setting the clock back.
     private static let toleratedMilliseconds: Int64 = 1000
 
     /// Makes a state of the clocks. `boot` must have 16 bytes.
@@ -24,7 +24,7 @@ package struct ClockMark: Sendable, Equatable {
         ClockMark(boot: start, offset: milliseconds(CLOCK_REALTIME) - milliseconds(CLOCK_BOOTTIME))
     }
 
-    /// The relation of two moments: whether the wall clock ran forward between them, so that its times can be compared.
+    /// The relation of two moments: whether the wall clock was set back between them.
     package enum Order: Sendable {
         /// The later moment also has the later time by the wall clock.
         case kept
@@ -34,7 +34,7 @@ package struct ClockMark: Sendable, Equatable {
         case setBack
     }
 
-    /// Whether the wall clock was set back between this state of the clocks and a later one.
+    /// Whether the wall clock was set back between this state of the clocks and a later state.
     package func order(until later: ClockMark) -> Order {
         guard boot == later.boot else { return .unknown }
         let (least, isOver) = offset.subtractingReportingOverflow(ClockMark.toleratedMilliseconds)

@@ -1,22 +1,21 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Checks that a vault's header (the file of encrypted keys) belongs to its records (docs/format.md, "Records
-/// testify").
+/// Checks that a vault's header (the file of encrypted keys) belongs to the vault's records.
 ///
-/// Another person may have replaced the header by a forged or an older one. The records are encrypted under the keys of
-/// the true header. So a header is refused in each of these cases:
+/// Another person may have replaced the header by a forged or older header. The records are encrypted under the keys of
+/// the genuine header. Therefore a header is refused in each of these cases (docs/format.md, "Records testify"):
 ///
-/// - The state of a record is authentic, but names a key of a level that the header lacks, or the header's key does not
-///   open the record's metadata.
-/// - At least three records are of another vault or era, or have a state that does not open, and they outnumber all
-///   other records.
+/// - The state of a record is authentic, but the header lacks the key of the record's level, or the header's key does
+///   not open the record's metadata.
+/// - At least three records are of another vault or era, or have a state that does not open, and such records outnumber
+///   all other records.
 enum HeaderTestimony {
     private static let sample = 16
-    /// A header is refused only if at least this many records are under other keys. Fewer are taken for damaged
-    /// records.
+    /// The minimum number of records under other keys for which a header is refused. Fewer such records count as
+    /// damaged.
     private static let leastStrangers = 3
-    /// The maximum number of records from which the records to check are drawn at random. A vault may have very many.
+    /// The maximum number of records from which the sample is drawn at random. A vault may have many records.
     private static let mostNames = 2048
 
     /// Checks the vault's header by a random sample of its records.
@@ -49,14 +48,15 @@ enum HeaderTestimony {
                 + "move it away")
     }
 
-    /// Whether the header has the keys of a record. The caller has checked that the record's state is authentic.
+    /// Whether the header has the keys of a record. The caller must have checked that the record's state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
-        // The key of a device's level is lost, and the item with it, if the password was recovered without that key.
+        // If the password was recovered without the device's keys, the header lacks the key of such a record for good.
         let mayBeLost = level.needsDevice && keys.header.device != nil
         guard mayBeLost || keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
-            // The metadata is authentic. So a malformed field in it means a damaged record, not a wrong header.
+            // Only the decryption counts: a malformed field in authentic metadata means a damaged record, not a wrong
+            // header.
             _ = try file.openMetadataBox()
             return true
         } catch {

@@ -11,9 +11,9 @@ package enum JournalEntry: Sendable {
     case unreadable(TokenKeepError)
 }
 
-/// An item's record: its value, if it has one, and the changes that are pending for modules.
+/// An item's record: the item's value, if any, and the changes that are pending for modules.
 package struct JournalRecord: Sendable {
-    /// Whether the record has a value of the item, readable or locked. False if the item was cleared.
+    /// Whether the record has a value of the item, readable or locked; false if the item was cleared.
     package let holdsValue: Bool
     /// The writes and removals that modules missed.
     package var pending: [PendingWrite]
@@ -40,7 +40,7 @@ package struct JournalRecord: Sendable {
         self.openItem = item
     }
 
-    /// Whether the record has neither a value nor pending changes. It then only names sealed copies.
+    /// Whether the record has neither a value nor pending changes, and therefore only names sealed copies.
     var isEmpty: Bool { !holdsValue && pending.isEmpty }
 
     /// The item's details; nil if the item was cleared.
@@ -57,10 +57,9 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The record's pending changes, for use before a further change. Each pending write then also lists the present
-    /// value.
+    /// The record's pending changes, in which ``PendingWrite/inFlight`` of each write also has the present value.
     ///
-    /// A process may have sent this value to the module, and been killed before it could note that.
+    /// A process may have sent the present value to the module, and been killed before it noted this.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending
@@ -74,13 +73,14 @@ package struct JournalRecord: Sendable {
 package enum JournalChange: Sendable {
     /// Leaves the item's record unchanged.
     case keep
-    /// Gives the record this value and these pending writes and removals. Without either, there is no record.
+    /// Gives the record this value and these pending changes. A change with neither a value nor pending changes removes
+    /// the record.
     case parts(value: TokenItem?, pending: [PendingWrite])
 
     /// Removes the record.
     package static let remove = JournalChange.parts(value: nil, pending: [])
 
-    /// Records that the item was cleared, with the removals that are pending; without any, removes the record.
+    /// Records that the item was cleared, with the pending removals; without pending removals, removes the record.
     package static func cleared(pending: [PendingWrite]) -> JournalChange { .parts(value: nil, pending: pending) }
 
     /// Whether the record has a value after this change.

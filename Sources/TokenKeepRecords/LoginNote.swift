@@ -3,18 +3,18 @@ import TokenKeepKeys
 
 /// The outcome of the last login that reached the vault: its file `login` (docs/format.md, section 1).
 ///
-/// Decides nothing but hints. A file that cannot be read counts as missing.
+/// The outcome is used only for hints to the user. A file that cannot be read counts as missing.
 package struct LoginNote: Sendable, Equatable {
     package enum Outcome: String, Sendable {
-        /// The login's password opened the vault, or a change of it changed the vault's.
+        /// The login's password opened the vault, or the vault's password was changed with the login's password.
         case unlocked
         /// The login's password does not open the vault.
         case wrongPassword = "wrong-password"
-        /// A session began without a password: a fingerprint, a key, an automatic login.
+        /// The login session began without a password, for example by fingerprint, by security key or automatically.
         case noPassword = "no-password"
         /// The vault's files or the kernel's keyring could not be used.
         case unreachable
-        /// The login's password was changed, and the vault's was not.
+        /// The login's password was changed, but the vault's password was not.
         case notFollowed = "not-followed"
     }
 
@@ -47,7 +47,7 @@ package struct LoginNote: Sendable, Equatable {
             let text = String(validating: bytes.dropLast(), as: UTF8.self)
         else { return nil }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        // Int64 would take a sign, too.
+        // Check the digits first, because Int64 also accepts a sign.
         guard words.count == 3, words[0].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let time = Int64(words[0]), LoginNote.isName(String(words[1])),
             let outcome = Outcome(rawValue: String(words[2]))
@@ -55,7 +55,7 @@ package struct LoginNote: Sendable, Equatable {
         self.init(time: UnixTime(time), service: String(words[1]), outcome: outcome)
     }
 
-    /// Reads the note; nil if there is none.
+    /// Reads the note; nil if the file is missing, unreadable or damaged.
     package static func read(_ records: Records) -> LoginNote? {
         guard let directory = directory(records),
             let bytes = (try? VaultFiles.read(file, in: directory.descriptor, atMost: maximumLength)) ?? nil
@@ -63,7 +63,7 @@ package struct LoginNote: Sendable, Equatable {
         return LoginNote(bytes)
     }
 
-    /// Writes the note. Does nothing if that fails, or if the present file is too long or not regular.
+    /// Writes the note. A failure is ignored. A present file that is too long or not regular is not replaced.
     package func write(_ records: Records) {
         guard let directory = LoginNote.directory(records) else { return }
         do throws(TokenKeepError) {
@@ -74,7 +74,7 @@ package struct LoginNote: Sendable, Equatable {
         } catch {}
     }
 
-    /// Removes the note after a change of the password by hand: it may no longer be the login's.
+    /// Removes the note after a change of the vault's password by hand, because the login's password may now differ.
     package static func remove(_ records: Records) {
         guard let directory = directory(records) else { return }
         try? VaultFiles.remove(file, in: directory.descriptor)

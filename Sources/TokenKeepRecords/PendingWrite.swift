@@ -53,7 +53,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy that has the present time as the time of the change.
+    /// A copy of this pending change whose time is the present time.
     ///
     /// Values that other programs wrote until now then count as older than the change.
     package var renewed: PendingWrite { renewed(at: .now, .now) }

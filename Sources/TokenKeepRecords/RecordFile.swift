@@ -91,8 +91,8 @@ final class RecordFile: Sendable {
 
     /// Decrypts the metadata and the secret. Throws if the record only says that the item was cleared.
     ///
-    /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
-    ///   password at each use; nil if the user was not asked.
+    /// - Parameter presence: the keys for items that need the password at each use; nil if the user was not asked for
+    ///   the password.
     func openItem(_ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
         let details = try openMetadata().details
         let secret = try openSecret(presence)
@@ -121,8 +121,7 @@ final class RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// Describes the record: its item and pending changes. The pending changes are readable even if the vault is
-    /// locked.
+    /// Describes the record: its item, and its pending changes, which are readable even if the vault is locked.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {

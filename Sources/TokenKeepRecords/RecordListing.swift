@@ -17,7 +17,8 @@ extension Records {
 
     /// Lists every item of the vault without its secret. The errors of unreadable items are in the listing.
     ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes before the end, ``Status/cancelled``.
+    /// - Throws: ``Status/timedOut`` if the deadline passes before the end, ``Status/cancelled`` if the call is
+    ///   cancelled.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         while true {
             guard let vault = try open() else { return ItemListing() }
@@ -53,8 +54,7 @@ extension Records {
         return listing.counting(unreadable)
     }
 
-    /// Calls `body` with the unencrypted first part of each record (its prefix). Needs no key. Skips unreadable
-    /// prefixes.
+    /// Calls `body` with the unencrypted prefix of each record. No key is needed. Unreadable prefixes are skipped.
     package func forEachPrefix(
         in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {

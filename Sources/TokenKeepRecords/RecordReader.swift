@@ -26,8 +26,8 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// Opens the vault again if its keys may have changed, so that the record may be readable now; returns nil
-    /// otherwise.
+    /// Opens the vault again if a record may be unreadable because the vault's keys have changed; otherwise returns
+    /// nil.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {

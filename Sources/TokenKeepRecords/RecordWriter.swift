@@ -6,8 +6,8 @@ import TokenKeepKeys
 enum RecordWriter {
     /// Encrypts an item, and makes the bytes of its record.
     ///
-    /// - Parameter presence: the keys opened by the password that the user has just entered, for an item that needs the
-    ///   password at each use; nil if the user was not asked.
+    /// - Parameter presence: the keys for items that need the password at each use; nil if the user was not asked for
+    ///   the password.
     /// - Throws: if a reader would refuse the record. A save that needs such a record must fail.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
@@ -44,7 +44,7 @@ enum RecordWriter {
         }
     }
 
-    /// Makes the bytes of a record without a value.
+    /// Makes the bytes of a record without a value (a tombstone), which says that the item was cleared.
     static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
         let prefix = RecordPrefix(
             kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], era: keys.era,
@@ -59,9 +59,9 @@ enum RecordWriter {
         }
     }
 
-    /// Encrypts a record's state, and joins it to the record's other encrypted parts.
+    /// Encrypts a record's state, and joins the result to the record's other encrypted parts.
     ///
-    /// - Parameter prefix: the record's prefix. The length of its state is replaced.
+    /// - Parameter prefix: the record's prefix. Its field for the length of the state is replaced.
     static func joining(
         _ prefix: RecordPrefix, _ state: StateFields, boxes: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> [UInt8] {

@@ -11,7 +11,7 @@ package final class Records: Sendable {
     package let machine: MachineID
     /// The last header (file of encrypted keys) that was found to belong to the records.
     private let testified = MutexGuarded<[UInt8]?>(nil)
-    /// Remembers that no change was pending in the vault, so that loads are answered quickly; nil if that is unknown.
+    /// Remembers that no change was pending, so that loads are answered quickly; nil if a change may be pending.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
     /// Prepares access to the records of a vault. Opens no file.
@@ -22,15 +22,15 @@ package final class Records: Sendable {
 
     /// Opens the vault; nil if there is no vault.
     ///
-    /// The header (file of encrypted keys) of a vault without a password is first checked against the records: anyone
-    /// with the keyfile could have forged it.
+    /// The header (file of encrypted keys) of a vault without a password is first checked against the records, because
+    /// anyone with the keyfile could have forged the header.
     package func open() throws(TokenKeepError) -> OpenVault? {
         guard let vault = try opener.open() else { return nil }
         if !vault.keys.header.hasPassword { try testify(vault) }
         return vault
     }
 
-    /// Opens the vault, or makes it.
+    /// Opens the vault, or creates a vault if there is none.
     ///
     /// An existing header (file of encrypted keys) is checked against the records before anything is written.
     package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
@@ -46,15 +46,13 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens a vault again. If its header (file of encrypted keys) has changed, checks the new header against the
-    /// records.
+    /// Opens a vault again. A header (file of encrypted keys) that has changed is checked against the records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }
         return try openOrMake(call)
     }
 
-    /// Throws if the vault's header (its file of encrypted keys) does not belong to its records. See
-    /// ``HeaderTestimony``.
+    /// Throws if the vault's header does not belong to the vault's records. See ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
         // A header that an unlock has verified need not be compared with the records.
@@ -65,8 +63,7 @@ package final class Records: Sendable {
     /// Whether there is a vault.
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 
-    /// The hash of a machine's id, stored with pending writes and notes about sealed items; empty if no vault can be
-    /// read.
+    /// The hash of a machine's id, as stored in records; empty if no vault can be read.
     package func hash(of machine: MachineID) -> [UInt8] {
         (try? opener.open())?.keys.journal.machine(machine.bytes) ?? []
     }
@@ -79,7 +76,7 @@ package final class Records: Sendable {
     /// The key that computes item versions; nil if no vault can be read.
     package func versionKey() -> ItemVersionKey? { (try? open())?.keys.journal.versions }
 
-    /// Reads an item's record without a lock; nil if there is no record.
+    /// Reads an item's record without a lock; nil if the item has neither a value nor pending changes.
     package func record(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         do throws(TokenKeepError) {
             let record = try read(name) { file, state throws(FormatFault) in
@@ -136,7 +133,7 @@ package final class Records: Sendable {
         (try? ChangeLog(directory))?.announce(event)
     }
 
-    /// The name of the item whose record has this file name; nil if there is no such record or it contains no name.
+    /// The name of the item whose record has this file name; nil if the record is missing or contains no name.
     package func itemName(ofRecord fileName: [UInt8]) throws(TokenKeepError) -> ItemName? {
         guard var vault = try open() else { return nil }
         let reader = RecordReader(records: self, fileName: fileName)

@@ -3,7 +3,7 @@ import TokenKeepKeys
 
 /// The module `vault`, which keeps items in the vault's encrypted records.
 ///
-/// A record with pending writes counts as an item of the module. A record of a cleared item does not.
+/// A record with pending writes counts as an item of the module. The record of a cleared item does not count.
 public final class VaultModule: Module {
     /// The module's name, `vault`.
     public let name = "vault"
@@ -132,13 +132,13 @@ extension ItemTransaction {
 }
 
 extension JournalEntry {
-    /// The item's record; nil if there is none or it cannot be read.
+    /// The item's record; nil if the record is missing or cannot be read.
     package var record: JournalRecord? {
         guard case .record(let record) = self else { return nil }
         return record
     }
 
-    /// The reason why the record cannot be read; nil if it can, or if there is none.
+    /// The reason why the record cannot be read; nil if the record is readable or missing.
     package var problem: TokenKeepError? {
         guard case .unreadable(let error) = self else { return nil }
         return error

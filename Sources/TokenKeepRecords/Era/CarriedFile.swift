@@ -10,16 +10,15 @@ struct CarriedFile {
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The maximum length of an unreadable file, in bytes, for encrypting it as a whole. Leaves room for the item's
-    /// name.
+    /// The maximum length in bytes of an unreadable file that is encrypted as a whole. Leaves room for the item's name.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Takes the bytes of an unreadable file (no key of the vault opens its content), for encrypting them as a whole.
+    /// Prepares an unreadable file, which no key of the vault opens, for its encryption as a whole.
     ///
-    /// If an earlier replacement of the vault's keys already encrypted the file as a whole, takes the original bytes
-    /// and the item's name out of it.
+    /// If an earlier replacement of the vault's keys already encrypted the file as a whole, the original bytes and the
+    /// item's name are taken out of that file.
     ///
-    /// - Parameter fileName: the 16 bytes that the file's name stands for; nil if it is not named like a record.
+    /// - Parameter fileName: the 16 bytes that the file's name stands for; nil if the file is not named like a record.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
         guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)

@@ -8,7 +8,7 @@ package import TokenKeepKeys
 /// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
 /// file system is synced once, before the new directory comes into force.
 package struct EraCopy {
-    /// A record file that was copied: the identity of the original at that time, and the copy.
+    /// A record file that was copied: the original's identity at that time, and the name of the copy.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -36,10 +36,10 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// The number of unreadable records (no old key opened them). They were encrypted as a whole under the new keys.
+    /// The number of unreadable records (no old key opened them), which were encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
-    /// The ids of the keys under which modules hold items encrypted, by the records as they were copied last.
+    /// The ids of the keys under which modules hold sealed items, according to the copied records.
     package var sealingKeys: Set<UInt64> { Set(copied.values.flatMap(\.sealingKeys)) }
 
     /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
@@ -77,8 +77,8 @@ package struct EraCopy {
 
     private mutating func copy(_ file: String) throws(TokenKeepError) {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
-        // Read the file's identity before its bytes. If the file is replaced in between, its identity differs and it is
-        // copied again.
+        // Read the file's identity before its bytes. If the file is replaced in between, the identities differ, and the
+        // file is copied again.
         guard let identity = identity(of: file),
             let bytes = try VaultFiles.readVersioned(
                 file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
@@ -141,8 +141,8 @@ package struct EraCopy {
 
     /// Encrypts an unreadable file (no old key opens it) as a whole under the new keys.
     ///
-    /// If the name of its item is known, the new file becomes the record of that item, which stays unreadable.
-    /// Otherwise the new file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
+    /// If the item's name is known, the new file becomes the item's record, which stays unreadable. Otherwise the new
+    /// file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
@@ -184,8 +184,7 @@ package struct EraCopy {
         }
     }
 
-    /// Copies the other directories of the vault, and makes the hints: an empty file for each record with pending
-    /// changes.
+    /// Copies the vault's other directories, and makes a hint (an empty file) for each record with pending changes.
     ///
     /// Called last, under the lock of the whole vault.
     package func copyCompanions() throws(TokenKeepError) {
@@ -204,7 +203,7 @@ package struct EraCopy {
 
     /// Gives the files of a directory the same names in the new directory (hard links).
     ///
-    /// Their content stays the same, because none of the replaced keys encrypts it.
+    /// The files need no new content, because no replaced key encrypts them.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -2,7 +2,7 @@ import Glibc
 import SystemPackage
 import TokenKeepKeys
 
-/// An entry of the vault's log of changes. It names a record by the 16 bytes of the record's file name.
+/// An entry of the vault's log of changes. An entry names a record by the 16 bytes of the record's file name.
 package enum ChangeEvent: Sendable {
     /// A process has locked the item, and may change the item's record from now on.
     case began([UInt8])
@@ -12,7 +12,7 @@ package enum ChangeEvent: Sendable {
     case ended([UInt8])
     /// Any item in the vault or in a module may have changed.
     case anything
-    /// The first entry of a new log. It identifies the long log that the new one replaced.
+    /// The first entry of a new log, which identifies the long log that the new log replaced.
     case continues(LogIdentity)
 
     static let entryLength = 32
@@ -48,7 +48,7 @@ package enum ChangeEvent: Sendable {
     }
 }
 
-/// Identifies one log of changes, to detect that it was emptied or replaced.
+/// Identifies one log of changes, to detect that the log was emptied or replaced.
 package struct LogIdentity: Sendable {
     let inode: UInt64
     /// The random number in the log's first entry. A different number shows that the log was emptied.

@@ -7,16 +7,17 @@ package import TokenKeepKeys
 ///
 /// Every process appends an entry before and after it changes a record. Each entry has a random number; the number in
 /// the last entry is the vault's *generation*. While an item moves between two modules, a reader may ask each module at
-/// a moment when the other one has the item. So a reader that found no item asks again if the generation has changed.
+/// a moment when the other module has the item. Therefore a reader that found no item asks again if the generation has
+/// changed.
 package struct ChangeLog {
     static let file = "changes"
     private static let temporary = "changes.tmp"
-    /// A log that is longer than this number of bytes is replaced by a new one.
+    /// A log that is longer than this number of bytes is replaced by a new log.
     static let limit = 1 << 18
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
 
-    /// Opens the log of changes, and makes it if it is missing.
+    /// Opens the log of changes, or creates an empty log if there is none.
     package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         self.directory = directory
         do throws(Errno) {
@@ -45,7 +46,8 @@ package struct ChangeLog {
         if mark.isMultiple(of: 64) { try? replaceIfLong() }
         do throws(Errno) {
             var log = opened
-            // If another process has replaced the log by a new one, append to the new one. Eight attempts are enough.
+            // If another process has just replaced the log by a new log, append to the new log, in at most eight
+            // attempts.
             for _ in 0..<8 {
                 try ChangeLog.write(event.entry(mark: mark), to: log)
                 guard try SystemCall.status(of: log).links == 0 else { break }
@@ -83,17 +85,17 @@ package struct ChangeLog {
 
     /// Appends an entry to the log of changes, and notifies watchers.
     ///
-    /// Ignores a failure, because the logged change is already made. Watchers are notified by setting the file's times,
-    /// because inotify(7) does not report appended entries to them.
+    /// A failure is ignored, because the logged change is already made. Watchers do not wait for appended entries, but
+    /// for a change of the file's times (IN_ATTRIB of inotify(7)), which this function makes.
     package func announce(_ event: ChangeEvent) {
         // If the append fails, watchers still see the earlier entry of the change, or that the log was emptied.
         let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }
 
-    /// The random number in the last entry of the vault's log of changes, which differs after every change.
+    /// The vault's generation: the random number in the last entry of the log of changes; 0 if there is no entry.
     ///
-    /// 0 if the log is missing or empty.
+    /// Every change of a record changes the generation.
     static func generation(in directory: VaultDirectory) throws(TokenKeepError) -> UInt64 {
         do throws(Errno) {
             guard let opened = try SystemCall.openRegular(file, in: directory.descriptor.number, O_RDONLY) else {
@@ -105,8 +107,9 @@ package struct ChangeLog {
         }
     }
 
-    /// The random number in the log's last entry (0 if the log is empty), and whether no other log has replaced this
-    /// log.
+    /// The random number in the log's last entry (0 without an entry), and whether this log is still in place.
+    ///
+    /// A log is no longer in place after a new log has replaced it.
     fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
             let status = try SystemCall.status(of: opened)
@@ -115,7 +118,7 @@ package struct ChangeLog {
             let count = MemoryLayout.size(ofValue: mark)
             let start = Int64(status.size - count)
             let read = try SystemCall.read(opened, from: start, into: &mark)
-            // If the log was emptied meanwhile, it is shorter now: look again.
+            // If the log was emptied meanwhile, it is shorter now, and its end is read again.
             if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
         throw .ioError  // only a faulty file system reports a length and has fewer bytes
@@ -126,15 +129,16 @@ package struct ChangeLog {
 final class HeldChangeLog: Sendable {
     private let opened: OwnedDescriptor
 
-    /// Opens the log of changes; nil if it is missing. Does not make the file, because only writers do.
+    /// Opens the log of changes; nil if the log is missing. A reader never creates the log.
     init?(_ directory: VaultDirectory) {
         let found = try? SystemCall.openRegular(ChangeLog.file, in: directory.descriptor.number, O_RDONLY)
         guard let opened = found ?? nil else { return nil }
         self.opened = opened
     }
 
-    /// The random number in the log's last entry, which differs after every change; nil if another log has replaced
-    /// this log.
+    /// The random number in the log's last entry; nil if another log has replaced this log, or reading fails.
+    ///
+    /// Every change of a record changes the number.
     var generation: UInt64? {
         guard let (mark, isInPlace) = try? ChangeLog.generation(of: opened), isInPlace else { return nil }
         return mark

@@ -32,7 +32,7 @@ struct EraFolder {
         return opened
     }
 
-    /// Removes a file. It is no error if the file is missing. The removal is not synced.
+    /// Removes a file. A missing file is no error. The removal is not synced.
     func remove(file: String) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         do throws(Errno) {

@@ -13,6 +13,6 @@ extension KeyRing {
 extension JournalKeys {
     /// The 16-byte ID of an item, which stays the same when the vault's keys are replaced.
     ///
-    /// Selects the byte of the lock file that locks the item, and names the item in other modules.
+    /// The ID selects the byte of the lock file that locks the item, and names the item in other modules.
     package func id(of name: ItemName) -> [UInt8] { id(of: NameFormat.serialized(name)) }
 }

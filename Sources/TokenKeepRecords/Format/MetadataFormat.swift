@@ -19,8 +19,7 @@ package struct MetadataFields {
     /// Fields that this version does not know, kept unchanged when the metadata is written again.
     package var kept: [UnknownField] = []
 
-    /// Makes the metadata of an item. Level and flags are not among the fields: the record's unencrypted prefix has
-    /// them.
+    /// Makes the metadata of an item, except level and flags, which are in the record's unencrypted prefix.
     ///
     /// - Parameter kept: fields that this version does not know, written unchanged.
     package init(details: ItemDetails, kept: [UnknownField] = []) {

@@ -3,8 +3,8 @@ import TokenKeepKeys
 
 /// The encoding of an item's name: namespace, service and account, each after its length.
 enum NameFormat {
-    /// - Parameter mayRemoveService: whether the name of a pending removal of a whole service is valid, too. Its
-    ///   service is empty, and its account is the service to be removed.
+    /// - Parameter mayRemoveService: whether the name may also stand for a pending removal of a whole service. Such a
+    ///   name has an empty service, and the service to be removed as its account.
     static func parse(
         _ reader: inout ByteReader, mayRemoveService: Bool = false
     ) throws(FormatFault) -> ItemName {

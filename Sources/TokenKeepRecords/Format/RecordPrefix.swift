@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The kind of content that bytes in the format of a record have, as its number in the bytes.
+/// The kind of content of bytes in the format of a record. The raw value is the kind's number in these bytes.
 enum RecordKind: UInt8 {
     /// An item in the vault.
     case value = 1
@@ -15,12 +15,12 @@ enum RecordKind: UInt8 {
     case carriedOver = 4
 }
 
-/// The unencrypted part of a record. It names the keys that open the encrypted parts.
+/// The unencrypted first part of a record, which names the keys that open the encrypted parts.
 package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// For an unreadable file that was encrypted as a whole: the maximum length of the encrypted part, in bytes.
+    /// The maximum length in bytes of the encrypted part of an unreadable file that was encrypted as a whole.
     ///
     /// The encrypted part also contains the item's name.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
@@ -158,8 +158,8 @@ package struct RecordPrefix: Equatable {
     }
 }
 
-// These functions take the first part (prefix) of a record as bytes of its file, so that a reader need not encode it
-// again to check what was authenticated with it.
+// These functions take the prefix of a record as bytes of the record's file, so that a reader need not encode the
+// prefix again to authenticate it.
 extension RecordPrefix {
     private static let bound = 8..<52
     private static let eraField = 56..<64

@@ -17,15 +17,15 @@ struct StateFields: Equatable {
 
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
-    /// The name of the item or service, in a record without a value and in one with sealed copies.
+    /// The name of the item or service; nil in a record that has a value and no sealed copies.
     ///
-    /// Modules may still have to remove the item. The names of sealed items are needed while the metadata is locked.
+    /// The name is needed to remove the item from modules, and for sealed items while the metadata is locked.
     var name: ItemName?
-    /// The copies that modules may hold sealed (encrypted by the vault); nil if there are none.
+    /// The copies of the item that the vault sealed (encrypted) for modules; nil if there are none.
     var sealed: SealedCopies?
-    /// The fields of a session (a signed-in account; their numbers are 16 and 17) and fields of unknown meaning.
+    /// The fields that are kept unchanged: those of a session (numbers 16 and 17), and those of unknown meaning.
     ///
-    /// They are kept unchanged.
+    /// A session is a signed-in account.
     var kept: [UnknownField] = []
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> StateFields {
@@ -66,7 +66,8 @@ struct StateFields: Equatable {
 
     /// Encodes the fields. The caller must wipe the result.
     ///
-    /// The buffer has its full capacity from the start, so that no copy of its bytes is left elsewhere in memory.
+    /// The buffer has its full capacity from the start, so that no copy of the encoded bytes is left elsewhere in
+    /// memory.
     func serialized() -> [UInt8] {
         let holders = (sealed?.holders ?? []).map(SealedCopiesFormat.serialized)
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }

@@ -7,7 +7,7 @@ import TokenKeepKeys
 package struct Holder: Equatable, Sendable {
     /// Values that a load found in the module or that the module confirmed to have saved, the latest last.
     package var seen: [[UInt8]] = []
-    /// Values that were sent to the module, which has not confirmed them. They may still arrive.
+    /// Values that were sent to the module but not confirmed by it, so that they may still arrive.
     package var sent: [[UInt8]] = []
 
     fileprivate static let maximum = 16
@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
-    /// A copy with one more value, found in the module or confirmed by it, as the latest.
+    /// A copy with one more value, which was found in the module or confirmed by it, as the latest.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -23,12 +23,12 @@ package struct Holder: Equatable, Sendable {
     }
 }
 
-/// The vault's directory `holders`: one file for each item in a module of a machine, with fingerprints (keyed hashes)
-/// of values.
+/// The vault's directory `holders`: fingerprints (keyed hashes) of the values that modules may hold.
 ///
-/// A value that is saved directly in a module is in no record of the vault. By its fingerprint, the vault later
-/// recognises the value as one that TokenKeep saved, even if the saving process was killed. The files are not synced:
-/// if a file is missing, the times of the values are compared instead. See docs/format.md, section 1.
+/// The directory has one file for each item in a module of a machine. A value that is saved directly in a module is in
+/// no record of the vault. With the value's fingerprint, the vault later recognises that TokenKeep saved the value,
+/// even if the saving process was killed. The files are not synced: if a file is missing, the times of the values are
+/// compared instead. See docs/format.md, section 1.
 struct HolderNotes {
     static let folder = "holders"
     private static let sentMark: UInt8 = 1
@@ -48,7 +48,7 @@ struct HolderNotes {
         Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
     }
 
-    /// Notes the fingerprint of a value that is about to be sent to a module. If 16 are noted, the oldest is dropped.
+    /// Notes the fingerprint of a value that is about to be sent to a module. The oldest of more than 16 is dropped.
     func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         var known = try holder(name, module: module)
         guard !known.sent.contains(fingerprint) else { return }
@@ -59,7 +59,7 @@ struct HolderNotes {
         try write([HolderNotes.sentMark] + fingerprint, to: file(name, module), O_APPEND)
     }
 
-    /// Replaces the noted fingerprints of an item's values in a module. If none are left, the file is removed.
+    /// Replaces the noted fingerprints of an item's values in a module. An empty list of fingerprints removes the file.
     func replace(with holder: Holder, _ name: ItemName, module: String) throws(TokenKeepError) {
         guard holder != Holder() else { return try remove(name, module: module) }
         guard try self.holder(name, module: module) != holder else { return }
@@ -88,7 +88,7 @@ struct HolderNotes {
 
     /// Reads the noted fingerprints of an item's values in a module.
     ///
-    /// Ignores a fingerprint that a killed process did not write to its end.
+    /// A fingerprint that a killed process wrote only in part is ignored.
     func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
         var holder = Holder()
         guard let folder = try directory.open(),
@@ -106,7 +106,7 @@ struct HolderNotes {
         return holder
     }
 
-    /// Removes the noted fingerprints of an item's values in a module, if there are any. Not synced.
+    /// Removes the noted fingerprints of an item's values in a module, if there are any. The removal is not synced.
     func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
         try directory.remove(file: file(name, module))
     }
@@ -133,7 +133,7 @@ extension ItemTransaction {
         try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
     }
 
-    /// The noted values of the item that a module may hold; empty if they cannot be read.
+    /// The noted values of the item that a module may hold; empty if the notes cannot be read.
     package func holder(_ module: String) -> Holder {
         (try? HolderNotes(vault, of: records.machine).holder(name, module: module)) ?? Holder()
     }
@@ -145,7 +145,7 @@ extension Records {
     /// Notes nothing if there is no vault, if another process has locked the item or if a change of the item is
     /// pending.
     ///
-    /// - Returns: whether the value is noted.
+    /// - Returns: whether the value is now noted as the latest.
     package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {
         guard let vault = try? open() else { return false }
         let keys = vault.keys.journal

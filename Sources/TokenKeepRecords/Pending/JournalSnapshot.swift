@@ -3,8 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the vault at the beginning of a load: whether changes may be pending, and which change was the last
-/// one.
+/// The state of the vault at the beginning of a load: whether changes may be pending, and the last change's number.
 package struct JournalSnapshot: Sendable {
     /// The random number in the last entry of the vault's log of changes. See ``Records/generation()``.
     package let generation: UInt64
@@ -13,11 +12,10 @@ package struct JournalSnapshot: Sendable {
 }
 
 extension Records {
-    /// Finds out whether changes may be pending in the vault, and reads the number of its last change
-    /// (``generation()``).
+    /// Finds out whether changes may be pending in the vault, and reads the vault's ``generation()``.
     ///
     /// If nothing was pending at the last call, and a stat(2) of a directory shows that nothing became pending since,
-    /// no directory is listed again.
+    /// the directory is not listed again.
     ///
     /// - Parameter name: the requested item, for error messages.
     package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
@@ -61,14 +59,13 @@ struct QuietVault {
 
 /// A directory whose change time shows whether a change of an item may have become pending.
 ///
-/// It is the directory `pending` of the vault's present `era-N` directory; if `pending` is missing, it is `era-N`
-/// itself. The path leads through the link `current`, so that another `era-N`, or another vault at the path, has
-/// another identity.
+/// This is the directory `pending` of the vault's present `era-N`, or `era-N` itself if `pending` is missing. The path
+/// leads through the link `current`, so that another `era-N`, or another vault at the path, has another identity.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity
 
-    /// Reads the directory's identity and change time; nil if they cannot be read.
+    /// Reads the directory's identity and change time; nil if the directory cannot be read.
     init?(_ vault: VaultDirectory) {
         let era = "\(vault.path)/\(EraDirectory.link)/"
         // Read `era-N` before looking for `pending`: making `pending` afterwards sets the change time of `era-N`.
@@ -87,7 +84,7 @@ struct QuietPlace {
     /// Whether the directory has the same identity and change time as before.
     var isUnchanged: Bool { QuietPlace.look(path) == identity }
 
-    /// Whether every later change of the directory is sure to give it another change time.
+    /// Whether every later change of the directory certainly gives it another change time.
     ///
     /// The file system's clock advances only every few milliseconds, so that two changes may get the same time.
     var isSettled: Bool {

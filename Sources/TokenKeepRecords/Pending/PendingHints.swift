@@ -5,9 +5,9 @@ import TokenKeepKeys
 
 /// The directory `pending`, with an empty file (a hint) for each record that has pending writes.
 ///
-/// A reader without any key sees from it that nothing is pending. A hint becomes durable before its record, and is
-/// removed after the record. A superfluous hint only costs the reading of a record, but a missing hint would lose a
-/// pending write.
+/// An empty directory tells a reader without any key that nothing is pending. A hint becomes durable before its record
+/// has a pending write, and is removed after its record has none. A superfluous hint only costs the reading of a
+/// record, but a missing hint would lose a pending write.
 struct PendingHints {
     static let folder = "pending"
     private let directory: EraFolder
@@ -16,7 +16,7 @@ struct PendingHints {
 
     /// Whether no record has pending changes. Looks only for hints: empty files that mark such records.
     ///
-    /// Takes the same time for any number of hints, because every load asks this.
+    /// Takes the same time for any number of hints, because every load calls this function.
     func areNone() throws(TokenKeepError) -> Bool {
         guard let folder = try directory.open() else { return true }
         return try !RecordNames.hasAny(in: folder)
@@ -30,8 +30,8 @@ struct PendingHints {
 
     /// Durably adds the hint of a record: an empty file which says that changes of the record's item are pending.
     ///
-    /// - Parameter hadPending: whether the record already had pending writes. If not, the sync is repeated for an
-    ///   existing hint: the process that wrote it may have been killed before the sync.
+    /// - Parameter hadPending: whether the record already had pending writes. If false, even an existing hint is
+    ///   synced, because the process that wrote the hint may have been killed before its sync.
     func add(_ name: [UInt8], hadPending: Bool) throws(TokenKeepError) {
         let file = Hexadecimal.text(name)
         let folder = try directory.openOrMake(isDurable: true)
@@ -45,6 +45,6 @@ struct PendingHints {
         try VaultFiles.sync(folder, after: "writing a hint")
     }
 
-    /// Removes a record's hint of pending changes. Not synced: a hint that reappears is checked and removed again.
+    /// Removes a record's hint of pending changes, without a sync: a hint that reappears is checked and removed again.
     func remove(_ name: [UInt8]) throws(TokenKeepError) { try directory.remove(file: Hexadecimal.text(name)) }
 }

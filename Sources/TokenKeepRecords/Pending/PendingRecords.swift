@@ -3,10 +3,11 @@ import TokenKeepKeys
 
 /// The records that have pending writes or removals.
 package struct PendingRecords: Sendable {
-    /// The records with pending changes, by file name (16 bytes). Each has the item's value, or says that the item was
-    /// cleared.
+    /// The records with pending changes, by file name (16 bytes).
+    ///
+    /// Each record has the item's value, or says that the item was cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The error of the first record that could not be read or whose keys are locked; nil if there was none.
+    /// The error of the first record that could not be read or whose keys are locked; nil if there is no such record.
     package private(set) var problem: TokenKeepError?
     /// The number of records that could not be read. Does not include records with locked keys.
     package private(set) var unreadable = 0
@@ -50,25 +51,25 @@ extension Records {
         }
     }
 
-    /// Whether any record may have pending writes. False if there is no vault. Needs no key.
+    /// Whether any record may have pending writes; false without a vault. No key is needed.
     package func mayHavePending() throws(TokenKeepError) -> Bool {
         guard let vault = try open() else { return false }
         return try !PendingHints(vault.era).areNone()
     }
 
-    /// The random number in the last entry of the log of changes. It differs before and after each change of a record.
+    /// The vault's generation: the random number in the last entry of the log of changes. Every change replaces it.
     ///
-    /// A search for an item reads the number before and after. If the two differ, an item that the search did not find
-    /// may exist: the item may have moved between two modules.
+    /// A search for an item reads the generation at its beginning and at its end. If the two differ, an item that the
+    /// search did not find may exist: the item may have moved between two modules.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try open() else { return 0 }
         return try ChangeLog.generation(in: vault.directory)
     }
 
-    /// Removes superfluous hints, left by a crash. A hint is an empty file that marks a record as having pending
-    /// changes.
+    /// Removes the hints that a crash left for records without pending changes.
     ///
-    /// Each hint costs every reader the reading of a record. Removes nothing while another process has locked any item.
+    /// A hint is an empty file that marks a record as having pending changes. Each hint makes every reader read a
+    /// record. Nothing is removed while another process has locked any item.
     package func removeStaleHints() throws(TokenKeepError) {
         guard var vault = try open() else { return }
         let hints = PendingHints(vault.era)

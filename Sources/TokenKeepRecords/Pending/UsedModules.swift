@@ -3,14 +3,16 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `used`, with an empty file for each module that was used, and each machine on which it was used.
+/// The directory `used`, with an empty file for each pair of a used module and the machine on which it was used.
 ///
-/// A module is used once TokenKeep writes an item to it. If a used module is absent, it counts as unavailable, not as
-/// empty: it may still have items.
+/// A module is used once TokenKeep has written an item to it or the module has answered a load. A used module that is
+/// absent counts as unavailable, not as empty, because it may still have items.
 extension Records {
     static let usedFolder = "used"
 
-    /// Marks a module as used on this machine, durably, before this process writes an item to it.
+    /// Marks a module as used on this machine, durably.
+    ///
+    /// Called before this process writes an item to the module, and after the module has answered a load.
     package func markUsed(_ module: String, _ call: CallContext) throws(TokenKeepError) {
         guard try !hasUsed(module) else { return }
         let vault = try openOrMake(call)

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The copies of an item that the vault sealed (encrypted) for other modules. A part of the item's record.
+/// The copies of an item that the vault sealed (encrypted) for other modules, as noted in the item's record.
 package struct SealedCopies: Equatable, Sendable {
     /// A module on one machine that may hold the sealed item.
     package struct Holder: Equatable, Sendable {
@@ -14,14 +14,14 @@ package struct SealedCopies: Equatable, Sendable {
         var fingerprints: [[UInt8]]
     }
 
-    /// The level and the flags of the item at the last save. They are known while the module is unavailable.
+    /// The level and the flags of the item at the last save, which are known even while the module is unavailable.
     package var level: AccessLevel
     package var flags: ItemFlags
     package var holders: [Holder] = []
 
     static let maximumFingerprints = 16
 
-    /// Adds a module: it is about to get the item's secret, encrypted under the key with this id.
+    /// Notes that a module is about to get the item's secret, encrypted under the key with this id.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(
@@ -32,7 +32,7 @@ package struct SealedCopies: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedCopies.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// Removes the fingerprints of a module but the latest: the module confirmed the last secret.
+    /// Removes all fingerprints of a module but the latest, because the module confirmed the latest secret.
     mutating func keepLatest(_ module: String, _ machine: [UInt8]) {
         guard let index = index(of: module, machine) else { return }
         holders[index].fingerprints = holders[index].fingerprints.suffix(1)
@@ -52,7 +52,7 @@ final class AcknowledgedCopies: Sendable {
 
     func add(_ module: String) { modules.withLock { _ = $0.insert(module) } }
 
-    /// A copy in which these modules hold the last secret alone.
+    /// A copy of `copies` in which each of these modules holds only the latest secret.
     func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
         var copies = copies
         for module in modules.withLock({ $0 }) { copies.keepLatest(module, machine) }

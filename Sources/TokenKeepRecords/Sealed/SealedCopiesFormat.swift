@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of the sealed copies in a record's state. Readable while the vault is locked.
+/// The encoding of the sealed copies in a record's state, which is readable while the vault is locked.
 enum SealedCopiesFormat {
     private static let maximumHolders = 64
     private static let maximumKeys = 16
@@ -20,7 +20,7 @@ enum SealedCopiesFormat {
             && holder.fingerprints.allSatisfy { $0.count == PendingWriteFormat.fingerprintLength }
     }
 
-    /// Reads level and flags.
+    /// Reads the level and the flags of the sealed copies.
     static func parse(_ reader: inout ByteReader) throws(FormatFault) -> SealedCopies {
         let level = AccessLevel(rawValue: try reader.integer(UInt32.self, "level"))
         let flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))
@@ -46,7 +46,7 @@ enum SealedCopiesFormat {
         return SealedCopies.Holder(module: module, machine: machine, keyIDs: keyIDs, fingerprints: fingerprints)
     }
 
-    /// Encodes level and flags.
+    /// Encodes the level and the flags of the sealed copies.
     static func serialized(_ sealed: SealedCopies) -> [UInt8] {
         var writer = ByteWriter()
         writer.append(integer: sealed.level.rawValue)

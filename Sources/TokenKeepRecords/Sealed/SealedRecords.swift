@@ -1,11 +1,11 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The records that name modules which may hold their item sealed (encrypted by the vault).
+/// The records of items that modules may hold sealed (encrypted by the vault).
 ///
-/// They tell which keys the vault must keep, and an item's level and flags while its module is unavailable. A process
-/// changes them only while it has locked the item. A copy is durably recorded before the module gets the sealed secret,
-/// and is removed from the record after the module lost the secret.
+/// These records tell which keys the vault must keep, and an item's level and flags while its module is unavailable. A
+/// process changes such a record only while it has locked the item. A sealed copy is noted durably before the module
+/// gets the sealed secret, and the note is removed after the module has lost the secret.
 package struct SealedRecords {
     private let vault: OpenVault
 
@@ -22,7 +22,7 @@ package struct SealedRecords {
     /// The records that name sealed copies.
     package struct Found: Sendable {
         package fileprivate(set) var entries: [Entry] = []
-        /// The failure to read a record; nil if every record was read.
+        /// The first error met while reading the records; nil if every record was read.
         package fileprivate(set) var problem: TokenKeepError?
         fileprivate let hasSetAside: Bool
 
@@ -30,9 +30,9 @@ package struct SealedRecords {
         package var mayBeIncomplete: Bool { problem != nil || hasSetAside }
     }
 
-    /// The sealed copies of an item; nil if its record names none.
+    /// The sealed copies of an item; nil if the item's record names no copies.
     ///
-    /// - Throws: if the record cannot be read. Such a record must not count as one without sealed copies.
+    /// - Throws: if the record cannot be read. An unreadable record must not count as a record without sealed copies.
     package func copies(of name: ItemName) throws(TokenKeepError) -> SealedCopies? {
         try read(vault.keys.fileName(of: name))?.state.sealed
     }
@@ -98,7 +98,7 @@ package struct SealedRecords {
 extension ItemTransaction {
     /// Records that the module holds the item encrypted under the current key, and under no earlier key.
     ///
-    /// Replaces the module's entries for two machines: the given one and this one.
+    /// Replaces the module's entries for two machines: `machine` and this machine.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let keys = vault.keys
         let present = machineHash
@@ -118,9 +118,10 @@ extension ItemTransaction {
         try sealer.forget(name, in: module, everywhere: onEveryMachine)
     }
 
-    /// The level and flags of the item that the vault sealed for a module; nil if it sealed none.
+    /// The level and flags of the item that the vault sealed for a module; nil if the vault sealed no copy.
     ///
-    /// nil, too, if the record was unreadable when the transaction began: the record's value is then replaced.
+    /// The result is also nil if the record was unreadable when the transaction began, because the record's value is
+    /// then replaced.
     ///
     /// - Throws: if the record cannot be read.
     package func sealedDetails() throws(TokenKeepError) -> ItemDetails? {

@@ -19,7 +19,7 @@ enum SealedSecret {
         return prefix.serialized() + box
     }
 
-    /// The id of the vault that sealed these bytes; nil if they are not a sealed secret.
+    /// The id of the vault that sealed these bytes; nil if the bytes are not a sealed secret.
     static func vaultID(of secret: SecretBytes) -> [UInt8]? {
         secret.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -32,7 +32,7 @@ enum SealedSecret {
 
     /// Decrypts a sealed secret.
     ///
-    /// - Parameter details: the item's name, level and flags, which must be those with which the secret was sealed.
+    /// - Parameter details: the item's name, level and flags, the same as when the secret was sealed.
     static func open(
         _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
     ) throws(FormatFault) -> SecretBytes {
@@ -65,12 +65,12 @@ enum SealedSecret {
 }
 
 extension KeyRing {
-    /// Decrypts a secret with the key that the unencrypted first part (prefix) of its record names.
+    /// Decrypts a secret with the key that the record's unencrypted first part (prefix) names.
     ///
     /// - Parameters:
-    ///   - presence: the keys opened by the password that the user has just entered, for an item that needs the
-    ///     password at each use; nil if the user was not asked.
-    ///   - open: decrypts the secret with one key.
+    ///   - presence: the keys for items that need the password at each use; nil if the user was not asked for the
+    ///     password.
+    ///   - open: a function that decrypts the secret with a given key.
     func openSecret(
         of prefix: RecordPrefix, _ presence: PresenceGrant?,
         _ open: (SecretBytes) throws(FormatFault) -> SecretBytes

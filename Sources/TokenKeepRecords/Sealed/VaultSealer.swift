@@ -4,13 +4,13 @@ import TokenKeepKeys
 /// Encrypts (seals) secrets for other modules under the vault's keys, and decrypts sealed secrets.
 package struct VaultSealer: SecretSealer {
     private let records: Records
-    /// The item that the caller has locked; nil if the caller has locked none.
+    /// The item that the caller has locked; nil if the caller has locked no item.
     private let held: HeldItem?
 
     private struct HeldItem {
         let vault: OpenVault
         let name: ItemName
-        /// Whether the item's record was unreadable, so that it told of no sealed copies.
+        /// Whether the item's record was unreadable, so that its sealed copies are unknown.
         let isUnreadable: Bool
         /// Whether the item's record has a value or pending changes.
         let isRecorded: Bool
@@ -40,7 +40,7 @@ package struct VaultSealer: SecretSealer {
         SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
     }
 
-    /// Whether the vault seals items of a level, because it has a password, or a device whose key the level needs.
+    /// Whether the vault seals items of a level: it has a password, or it is bound to a device that the level needs.
     ///
     /// - Parameter level: nil for any level.
     package func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool {
@@ -51,8 +51,9 @@ package struct VaultSealer: SecretSealer {
     /// Whether the caller has locked this item, so that its secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// Whether modules may hold items sealed (encrypted) by the vault: it has a password, keys of a removed password or
-    /// a device.
+    /// Whether modules may hold items sealed (encrypted) by the vault; true if the vault cannot be read.
+    ///
+    /// A vault can have sealed items only if it has a password, keys of a removed password, or a device.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -90,7 +91,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Encrypts a secret for a module, and notes in the vault that the module is about to get it.
+    /// Encrypts a secret for a module, and notes in the vault that the module is about to get the secret.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -127,10 +128,10 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Records that the module has saved the last secret that was sealed for it: it holds no earlier one.
+    /// Records that a module has stored the secret last sealed for it, in place of every earlier secret.
     ///
-    /// A record with a value or pending changes notes that with its next change. Until then the additional fingerprints
-    /// do no harm.
+    /// In a record with a value or pending changes, this is noted with the record's next change. Until then, the
+    /// superfluous fingerprints do no harm.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
@@ -138,8 +139,7 @@ package struct VaultSealer: SecretSealer {
         try? SealedRecords(held.vault).change(of: name) { $0?.keepLatest(module, machine) }
     }
 
-    /// Opens a sealed secret. If its key is unknown or locked, reads the vault's header again: the keys may have
-    /// changed.
+    /// Opens a sealed secret. If the secret's key is unknown or locked, tries again with the vault's present header.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -167,7 +167,7 @@ package struct VaultSealer: SecretSealer {
 
     /// Records that a module no longer holds the sealed item, durably.
     ///
-    /// A copy that came back after a loss of power would make the vault keep its old keys.
+    /// If the removed note came back after a loss of power, the vault would keep old keys.
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
@@ -184,7 +184,7 @@ package struct VaultSealer: SecretSealer {
     private static let noVault = TokenKeepError(
         .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
 
-    /// The error for a malformed sealed secret in a module. It does not call the vault's own files damaged.
+    /// The error for a sealed secret that cannot be opened. The message does not call the vault's own files damaged.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
         let subject = "the sealed secret of \(details.name) in \(details.module)"
         let hint = "nothing was deleted; save the item anew, or clear it"

@@ -3,11 +3,12 @@ import TokenKeepKeys
 
 /// The file `sessions/device@MACHINE`: an id for the user of this vault on this machine.
 ///
-/// It is a random UUID (RFC 9562, section 5.4) and a newline. A copy of the vault on another machine gets another id.
+/// The file contains a random UUID (RFC 9562, section 5.4) and a newline. A copy of the vault on another machine gets
+/// another id.
 package enum DeviceID {
     private static let length = 36
 
-    /// Reads the id of this machine, and makes it at the first use. A damaged file is renamed, and a new id is made.
+    /// Reads the id of this machine, which is made at the first use. A damaged file is renamed, and a new id is made.
     package static func read(_ records: Records, _ call: CallContext) throws(TokenKeepError) -> String {
         let directory = try records.openOrMake(call).directory
         let folder = try SessionLock.folder(of: directory)

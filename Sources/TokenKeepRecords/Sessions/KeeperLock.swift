@@ -1,8 +1,9 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right of one process to renew all sessions (signed-in accounts) of a vault before they expire. Ends with the
-/// process.
+/// The right of one process to renew all sessions (signed-in accounts) of a vault before they expire.
+///
+/// The right ends with the process.
 package enum KeeperLock {
     private static let file = "keeper"
 

@@ -17,7 +17,7 @@ package struct OutboxMark: Sendable {
         return (try? VaultFiles.exists(path, in: vault.directory.descriptor)) == true
     }
 
-    /// Makes the file `outbox`. Called before and after a token is added to those that wait to be revoked.
+    /// Makes the file `outbox`. Called before and after a token is added to the tokens that wait to be revoked.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
         guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
@@ -26,7 +26,7 @@ package struct OutboxMark: Sendable {
         }
     }
 
-    /// Removes the file `outbox`. Called if no token was found that waits to be revoked.
+    /// Removes the file `outbox`. Called if no token waits to be revoked.
     package func remove() {
         guard let folder = try? folder() else { return }
         _ = try? SystemCall.remove(OutboxMark.file, in: folder)

@@ -8,7 +8,7 @@ import TokenKeepKeys
 package final class ReservedSpace: Sendable {
     private let file: MutexGuarded<OwnedDescriptor?>
 
-    /// Reserves `length` bytes. Reserves nothing on a file system that does not support this.
+    /// Reserves `length` bytes. On a file system without support for reservations, nothing is reserved.
     ///
     /// - Throws: ``Status/io`` if the disk is full or read-only.
     package init(_ length: Int, _ records: Records, _ call: CallContext) throws(TokenKeepError) {

@@ -1,13 +1,12 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A file about a session (a signed-in account): the session's state, readable while the vault is locked, and its
-/// names.
+/// A file about a session (a signed-in account): the session's state, and its service and account.
 ///
-/// The file is in the directory `sessions`. See docs/format.md, "Sessions".
+/// The state is readable while the vault is locked. The file is in the directory `sessions`. See docs/format.md,
+/// "Sessions".
 package struct SessionFile: Sendable {
-    /// The kind of a session's file. It is authenticated, so that a file of one kind cannot replace a file of the other
-    /// kind.
+    /// The kind of a session's file. The kind is authenticated, so that one kind of file cannot replace the other kind.
     package enum Kind: UInt8, Sendable {
         /// The state of one session (a signed-in account).
         case note = 1
@@ -25,9 +24,9 @@ package struct SessionFile: Sendable {
     package let kind: Kind
     /// The encoded fields of the session's state. The target TokenKeepSession defines their meaning.
     package var state: [UInt8]
-    /// The session's service and account; nil if their key is locked, or was locked when the file was made.
+    /// The session's service and account; nil if the key of the names is locked, or was locked when the file was made.
     package var name: ItemName?
-    /// The encrypted names as read from the file. If their key is locked, the file is rewritten with these same bytes.
+    /// The encrypted names as read from the file. While the key of the names is locked, these bytes are written again.
     private var namesBox: [UInt8] = []
 
     package init(kind: Kind, state: [UInt8], name: ItemName) {
@@ -72,7 +71,7 @@ package struct SessionFile: Sendable {
             kind: kind, state: state.withUnsafeBytes { Array($0) }, name: name, namesBox: namesBox)
     }
 
-    /// Decrypts the session's names; nil if the file has none or their key is locked.
+    /// Decrypts the session's names; nil if the file has no names or the key of the names is locked.
     private static func openNames(
         _ box: [UInt8], _ head: [UInt8], _ keyID: UInt64, _ keys: KeyRing
     ) throws(FormatFault) -> ItemName? {
@@ -96,7 +95,7 @@ package struct SessionFile: Sendable {
 
     /// Encodes and encrypts the session's file under the keys of `keys`.
     ///
-    /// If the key of the names is locked, the encrypted names stay as they were read. A new file then has no names.
+    /// If the key of the names is locked, the encrypted names stay as they were read, and a new file has no names.
     func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         guard state.count <= SessionFile.maximumState else { throw .malformed("its state is too long") }
         let metadataKey = name == nil ? nil : try? keys.currentKey(for: .metadata)
@@ -132,8 +131,7 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with the state in a session's file: the file's unencrypted first part and the encrypted
-    /// names.
+    /// The data authenticated with a session file's state: the unencrypted first part, and the encrypted names.
     private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 256)
         writer.append("TKsess-s".utf8)
@@ -145,7 +143,7 @@ package struct SessionFile: Sendable {
 
     /// The data authenticated with the names in a session's file.
     ///
-    /// They contain no lengths, so that a new state of another length can be written beside the old names.
+    /// The data contains no lengths, so that a new state of another length can be written beside the old names.
     private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 128)
         writer.append("TKsess-n".utf8)

@@ -3,10 +3,11 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and service.
+/// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and for each
+/// service's active account.
 ///
-/// The files contain no token. A process changes a file only while it has locked the session's item. So a replacement
-/// of the vault's keys copies the file either before or after the change.
+/// The files contain no token. A process changes a file only while it has locked the session's item, so that a
+/// replacement of the vault's keys copies the file either before or after the change.
 package struct SessionFiles: Sendable {
     static let folder = "sessions"
     private static let activeSuffix = ".active"
@@ -14,7 +15,7 @@ package struct SessionFiles: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// Reads the file about a session (a signed-in account) or about a service's active account; nil if there is none.
+    /// Reads the file about a session (a signed-in account) or about a service's active account; nil if it is missing.
     ///
     /// - Parameter name: the session's name; for an active account, the service's name with an empty account.
     /// - Throws: ``Status/corrupt`` if the file is damaged.
@@ -84,7 +85,7 @@ package struct SessionFiles: Sendable {
         try records.openOrMake(call).keys.journal.id(of: name)
     }
 
-    /// The keyed fingerprint of a token, 16 bytes. It allows tokens to be compared without being stored.
+    /// The keyed fingerprint of a token, 16 bytes. Fingerprints make it possible to compare tokens that are not stored.
     package func fingerprint(of token: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
         try records.openOrMake(call).keys.journal.fingerprint(of: token)
     }
@@ -123,11 +124,10 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Copies the files of all sessions (signed-in accounts) under new keys and file names, when the vault's keys are
-    /// replaced.
+    /// Copies the files of all sessions under new keys and file names, when the vault's keys are replaced.
     ///
-    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied. Such
-    /// a file is later made anew from the session's item in the vault.
+    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied. A
+    /// session whose file was not copied gets a new file later, made from the session's item in the vault.
     static func carry(from before: OpenVault, to after: OpenVault) throws(TokenKeepError) {
         guard let old = try EraFolder(name: folder, era: before.era).open() else { return }
         let new = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -4,15 +4,15 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A lock on one session (a signed-in account), in the vault's file `sessions/lock`. The kernel releases the lock when
-/// the process ends.
+/// A lock on one session (a signed-in account), in the vault's file `sessions/lock`.
+///
+/// The kernel releases the lock when the process ends.
 package struct SessionLock: ~Copyable {
     /// The action on a session that a lock permits.
     package enum Purpose {
-        /// To ask the server for new tokens. Held until the server has answered. No other process can take the lock
-        /// meanwhile.
+        /// Asking the server for new tokens. The lock is held until the server has answered.
         case refresh
-        /// To change the session's item and state file in the vault. Held only during the writing.
+        /// Changing the session's item and state file in the vault. The lock is held only during the writing.
         case change
     }
 
@@ -22,7 +22,7 @@ package struct SessionLock: ~Copyable {
 
     /// Waits for the lock until the deadline; nil if another process or thread still holds the lock then.
     ///
-    /// - Throws: ``Status/cancelled``, or the reason why the lock file cannot be used.
+    /// - Throws: ``Status/cancelled`` if the call is cancelled, or the reason why the lock file cannot be used.
     package static func acquire(
         _ purpose: Purpose, of name: ItemName, _ records: Records, _ call: CallContext
     ) throws(TokenKeepError) -> SessionLock? {
@@ -46,7 +46,7 @@ package struct SessionLock: ~Copyable {
 
     deinit { tokenkeep_lock_release(descriptor) }
 
-    /// Opens the vault's directory `sessions`, and makes it if it is missing.
+    /// Opens the vault's directory `sessions`, or creates the directory if it is missing.
     static func folder(of directory: VaultDirectory) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
             if try SystemCall.makeDirectory(SessionFiles.folder, in: directory.descriptor.number) {

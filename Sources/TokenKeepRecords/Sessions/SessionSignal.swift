@@ -6,7 +6,7 @@ import TokenKeepKeys
 
 /// A descriptor that becomes readable after any process changes a session (a signed-in account) of the vault.
 ///
-/// It watches the vault's file `sessions/slots`.
+/// Watches the files of the vault's directory `sessions`, among them `slots`, which every change of a session changes.
 package final class SessionSignal: Sendable {
     /// The descriptor to wait for with poll(2). Owned by this object.
     package let descriptor: Int32

@@ -3,8 +3,9 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/slots`: 8 random bytes for each session (a signed-in account), replaced if its tokens or state
-/// change.
+/// The file `sessions/slots`: 8 random bytes for each session, replaced if the session's tokens or state change.
+///
+/// A session is a signed-in account.
 ///
 /// A program that keeps a token in memory compares these bytes before each use of the token, with one system call. If
 /// the file is damaged or missing, the program reads the session again, so the file need not be durable.
@@ -18,7 +19,7 @@ package final class SessionSlots: Sendable {
 
     /// A number made of a session's random bytes, which changes with the session's tokens and state.
     ///
-    /// nil if the bytes cannot be read.
+    /// The result is nil if the bytes cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -36,7 +37,7 @@ package final class SessionSlots: Sendable {
 
     /// Replaces a session's random bytes, so that other processes notice a change of the session.
     ///
-    /// Ignores a failure, because programs also compare expiry times.
+    /// A failure is ignored, because programs also compare expiry times.
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()

@@ -4,8 +4,8 @@ import TokenKeepKeys
 /// Keeps the server's answer to a token refresh in the kernel while the vault cannot store the answer.
 ///
 /// The vault cannot store the answer while the session's record is locked or the disk is full. The kernel key
-/// `tokenkeep-stash:VAULTID:ID` holds the answer until the machine is restarted. A process writes and removes it only
-/// while it holds the session's ``SessionLock`` for changes.
+/// `tokenkeep-stash:VAULTID:ID` holds the answer until the machine is restarted. A process writes or removes this key
+/// only while it holds the session's ``SessionLock`` for changes.
 package struct SessionStash: Sendable {
     private let records: Records
     private let id: [UInt8]
@@ -15,7 +15,7 @@ package struct SessionStash: Sendable {
         self.id = id
     }
 
-    /// Keeps the server's answer to a token refresh until the vault can store it. Replaces an earlier answer.
+    /// Keeps the server's answer to a token refresh until the vault can store it. An earlier answer is replaced.
     ///
     /// - Returns: whether other processes can read the answer.
     package func write(_ record: SecretBytes) throws(TokenKeepError) -> Bool {
@@ -29,7 +29,7 @@ package struct SessionStash: Sendable {
         return try records.opener.residentKeys.stashed(at: place)
     }
 
-    /// Removes the server's answer to a token refresh, because the vault has stored it or it is of no use any more.
+    /// Removes the server's answer to a token refresh, because the answer is stored in the vault or no longer of use.
     package func drop() throws(TokenKeepError) {
         if let place = try place() { records.opener.residentKeys.dropStash(at: place) }
     }

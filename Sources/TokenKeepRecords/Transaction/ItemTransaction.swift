@@ -23,7 +23,7 @@ package struct ItemTransaction: ~Copyable {
     /// The keys that compute versions and fingerprints.
     package var keys: JournalKeys { vault.keys.journal }
 
-    /// Locks an item and reads its record. Makes the vault if there is none.
+    /// Locks an item and reads its record. If there is no vault, creates a vault.
     fileprivate init(_ name: ItemName, _ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let before = try records.openOrMake(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
@@ -60,8 +60,9 @@ package struct ItemTransaction: ~Copyable {
 
     /// Changes the item's record. If the record was unreadable, its file stays under a second name.
     ///
-    /// - Throws: ``Status/locked`` if the key of the item's level is locked, ``Status/policy``, ``Status/io``. The
-    ///   record is then unchanged.
+    /// - Throws: ``Status/locked`` if the key of the item's level is locked; ``Status/policy`` if the vault protects
+    ///   the item too weakly; ``Status/io`` if the record cannot be written durably. After any error but ``Status/io``,
+    ///   the record is unchanged.
     package mutating func apply(_ change: JournalChange) throws(TokenKeepError) {
         if case .keep = change { return }
         do throws(TokenKeepError) {
@@ -76,8 +77,8 @@ package struct ItemTransaction: ~Copyable {
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }
-        // Add the hint (an empty file) before the record is written, and remove it afterwards: readers skip records
-        // without one.
+        // Add the hint (an empty file) before the record is written, and remove the hint afterwards: readers that look
+        // for pending changes skip records without a hint.
         let hints = PendingHints(vault.era)
         let hadPending = !pending.isEmpty
         if change.hasPending { try hints.add(fileName, hadPending: hadPending) }
@@ -127,14 +128,14 @@ package struct ItemTransaction: ~Copyable {
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
     }
 
-    /// The sealed copies that the record names now: the sealer may have changed them since the transaction began.
+    /// The sealed copies that the record names now. The sealer may have changed them since the transaction began.
     private func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
         let records = SealedRecords(vault)
         let copies = entry.problem == nil ? try records.copies(of: name) : try? records.copies(of: name)
         return copies.map { acknowledged.applied(to: $0, machineHash) }
     }
 
-    /// Throws if the new item would be protected less than the present one.
+    /// Throws if the new item would be protected less than the present item.
     ///
     /// Also throws if the present item's level and flags cannot be read.
     private func check(_ details: ItemDetails) throws(TokenKeepError) {
@@ -158,14 +159,15 @@ private struct UnknownFields {
     var metadata: [UnknownField] = []
 }
 
-/// The present record of an item, and those of its fields that this version does not know.
+/// The present record of an item, with the record's fields that this version does not know.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
 
     /// Reads a record. A damaged record counts as unreadable. Other failures are thrown.
     ///
-    /// A record that a later TokenKeep version wrote is such a failure, so that it is never replaced.
+    /// A record that a later TokenKeep version wrote also makes this initializer throw, so that the record is never
+    /// replaced.
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
@@ -179,7 +181,7 @@ private struct Present {
         case nil: return
         case .success((var record, let kept)):
             record.locked = record.locked?.of(name)
-            // A record of sealed copies alone says nothing about the item's value.
+            // A record that only names sealed copies says nothing about the item's value.
             if !record.isEmpty { entry = .record(record) }
             self.kept = kept
         case .failure(let fault):
@@ -193,8 +195,8 @@ private struct Present {
 extension Records {
     /// Locks an item until the returned transaction ends.
     ///
-    /// - Throws: ``Status/busy`` if another process still holds the item's lock at the deadline; the reason why the
-    ///   vault cannot be written.
+    /// - Throws: ``Status/busy`` if another process still holds the item's lock at the deadline; otherwise the reason
+    ///   why the vault cannot be written.
     package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
         do throws(TokenKeepError) {
             return try ItemTransaction(name, self, call)
@@ -217,8 +219,9 @@ extension JournalChange {
 }
 
 extension ItemTransaction {
-    /// Whether a new value of this level can be encrypted under a key that only the password opens. True if the vault
-    /// has a password and is unlocked.
+    /// Whether a new value of this level can be encrypted under a key that only the password opens.
+    ///
+    /// True if the vault has a password and is unlocked.
     package func sealsWithPassword(_ level: AccessLevel) -> Bool {
         vault.keys.header.hasPassword && vault.keys.isOpen(.level(level)) && vault.keys.isOpen(.metadata)
     }

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right of a process to ask the user about an item. It ends with the process at the latest.
+/// The right of a process to ask the user about an item. The right ends with the process at the latest.
 package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 

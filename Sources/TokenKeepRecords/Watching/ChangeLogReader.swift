@@ -5,7 +5,7 @@ import TokenKeepKeys
 
 /// Reads the entries that were appended to a vault's log of changes since the last reading.
 struct ChangeLogReader {
-    /// A position in a log of changes. The entries before it were read.
+    /// A position in a log of changes. The entries before the position were read.
     private struct Position {
         let log: OwnedDescriptor
         let identity: LogIdentity
@@ -14,11 +14,10 @@ struct ChangeLogReader {
 
     /// The path of the vault's log of changes.
     private let path: String
-    /// The position up to which the log was read.
-    ///
-    /// nil while the log is missing or empty: then changes may be missed.
+    /// The position up to which the log was read; nil while the log is missing or empty, so that changes may be missed.
     private var position: Position?
-    /// Records with a logged beginning of a change, but no logged end. Each reading reports them as possibly changed.
+    /// Records whose change has begun but not ended, according to the log. Each reading reports these records as
+    /// possibly changed.
     ///
     /// The changing process may have been killed after the change, before its next entry.
     private var unfinished: [[UInt8]] = []
@@ -32,11 +31,11 @@ struct ChangeLogReader {
 
     /// The file names of the records that may have changed since the last reading; nil if any item may have changed.
     ///
-    /// - Parameter watchAnew: called if a new log replaced the earlier one, to watch the new file before it is read.
+    /// - Parameter watchAnew: called before a new log is read, to watch the new file.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
         var records: [[UInt8]] = []
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {
-            // While any process has a removed log open, its removal is not signalled. So watch the path again.
+            // The removal of a log is not signalled while any process has the log open, so watch the path again.
             watchAnew()
             restart(keeping: unfinished.count <= ChangeLogReader.unfinishedLimit ? unfinished : [])
             return nil
@@ -49,15 +48,13 @@ struct ChangeLogReader {
         unfinished = []
         position = nil
         guard let log = try? SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY),
-            // Read the identity before the length. If the log is emptied in between, the next reading notices it by one
-            // of them.
+            // Read the identity before the length. If the log is emptied in between, the next reading notices this.
             let identity = try? LogIdentity(log), let status = try? SystemCall.status(of: log)
         else { return }
         position = Position(log: log, identity: identity, offset: status.size)
     }
 
-    /// Reads the log of changes to its end, and goes on in a new log that replaced it; false if any item may have
-    /// changed.
+    /// Reads the log of changes to its end, and then a log that replaced it; false if any item may have changed.
     private mutating func goOn(_ records: inout [[UInt8]], _ watchAnew: () -> Void) -> Bool {
         guard let before = position?.identity, let status = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil
         else { return false }

@@ -7,8 +7,8 @@ import TokenKeepKeys
 
 /// The process's only instance of inotify(7), which notifies all watches of vaults.
 ///
-/// Any watch may read the kernel's events. It passes each event on to all watches, so that no watch misses an event
-/// that another watch has read.
+/// Any watch may read the kernel's events. The reading watch passes each event on to all watches, so that no watch
+/// misses an event that another watch has read.
 final class ChangeNotifier: Sendable {
     /// One watch of a vault, with the changes that were not yet delivered to the watching program.
     private struct Observer {
@@ -105,7 +105,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Returns the undelivered changes of a watch, and makes its descriptor unreadable until the next change.
+    /// Returns the undelivered changes of a watch, and makes the watch's descriptor unreadable until the next change.
     func take(_ number: Int) -> ChangeNotice {
         state.withLock { state in
             collect(&state)
@@ -121,7 +121,8 @@ final class ChangeNotifier: Sendable {
     /// Tells a watch that something outside the vault has changed, for example an item in another module.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Makes a watch's descriptor readable; or unreadable, unless the watch has undelivered changes.
+    /// Makes a watch's descriptor readable if `isRaised`. Otherwise makes it unreadable, unless changes are
+    /// undelivered.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
             guard let observer = state.observers[number] else { return }
@@ -165,7 +166,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches the directories and files that a vault's path has now. Returns whether any of them is a new one.
+    /// Watches the directories and files that a vault's path has now; true if any of them was not watched before.
     private func renew(_ observer: inout Observer, _ state: State, _ number: Int) -> Bool {
         let before = observer.path.watches
         // If the path cannot be watched, changes may be missed: tell the observer that changes were lost.
@@ -191,7 +192,7 @@ final class ChangeNotifier: Sendable {
 
     /// Stops watching for new entries in those directories where no observer waits for a new entry.
     ///
-    /// Otherwise every new file in a home directory would wake an observer that started before the vault existed.
+    /// This keeps new files in a home directory from waking an observer that started before the vault existed.
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
         let paths = state.observers.values.map(\.path)
         for entries in passed {

@@ -20,11 +20,12 @@ public struct ChangeNotice: Sendable {
 
 /// Reports that items in a vault may have changed, whichever process changed them.
 ///
-/// The vault need not exist yet, and may be removed and restored. Safe from any thread. Must not be used in a child of
-/// `fork()`, but may be released there.
+/// The vault need not exist yet, and may be removed and restored. A watch may be used by any thread. In a child of
+/// `fork()`, a watch must not be used, but may be released.
 public final class VaultWatch: Sendable {
-    /// A descriptor that is readable (poll(2)) while ``take()`` may return a change. Owned by this object; closed on
-    /// exec.
+    /// A descriptor that is readable (poll(2)) while ``take()`` may return a change.
+    ///
+    /// Owned by this object. Closed when another program is executed.
     public let descriptor: Int32
     private let flag: Int32
     private let notifier: ChangeNotifier
@@ -80,6 +81,6 @@ public final class VaultWatch: Sendable {
     /// Reports a change that another source noticed, for example a module.
     public func note() { notifier.note(number) }
 
-    /// If true, keeps the descriptor readable at all times; if false, only while changes are undelivered.
+    /// Keeps the descriptor readable at all times if `isReadable`; otherwise only while changes are undelivered.
     public func keepReadable(_ isReadable: Bool) { notifier.setFlag(isReadable, of: number) }
 }

@@ -4,17 +4,17 @@ import SystemPackage
 
 /// The path of one vault's file `changes`. The file and each directory of the path are watched.
 ///
-/// So the watch notices if any of them is made, moved or removed.
+/// Therefore the watch notices if the file or a directory is made, moved or removed.
 struct WatchedPath {
     private let notifier: Int32
-    /// The paths to watch: each directory from `/` to the vault, and finally the file.
+    /// The paths to watch: each directory from `/` to the vault, and finally the file `changes`.
     private let steps: [String]
     /// The kernel's watches of the paths that exist.
     private(set) var watches: [Int32] = []
     /// The directories that are watched for new entries.
     ///
-    /// If a component of the path is missing, it will appear in the last of these directories. In each of the others, a
-    /// component was missing earlier and has appeared meanwhile.
+    /// If a component of the path is missing, it will appear in the last of these directories. In each earlier
+    /// directory of the list, a missing component has appeared meanwhile.
     private(set) var entries: [Entries] = []
     /// Whether a component of the watched path is missing.
     private var isWaiting = false
@@ -37,7 +37,7 @@ struct WatchedPath {
 
     /// Watches the paths that exist, and watches for new entries in the last directory that exists.
     mutating func renew() throws(Errno) {
-        // A component may appear between the search for it and the watch of its directory. So search again.
+        // A component may appear between the search for it and the watch of its directory, so search again.
         var previous: Int?
         while true {
             let (found, next) = try watchSteps()
@@ -53,7 +53,7 @@ struct WatchedPath {
         }
     }
 
-    /// Watches each path down to the first missing one, whose index is `next`.
+    /// Watches each path up to the first missing path, whose index is `next`.
     private func watchSteps() throws(Errno) -> (found: [(step: Int, watch: Int32)], next: Int) {
         var found: [(step: Int, watch: Int32)] = []
         for step in steps.indices {
@@ -74,7 +74,7 @@ struct WatchedPath {
     /// The watch of the directory in which the next missing path component must appear; nil if the whole path exists.
     var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
 
-    /// Removes and returns the directories in which no missing component can appear any more. They need no watch.
+    /// Removes and returns the directories that need no watch, because no missing component can appear in them.
     mutating func takePassed() -> [Entries] {
         let passed = entries.filter { $0.watch != awaited }
         entries = isWaiting ? entries.suffix(1) : []
