@@ -2,8 +2,8 @@
 package enum NearestName {
     /// The candidate with the fewest changed characters; nil if none is near enough.
     ///
-    /// The limit is one different character, two in names of at least six characters, and three in names of at least
-    /// nine. Of equally near candidates, the first in alphabetical order is returned.
+    /// The limit is one different character (two for names of at least six characters, three for names of at least
+    /// nine). Of equally near candidates, the first in alphabetical order is returned.
     package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))

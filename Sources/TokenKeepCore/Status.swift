@@ -2,7 +2,7 @@
 public enum Status: Int32, Sendable, CaseIterable {
     /// The call succeeded.
     case ok = 0
-    /// No module has the item. Every module that could have it has answered.
+    /// No module has the item, and every module that could have the item has answered.
     case notFound = 1
     /// The item's module or key is locked, and no prompt was allowed.
     case locked = 2

@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Derives keys from other keys (docs/format.md, "Keys").
 package enum Subkey {
-    /// The uses of the name key, by number. One key per use is derived from the name key.
+    /// The uses of the name key, by number. For each use, a separate key is derived from the name key.
     enum NameKeyUse: UInt64 {
         case names = 1
         case states = 2
@@ -11,7 +11,7 @@ package enum Subkey {
         case sessions = 4
     }
 
-    /// The uses of the journal key, by number. One key per use is derived from the journal key.
+    /// The uses of the journal key, by number. For each use, a separate key is derived from the journal key.
     enum JournalKeyUse: UInt64 {
         case ids = 1
         case machines = 2

@@ -75,7 +75,8 @@ package struct VaultProtection {
     /// The protection of a level whose key a device opens, against the use of a copy on another machine.
     private func ofDevice(_ level: AccessLevel) -> Protection.Axis {
         guard let keys = vault?.keys, let device = keys.header.device else { return otherMachine }
-        // In a vault with a password, an open key shows that the device has answered. Otherwise ask the device.
+        // In a vault with a password, an open key shows that the device has answered. Without an open key or a
+        // password, ask the device.
         let isOpen = keys.header.hasPassword && keys.isOpen(.level(level))
         if !isOpen, let fault = residentKeys.devices.fault(of: device) {
             return Protection.Axis(
@@ -106,7 +107,7 @@ package struct VaultProtection {
             residentKeys.keyAgent(), isReadableWithoutAgent: isReadableWithoutAgent(level))
     }
 
-    /// Whether the kernel has a key of this level independently of the agent, because no agent ran at the unlock.
+    /// Whether the kernel has a key of this level that an unlock without an agent put there.
     private func isReadableWithoutAgent(_ level: AccessLevel) -> Bool {
         guard let keys = vault?.keys else { return false }
         let purpose = KeyPurpose.level(level)

@@ -43,7 +43,7 @@ package struct ClockMark: Sendable, Equatable {
 
     /// A hash of `/proc/sys/kernel/random/boot_id` (random(4)).
     ///
-    /// If the file cannot be read, the hash is random, so that no two processes compare their clocks.
+    /// If the file cannot be read, the hash is random, so that clocks are never compared between processes.
     private static let start: [UInt8] = {
         var text = [UInt8](repeating: 0, count: 36)
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)

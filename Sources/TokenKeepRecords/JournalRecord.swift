@@ -59,7 +59,7 @@ package struct JournalRecord: Sendable {
 
     /// The record's pending changes, in which ``PendingWrite/inFlight`` of each write also has the present value.
     ///
-    /// A process may have sent the present value to the module, and been killed before it noted this.
+    /// A process may have sent the present value to the module, and been killed before it noted the value.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending

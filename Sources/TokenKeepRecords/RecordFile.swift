@@ -36,7 +36,8 @@ final class RecordFile: Sendable {
     /// Whether the record has a value of the item. False for a tombstone, which says that the item was cleared.
     var holdsValue: Bool { prefix.level != nil }
 
-    /// Decrypts the record's state. This also proves that the record's state, metadata and secret belong together.
+    /// Decrypts the record's state. The decryption also proves that the record's state, metadata and secret belong
+    /// together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength

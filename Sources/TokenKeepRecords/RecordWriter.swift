@@ -61,7 +61,7 @@ enum RecordWriter {
 
     /// Encrypts a record's state, and joins the result to the record's other encrypted parts.
     ///
-    /// - Parameter prefix: the record's prefix. Its field for the length of the state is replaced.
+    /// - Parameter prefix: the record's prefix. The prefix gets the length of the new state.
     static func joining(
         _ prefix: RecordPrefix, _ state: StateFields, boxes: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> [UInt8] {

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Functions for records that no key opens. The names of their items are unknown.
+/// Functions for records that no key opens, so that the names of the records' items are unknown.
 extension Records {
     /// Throws ``Status/corrupt`` if an unreadable record has pending writes or removals.
     ///

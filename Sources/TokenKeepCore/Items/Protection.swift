@@ -27,7 +27,7 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
     /// No protection against the threat.
     case none = 0
-    /// Protection against the threat that can be circumvented.
+    /// The protection against the threat exists, but can be circumvented.
     case advisory = 1
     /// An attacker cannot read the item, because a key is missing or the kernel prevents it.
     case enforced = 2

@@ -64,7 +64,7 @@ public protocol SecretSealer: Sendable {
 
     /// Notes in the vault that a module no longer holds the sealed item.
     ///
-    /// Does nothing if this call does not hold the item's lock: a later call then removes the note.
+    /// Does nothing if this call does not hold the item's lock. A later call that holds the lock removes the note.
     ///
     /// - Parameter everywhere: whether the note is removed for the module on other machines too, because the item was
     ///   cleared.

@@ -14,7 +14,7 @@ final class GuardedRegion: @unchecked Sendable {
     /// The indices of the free memory slots. The slot that was freed last is used first.
     private var freeSlots: [UInt16]
 
-    /// Maps a memory region and locks it into memory; nil if the kernel refuses it.
+    /// Maps a memory region and locks the region into memory; nil if the kernel gives no memory.
     ///
     /// - Parameter count: the length of the secret, if the region is for a single secret.
     init?(of sizeClass: SizeClass, for count: Int) {

@@ -45,13 +45,13 @@ public struct LengthPrefixedBytes: Sendable {
         withUnsafeBytes(of: UInt32(clamping: length).littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Appends an integer as a part of its own, little-endian.
+    /// Appends an integer as a separate part, little-endian.
     public mutating func append(integer: UInt32) {
         append(length: 4)
         withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Appends an integer as a part of its own, little-endian.
+    /// Appends an integer as a separate part, little-endian.
     public mutating func append(integer: Int64) {
         append(length: 8)
         withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }

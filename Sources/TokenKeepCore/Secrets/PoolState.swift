@@ -32,7 +32,10 @@ struct PoolState: Sendable {
         return (region, slot)
     }
 
-    /// Frees a memory slot. Returns its region if the caller must unmap it: the region is empty and not kept for reuse.
+    /// Frees a memory slot.
+    ///
+    /// - Returns: the slot's region if the caller must unmap the region, which is empty and not kept for reuse;
+    /// otherwise nil.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }

@@ -51,7 +51,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         self.slot = slot
     }
 
-    /// Copies bytes into guarded memory. The caller must wipe its own bytes.
+    /// Copies bytes into guarded memory. The caller must wipe the original bytes.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public convenience init(

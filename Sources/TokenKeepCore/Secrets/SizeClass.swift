@@ -31,7 +31,7 @@ enum SizeClass: Int, CaseIterable, Sendable {
     /// Smaller regions need more mappings, of which the kernel allows a process 65 530. Each region uses two mappings,
     /// so that a process has room for 100 000 secrets of up to 16 KiB.
     ///
-    /// - Parameter count: the secret's length in bytes. Matters for ``ownPages`` only.
+    /// - Parameter count: the secret's length in bytes. The length matters for ``ownPages`` only.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384

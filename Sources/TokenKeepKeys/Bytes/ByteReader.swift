@@ -11,7 +11,7 @@ package struct ByteReader {
 
     package var remaining: Int { bytes.count - offset }
 
-    /// The next `count` bytes. The result points into the reader's bytes, and is valid only while these are.
+    /// The next `count` bytes. The result points into the reader's bytes, and must not outlive them.
     package mutating func take(_ count: Int, _ field: String) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }

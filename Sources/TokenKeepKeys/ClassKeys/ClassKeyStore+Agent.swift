@@ -56,7 +56,7 @@ extension ClassKeyStore {
         return false
     }
 
-    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``, and repeats this while the agent does not answer.
+    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``, and repeats the attempt while the agent does not answer.
     ///
     /// The agent may still be starting, because it starts with the user's session.
     package func keepWithPatience(_ keys: [OpenKey], of vaultID: [UInt8], _ deadline: Deadline) throws(TokenKeepError) {

@@ -82,8 +82,8 @@ package final class ClassKeyStore: Sendable {
 
     /// Keeps a vault's open keys and its verified headers, until they are purged or expire.
     ///
-    /// A verified header is a file of encrypted keys that an unlock has checked. Everything is kept in the kernel, or
-    /// everything in this process's memory. Keys for items that need the password at each use are not kept. The key
+    /// A verified header is a file of encrypted keys that an unlock has checked. Either the kernel keeps all keys and
+    /// headers, or this process's memory does. Keys for items that need the password at each use are not kept. The key
     /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:

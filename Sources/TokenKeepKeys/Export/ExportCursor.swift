@@ -19,7 +19,7 @@ struct ExportCursor {
 
     /// Calls `body` with the next `count` bytes.
     ///
-    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early. Otherwise an early end of the
+    /// - Parameter mayBeShort: whether `body` gets fewer bytes if the file ends early. If false, an early end of the
     ///   file is an error.
     mutating func lend<Result>(
         _ count: Int, _ path: String, mayBeShort: Bool = false,

@@ -26,8 +26,8 @@ package enum VaultLocation {
 
     /// The path in an environment variable; nil if the variable is unset or empty.
     ///
-    /// Throws if the value is not an absolute path. If another path were used instead, the user's items would seem to
-    /// be missing, and new items would be stored in an unexpected place.
+    /// Throws if the value is not an absolute path: in a vault at any other path, the user's items would seem to be
+    /// missing.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
         guard let path = String(validatingCString: value), path.utf8.first == UInt8(ascii: "/") else {

@@ -4,7 +4,8 @@ package import TokenKeepCore
 
 /// The headers (files of encrypted keys) that an unlock verified (docs/format.md, "While the vault is unlocked").
 ///
-/// Verified headers are kept in the kernel's keyring. Every later reader compares the vault's header with them.
+/// Verified headers are kept in the kernel's keyring. Every later reader compares the vault's header with the verified
+/// headers.
 package struct HeaderTrust {
     /// One header that an unlock verified. While all keys are being replaced, there are two entries: the old and the
     /// new header.
@@ -36,7 +37,7 @@ package struct HeaderTrust {
     var entries: [Entry]
     /// The mount namespace in which ``path`` leads to the vault, or ``unknownNamespace``.
     let mountNamespace: UInt64
-    /// The vault's path. If the vault is gone from this path, its keys are removed from the kernel.
+    /// The vault's path. If the vault is no longer at this path, the vault's keys are removed from the kernel.
     let path: String
 
     static let maximumLength = 1 + 2 * entryLength + 8 + 4096

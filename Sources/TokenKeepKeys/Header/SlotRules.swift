@@ -1,7 +1,7 @@
 /// The rules for the slots that a header may have (docs/format.md, "Which slots may stand together").
 ///
 /// A slot is one way to open the vault's keys. If the vault has a password, the keyfile alone must not open the keys
-/// that encrypt items. Therefore the rules refuse a header to which somebody added a slot for the keyfile.
+/// that encrypt items. To ensure this, the rules refuse a header with a password slot and a keyfile slot.
 enum SlotRules {
     /// Throws ``FormatFault/malformed(_:)`` if the rules forbid this combination of slots in a header.
     static func check(_ slots: [Slot]) throws(FormatFault) {

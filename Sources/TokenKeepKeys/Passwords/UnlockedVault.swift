@@ -52,7 +52,7 @@ package struct UnlockedVault: Sendable {
 extension UnlockedVault {
     /// The vault after it is bound to a device: with new keys for the levels that need a device.
     ///
-    /// The keys of an earlier device are dropped.
+    /// The keys that an earlier device opened are left out.
     ///
     /// - Parameter device: the new device; nil to keep the present device and its keys.
     func binding(to device: DeviceIdentity?) throws(TokenKeepError) -> UnlockedVault {

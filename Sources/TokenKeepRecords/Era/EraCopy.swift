@@ -141,8 +141,8 @@ package struct EraCopy {
 
     /// Encrypts an unreadable file (no old key opens it) as a whole under the new keys.
     ///
-    /// If the item's name is known, the new file becomes the item's record, which stays unreadable. Otherwise the new
-    /// file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
+    /// If the item's name is known, the new file becomes the item's record, which stays unreadable. If the item's name
+    /// is unknown, the new file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)

@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The kind of content of bytes in the format of a record. The raw value is the kind's number in these bytes.
+/// The kind of content of a file or secret in the format of a record. The raw value is the kind's number in the bytes.
 enum RecordKind: UInt8 {
     /// An item in the vault.
     case value = 1

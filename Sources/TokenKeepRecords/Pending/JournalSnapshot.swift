@@ -39,8 +39,8 @@ extension Records {
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
         // Remember that nothing is pending only if there is a log of changes. Without a log, a later change would not
-        // be noticed, and a reader does not make the log. If the vault's keys were replaced meanwhile, remember nothing
-        // either: the times are those of another directory.
+        // be noticed, and a reader does not make the log. If the vault's keys were replaced in the meantime, the times
+        // are those of another directory, so remember nothing.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
@@ -59,8 +59,8 @@ struct QuietVault {
 
 /// A directory whose change time shows whether a change of an item may have become pending.
 ///
-/// This is the directory `pending` of the vault's present `era-N`, or `era-N` itself if `pending` is missing. The path
-/// leads through the link `current`, so that another `era-N`, or another vault at the path, has another identity.
+/// The directory is `pending` in the vault's present `era-N`, or `era-N` itself if `pending` is missing. The path leads
+/// through the link `current`, so that another `era-N`, or another vault at the path, has another identity.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity

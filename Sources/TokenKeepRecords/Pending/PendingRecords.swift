@@ -57,7 +57,9 @@ extension Records {
         return try !PendingHints(vault.era).areNone()
     }
 
-    /// The vault's generation: the random number in the last entry of the log of changes. Every change replaces it.
+    /// The vault's generation: the random number in the last entry of the log of changes.
+    ///
+    /// Every change of a record gives the vault another generation.
     ///
     /// A search for an item reads the generation at its beginning and at its end. If the two differ, an item that the
     /// search did not find may exist: the item may have moved between two modules.

@@ -120,8 +120,7 @@ extension ItemTransaction {
 
     /// The level and flags of the item that the vault sealed for a module; nil if the vault sealed no copy.
     ///
-    /// The result is also nil if the record was unreadable when the transaction began, because the record's value is
-    /// then replaced.
+    /// Also nil if the record was unreadable when the transaction began, because the record's value is then replaced.
     ///
     /// - Throws: if the record cannot be read.
     package func sealedDetails() throws(TokenKeepError) -> ItemDetails? {

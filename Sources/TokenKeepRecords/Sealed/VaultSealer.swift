@@ -130,8 +130,8 @@ package struct VaultSealer: SecretSealer {
 
     /// Records that a module has stored the secret last sealed for it, in place of every earlier secret.
     ///
-    /// In a record with a value or pending changes, this is noted with the record's next change. Until then, the
-    /// superfluous fingerprints do no harm.
+    /// In a record with a value or pending changes, the superfluous fingerprints stay until the record's next change,
+    /// and do no harm.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)

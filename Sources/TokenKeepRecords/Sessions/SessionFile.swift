@@ -22,7 +22,7 @@ package struct SessionFile: Sendable {
     static let maximumFile = 8192
 
     package let kind: Kind
-    /// The encoded fields of the session's state. The target TokenKeepSession defines their meaning.
+    /// The encoded fields of the session's state. The target TokenKeepSession defines the meaning of the fields.
     package var state: [UInt8]
     /// The session's service and account; nil if the key of the names is locked, or was locked when the file was made.
     package var name: ItemName?

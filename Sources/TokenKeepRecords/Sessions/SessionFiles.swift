@@ -6,8 +6,8 @@ import TokenKeepKeys
 /// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and for each
 /// service's active account.
 ///
-/// The files contain no token. A process changes a file only while it has locked the session's item, so that a
-/// replacement of the vault's keys copies the file either before or after the change.
+/// The files contain no token. A process changes a file only while it has locked the session's item. A replacement of
+/// the vault's keys therefore copies the file either before or after the change.
 package struct SessionFiles: Sendable {
     static let folder = "sessions"
     private static let activeSuffix = ".active"

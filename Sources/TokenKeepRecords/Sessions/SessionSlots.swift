@@ -19,7 +19,7 @@ package final class SessionSlots: Sendable {
 
     /// A number made of a session's random bytes, which changes with the session's tokens and state.
     ///
-    /// The result is nil if the bytes cannot be read.
+    /// nil if the session's random bytes cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -27,7 +27,7 @@ package final class SessionSlots: Sendable {
         let isRead = withUnsafeMutableBytes(of: &value) { bytes in
             pread(file.number, bytes.baseAddress, 8, SessionSlots.offset(of: id)) == 8
         }
-        // If the open file was removed, the vault's keys were replaced meanwhile, and these bytes are out of date.
+        // If the open file was removed, because the vault's keys were replaced, the bytes in it are out of date.
         guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
             opened.withLock { $0 = nil }
             return nil

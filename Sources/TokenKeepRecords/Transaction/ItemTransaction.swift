@@ -128,7 +128,8 @@ package struct ItemTransaction: ~Copyable {
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
     }
 
-    /// The sealed copies that the record names now. The sealer may have changed them since the transaction began.
+    /// The sealed copies that the record names at the moment. The sealer may have changed the copies since the
+    /// transaction began.
     private func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
         let records = SealedRecords(vault)
         let copies = entry.problem == nil ? try records.copies(of: name) : try? records.copies(of: name)
@@ -137,7 +138,7 @@ package struct ItemTransaction: ~Copyable {
 
     /// Throws if the new item would be protected less than the present item.
     ///
-    /// Also throws if the present item's level and flags cannot be read.
+    /// Throws, too, if the present item's level and flags cannot be read.
     private func check(_ details: ItemDetails) throws(TokenKeepError) {
         if let locked = entry.record?.locked { throw locked }
         try details.checkLowersNothing(of: entry.record?.details, module: "vault")

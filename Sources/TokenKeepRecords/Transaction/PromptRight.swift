@@ -13,8 +13,8 @@ package struct PromptRight: Sendable {
 extension ItemTransaction {
     /// Acquires the right to ask the user about the item; nil if another process or thread has the right.
     ///
-    /// Until the right ends, no process applies the item's pending changes. Otherwise the user's answer could apply to
-    /// a value that was saved later. The right may be held longer than the item's lock.
+    /// Until the right ends, no process applies the item's pending changes. If one did, the user's answer could apply
+    /// to a value that was saved after the question. The right may be held longer than the item's lock.
     package func beginAsking() throws(TokenKeepError) -> PromptRight? {
         try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(PromptRight.init)
     }

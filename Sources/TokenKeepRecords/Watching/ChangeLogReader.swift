@@ -48,7 +48,8 @@ struct ChangeLogReader {
         unfinished = []
         position = nil
         guard let log = try? SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY),
-            // Read the identity before the length. If the log is emptied in between, the next reading notices this.
+            // Read the identity before the length. If the log is emptied in between, the next reading notices that the
+            // log was emptied.
             let identity = try? LogIdentity(log), let status = try? SystemCall.status(of: log)
         else { return }
         position = Position(log: log, identity: identity, offset: status.size)

@@ -121,7 +121,7 @@ final class ChangeNotifier: Sendable {
     /// Tells a watch that something outside the vault has changed, for example an item in another module.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Makes a watch's descriptor readable if `isRaised`. Otherwise makes it unreadable, unless changes are
+    /// Makes a watch's descriptor readable if `isRaised`. If not, makes the descriptor unreadable, unless changes are
     /// undelivered.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
@@ -192,7 +192,7 @@ final class ChangeNotifier: Sendable {
 
     /// Stops watching for new entries in those directories where no observer waits for a new entry.
     ///
-    /// This keeps new files in a home directory from waking an observer that started before the vault existed.
+    /// New files in a home directory then do not wake an observer that started before the vault existed.
     private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
         let paths = state.observers.values.map(\.path)
         for entries in passed {

@@ -25,7 +25,7 @@ public struct ChangeNotice: Sendable {
 public final class VaultWatch: Sendable {
     /// A descriptor that is readable (poll(2)) while ``take()`` may return a change.
     ///
-    /// Owned by this object. Closed when another program is executed.
+    /// Owned by this object. Closed when the process executes another program.
     public let descriptor: Int32
     private let flag: Int32
     private let notifier: ChangeNotifier

@@ -4,7 +4,7 @@ import SystemPackage
 
 /// The path of one vault's file `changes`. The file and each directory of the path are watched.
 ///
-/// Therefore the watch notices if the file or a directory is made, moved or removed.
+/// The watch notices if the file or one of the directories is made, moved or removed.
 struct WatchedPath {
     private let notifier: Int32
     /// The paths to watch: each directory from `/` to the vault, and finally the file `changes`.
@@ -13,8 +13,8 @@ struct WatchedPath {
     private(set) var watches: [Int32] = []
     /// The directories that are watched for new entries.
     ///
-    /// If a component of the path is missing, it will appear in the last of these directories. In each earlier
-    /// directory of the list, a missing component has appeared meanwhile.
+    /// If a component of the path is missing, the component will appear in the last directory of this list. In each
+    /// earlier directory of this list, a component was missing before and exists now.
     private(set) var entries: [Entries] = []
     /// Whether a component of the watched path is missing.
     private var isWaiting = false
