@@ -13,6 +13,7 @@
 # make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
 # make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
 # make fuzz-tpm SECONDS=600               fuzzes its reader of requests
+# make test-faults      kills and breaks the program at each moment of its changes; `make test` does at each third
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make test-login          signs a test's user in through PAM, su and sshd, as root
@@ -30,7 +31,7 @@ SECONDS ?= 600
 
 .PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize format check-format clean \
         test-imports test-messages test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
-        test-faults test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
+        test-faults test-faults-short test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
         test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
         test-desktops bench-login test-tpm test-tpm-short fuzz-tpm
@@ -39,7 +40,7 @@ demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 test: check-format test-imports test-messages test-swift stage test-vectors test-abi test-cli test-examples \
-      test-consumers test-servers docs test-faults test-login-short test-systemd test-agent test-tpm-short
+      test-consumers test-servers docs test-faults-short test-login-short test-systemd test-agent test-tpm-short
 	@echo "All tests passed."
 
 deps:
@@ -180,9 +181,13 @@ fuzz-tpm: deps
 docs: deps
 	@scripts/docs.sh
 
-# Two at a time: most of their time they wait, for deadlines and for the disk.
+# Two at a time: they wait for deadlines and for the disk.
 test-faults: deps stage
 	@$(MAKE) --no-print-directory -j 2 -o deps -o stage test-faults-modules test-faults-vault
+
+# The same at every third moment.
+test-faults-short: export TOKENKEEP_FAULTS_SHARE = 3
+test-faults-short: test-faults
 
 test-faults-modules: deps stage
 	Tests/Faults/run.py $(STAGE)

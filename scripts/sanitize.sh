@@ -12,7 +12,9 @@ run() {
 }
 
 # What a sanitizer looks for is in each history: a part of them is enough.
-export TOKENKEEP_MODEL_COUNT=500
+export TOKENKEEP_MODEL_COUNT=200
+# More tests at a time end no earlier, and each is slower than the deadlines in it.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 
 # Tests that end a process of their own run alone: see Makefile.
 own_processes="ProcessTests|LeakTests"

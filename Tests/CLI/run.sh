@@ -8,6 +8,8 @@
 # installed: gnome-keyring for keyring, strace, those of the tests' server for openssl, openssh-server for sshd, swtpm,
 # tpm2-tools and our program for tpm. --update
 # writes the golden files anew.
+#
+# TOKENKEEP_JOBS scenarios run at a time: most of their time they wait.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +26,9 @@ base=$(mktemp -d "${TMPDIR:-/tmp}/tokenkeep-cli.XXXXXX") || exit 2
 trap 'chmod -R u+rwX "$base"; rm -rf "$base"' EXIT
 chmod 755 "$base"
 
-passed=0 failed=0 skipped=0
+jobs=${TOKENKEEP_JOBS:-3}
+mkdir "$base/results"
+skipped=0
 
 # What differs from run to run: places, times, versions, who runs it.
 mask() {
@@ -58,13 +62,14 @@ scenario() {
     mask <"$work.raw" >"$work.got"
     if $update && [ $code = 0 ]; then cp "$work.got" "$here/t_$name.out"; fi
     if [ $code = 0 ] && diff -u --label "t_$name.out" --label got "$here/t_$name.out" "$work.got" >"$work.diff" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok   $name"
+        echo "ok   $name" >"$base/results/$name"
     else
-        failed=$((failed + 1))
-        echo "FAIL $name"
-        sed 's/^/     /' "$work.diff" 2>/dev/null || tail -5 "$work.got"
+        {
+            echo "FAIL $name"
+            sed 's/^/     /' "$work.diff" 2>/dev/null || tail -5 "$work.got"
+        } >"$base/results/$name"
     fi
+    cat "$base/results/$name"
 }
 
 names=("$@")
@@ -92,9 +97,13 @@ for name in "${names[@]}"; do
         skipped=$((skipped + 1))
         echo "skip $name (needs $need)"
     else
-        scenario "$name"
+        scenario "$name" &
+        while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     fi
 done
+wait
+count() { cat "$base"/results/* 2>/dev/null | grep -c "^$1 "; }
+passed=$(count ok) failed=$(count FAIL)
 [ $skipped = 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ] && [ $passed != 0 ]

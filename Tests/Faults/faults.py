@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+from share import share
+
 PREFIX = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = tempfile.mkdtemp(prefix="tokenkeep-faults-")
@@ -91,7 +93,7 @@ def system_calls(vault, *arguments):
             if started and not is_report and name not in ("exit_group", "execve"):
                 calls.append((name, counts[name]))
     assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
-    return calls
+    return share(calls)
 
 
 def inject(call, what):

@@ -6,6 +6,7 @@ import tempfile
 import time
 
 from faults import WORK, Skip, Vault, case, fresh_copy
+from share import share
 
 SERVICE = "fault.test"
 NO_BUS = "unix:path=/nonexistent/bus"
@@ -122,7 +123,7 @@ def lasting_calls(vault, *arguments):
             if key[1] in LASTING and not is_report and (key[1], counts[key]) not in calls:
                 calls.append((key[1], counts[key]))
     assert len(calls) > 5, f"only {len(calls)} lasting system calls"
-    return calls
+    return share(calls)
 
 
 def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after):

@@ -16,10 +16,11 @@ import tempfile
 import passwords
 from faults import PREFIX
 from keyring_cases import Keyring, LASTING, strace
+from share import SHARE
 
 passwords.PROGRAM = PREFIX + "/bin/tokenkeep"
 # Enough to meet each step of the work, few enough to be quick.
-KILLS = 24
+KILLS = 24 // SHARE
 
 
 class Machine(passwords.Machine):
