@@ -3,14 +3,14 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Clears the item from every module. A module that misses the removal gets a pending removal.
+    /// Clears the item from every module. If a module misses the removal, the removal becomes pending for the module.
     ///
-    /// - Parameter version: if given, the clear happens only if a load finds the item with this version.
+    /// - Parameter version: the version that the item must have; nil clears any version.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         guard dispatcher.memory.item(name) == nil else {
-            // The caller sees the memory-only item: check its version. Clear the hidden item of the name too.
+            // A load returns the memory-only item: check its version. Then clear the stack's item of that name.
             _ = try dispatcher.memory.clear(name, ifVersion: version, call)
             _ = try clear(name, ifVersion: nil, call)
             return true
@@ -28,7 +28,7 @@ extension Reconciler {
         }
     }
 
-    /// Those of the clearable modules that may hold the item: ever used on this machine, or with a pending change.
+    /// The clearable modules that may hold the item: modules used on this machine, or with a pending change.
     func holders(after known: [PendingWrite] = []) -> [any Module] {
         clearable(after: known).filter {
             (try? records.hasUsed($0.name)) != false || pending.has(known, for: $0.name)
@@ -46,12 +46,12 @@ private struct Clearing {
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The change of the record, and the clear's outcome after that change is durable.
+    /// The record change that a clear makes, and the clear's outcome once that change is durable.
     private struct Step {
         var change: JournalChange
         var wasThere: Bool
         var hasPending = false
-        /// The error that the clear throws although its pending removals were recorded.
+        /// The error that the clear throws after its pending removals were recorded.
         var problem: TokenKeepError?
     }
 
@@ -76,7 +76,7 @@ private struct Clearing {
         return step.wasThere
     }
 
-    /// Drains the item; if something stays pending, once more with prompts, if they are allowed.
+    /// Drains the item's removals. If one stays pending and prompts are allowed, drains again with prompts.
     private func drain(_ name: ItemName, _ call: CallContext) {
         let drained = try? reconciler.draining(name, call.withoutPrompts)
         guard drained?.left.isEmpty != true, call.promptsAllowed else { return }
@@ -84,7 +84,9 @@ private struct Clearing {
         _ = try? reconciler.drainAsking(name, call)
     }
 
-    /// Clears without a journal, if no vault exists; nil if a module missed the removal, so that a vault must be made.
+    /// Clears the item from the modules, while no vault exists.
+    ///
+    /// - Returns: whether the item was there; nil if a module missed the removal, so that a vault must record it.
     private func clearWithoutRecords(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool? {
         do throws(TokenKeepError) {
             return try dispatcher.clear(name, ifVersion: version, passesOutages: false, call)
@@ -94,14 +96,14 @@ private struct Clearing {
         }
     }
 
-    /// Clears the item from the reachable modules if the journal failed: a sign-out removes as much as it can.
+    /// Clears the item from the modules that answer, after the journal failed: a sign-out removes as much as it can.
     ///
-    /// Throws if the item may be left in a module or in a record.
+    /// - Throws: an error if the item may be left in a module or in a record.
     private func clearWithoutJournal(
         _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
-        // A load would still return an item whose record has pending changes.
+        // A record with pending changes would still answer a load with the item.
         guard (try? records.mayHavePending()) == false else { throw problem }
         return wasThere
     }
@@ -114,14 +116,14 @@ private struct Clearing {
         return try action == .visit ? visit(item, call) : recording(item, state, call)
     }
 
-    /// Writes the removals into the record: from every module that may hold the item.
+    /// Makes the record's change for a clear: a pending removal for every module that may hold the item.
     private func recording(
         _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
         let record = item.entry.record
         if let version { try SaveRequest.check(version: version, of: item.name, present: record?.openDetails()) }
         let known = record?.pendingBeforeChange(item.keys) ?? []
-        // Read the modules' values before asking which are used: a module that answers is marked as used.
+        // First `look(at:)`, then `holders(after:)`: a module that answers `look(at:)` is marked as used.
         let looks = pending.look(at: reconciler.clearable(after: known), item, call)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
@@ -132,10 +134,10 @@ private struct Clearing {
             change: .cleared(pending: parts), wasThere: state != .removing, hasPending: true)
     }
 
-    /// Clears the item from each module by the stack's `clear` lines. Called if no record answers for the item.
+    /// Clears the item from each module by the stack's `clear` lines, if the item's record does not govern.
     ///
-    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending, whatever the
-    /// module's line says.
+    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The action of the
+    /// module's line does not matter then.
     private func visit(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
         let name = item.name
         let record = item.entry.record
@@ -153,7 +155,7 @@ private struct Clearing {
         }
         var step = Step(change: .keep, wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
         let missed = visit.missed
-        // Without a record, sync the removal all the same: an earlier removal may have been interrupted.
+        // Make the absence of a record durable too: an earlier clear may have been interrupted before its sync.
         if missed.isEmpty, record == nil, step.problem == nil { step.change = .remove }
         if step.problem == nil, !missed.isEmpty || record == nil {
             for module in reconciler.clearable(after: []) where !missed.contains(module.name) {
@@ -171,22 +173,22 @@ private struct Clearing {
 
 /// The progress of a clear that visits the modules.
 private struct ClearVisit {
-    /// Whether the record can hold pending removals. If it holds an item of the vault, that item stays.
+    /// Whether the record may get pending removals. A record with a value may not, because the value would be lost.
     let mayRecord: Bool
     private(set) var wasThere = false
     /// The names of the modules that missed the removal.
     private(set) var missed: Set<String> = []
-    /// The caller's cancellation, recorded if a module may already have lost the item.
+    /// The caller's cancellation, if a module may already have lost the item.
     private(set) var cut: TokenKeepError?
 
     mutating func clear(
         _ name: ItemName, in module: any Module, ifVersion version: UInt64?, _ call: CallContext,
         _ trace: StackTraceHandler?
     ) throws(TokenKeepError) {
-        guard !module.holdsRecords else { return }  // the vault holds the record
+        guard !module.holdsRecords else { return }  // the vault's item is the record itself
         let isRecordable = module.supportsPendingWrites && mayRecord
         let hasBegun = wasThere || !missed.isEmpty
-        // A clear must not stop halfway: if removals cannot become pending, ignore a cancellation.
+        // A clear must not stop halfway. If this module's removal cannot become pending, ignore a cancellation.
         let call = !isRecordable && hasBegun ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere

@@ -3,15 +3,15 @@ import TokenKeepRecords
 
 /// The state of an item for one stack on this machine, computed from the item's record.
 enum ItemState: CaseIterable {
-    /// The record has no value, and nothing is pending here.
+    /// The record has no value, and no change is pending for a module of this stack on this machine.
     case none
-    /// The record has a value, and nothing is pending here.
+    /// The record has a value, and no change is pending for a module of this stack on this machine.
     case home
-    /// The record has a value that a module here must get, or that modules here must lose.
+    /// The record has the newest value. A module of this stack must still save it, or lose an older value.
     case pending
-    /// The item was cleared, and a module here must lose it.
+    /// The item was cleared, and a module of this stack must still remove it.
     case removing
-    /// The record is damaged.
+    /// The record is damaged or cannot be read.
     case unreadable
 
     /// Whether the record answers loads in place of the modules.
@@ -22,20 +22,21 @@ enum ItemState: CaseIterable {
 
 /// The decisions of the journal: one function for each event of docs/journal.md.
 ///
-/// Each function computes the next actions from the item's state and from evidence. None reads a file, a clock or a
-/// module: ``Reconciler``, ``Saving``, ``Clearing`` and ``PendingDrain`` collect the evidence and carry the actions out.
+/// No function here reads a file, a clock or a module. ``Reconciler``, ``Saving``, ``Clearing`` and ``PendingDrain``
+/// collect the evidence and carry the actions out.
 enum Decisions {
     // MARK: An item is loaded
 
+    /// The action of a load.
     enum Load: Equatable {
         /// Ask the modules in the order of the stack.
         case walk
-        /// Answer with the record: with its value, or that there is no item.
+        /// Answer from the record: with its value, or with NOT_FOUND.
         case answer(drainsThen: Bool)
         case fail
     }
 
-    /// - Parameter isDrainable: whether the load may drain, and a module with a pending change may answer.
+    /// - Parameter isDrainable: whether the load may drain, and a module with a pending change can be asked.
     static func loaded(_ state: ItemState, isDrainable: Bool) -> Load {
         switch state {
         case .none, .home: .walk
@@ -51,16 +52,17 @@ enum Decisions {
         case vault
         /// A deferrable module that meets the item's protection requirement.
         case fit
-        /// A deferrable module that does not: the vault keeps the item.
+        /// A deferrable module that does not meet the item's protection requirement. The vault keeps the item instead.
         case unfit
     }
 
+    /// The action of a save.
     enum Save: Equatable {
         /// Send the value to the first module.
         case send
         /// Write the record.
         case record
-        /// Look at the first module: if it is locked, it has missed the save, otherwise write the record.
+        /// If the first module is locked, decide by ``missed(_:)``. Otherwise write the record.
         case recordUnlessLocked
         case fail
     }
@@ -70,7 +72,7 @@ enum Decisions {
         switch state {
         case .unreadable: isConditional ? .fail : .record
         case .home, .pending: .record
-        // No value waits in the vault yet: a locked module must not bring one under the vault's keyfile.
+        // The vault has no value of this item yet. A value for a locked module must not lie under the vault's keyfile.
         case .removing: first == .fit ? .recordUnlessLocked : .record
         case .none: first != .fit ? .record : isToBeEmptied ? .recordUnlessLocked : .send
         }
@@ -79,21 +81,22 @@ enum Decisions {
     /// The reason why the first module missed a save.
     struct Miss {
         var status: Status
-        /// Whether the module's line ends the save at this status.
+        /// Whether the module's `save` line ends the save at this status (`die`).
         var isFinal = false
-        /// Whether the module's line ignores this status, which is no outage.
+        /// Whether the module's `save` line ignores this status, which is neither UNAVAILABLE nor TIMED_OUT.
         var isIgnored = false
         /// Whether the caller cancelled the save when the module might already have the value.
         var isCut = false
-        /// Whether the value may wait for the locked module, because the record seals it with the password.
+        /// Whether the record may keep the value for a locked module, because the password seals the record.
         var mayWait = false
     }
 
+    /// The action after the first module missed a save: write the record, fail, or both.
     enum Missed: Equatable {
         case record, recordAndFail, fail
     }
 
-    /// The first module missed a save.
+    /// Decides about a save that the first module missed.
     static func missed(_ miss: Miss) -> Missed {
         if miss.isCut { return .recordAndFail }
         if miss.status == .unavailable || miss.status == .timedOut, !miss.isFinal { return .record }
@@ -104,18 +107,18 @@ enum Decisions {
     enum Progress: CaseIterable {
         /// The item could not be locked.
         case unlocked
-        /// A load would still ask the modules.
+        /// The item is locked, and its record is empty: a load would still ask the modules.
         case bare
-        /// The item's record hides the modules' items.
+        /// The item is locked, and its record has a value or pending changes.
         case hidden
-        /// The record could not be written, and the first module answers.
+        /// The first module asked for several steps, and then the record could not be written.
         case ahead
     }
 
-    /// The vault failed during a save: whether the modules save without a record.
+    /// Whether a save whose vault failed may go on in the modules, without a record.
     ///
     /// - Parameters:
-    ///   - isIgnored: whether the vault's line ignores the failure, which is no outage.
+    ///   - isIgnored: whether the first `save` line ignores the vault's failure.
     ///   - isQuiet: whether no record has pending changes.
     static func unwritten(_ progress: Progress, isVaultFirst: Bool, isIgnored: Bool, isBusy: Bool, isQuiet: Bool)
         -> Bool
@@ -130,6 +133,7 @@ enum Decisions {
 
     // MARK: An item is cleared
 
+    /// The action of a clear.
     enum Clear: Equatable {
         /// Write the record with the pending removals; without any, remove the record.
         case record
@@ -148,49 +152,50 @@ enum Decisions {
         }
     }
 
-    /// A module failed to clear the item: whether its removal becomes pending.
+    /// Whether the removal becomes pending for a module that failed to clear the item.
     ///
     /// - Parameters:
-    ///   - isRecordable: whether the module is deferrable, and the vault has no item of its own there.
+    ///   - isRecordable: whether the module is deferrable and the item's record has no value.
     ///   - isCut: whether the caller cancelled the clear, and a module may already have lost the item.
     static func missedClear(_ status: Status, isRecordable: Bool, isCut: Bool) -> Bool {
         isRecordable && (status == .cancelled ? isCut : isOutage(status))
     }
 
-    /// Whether a module that failed with this status misses a removal, which then becomes pending.
+    /// Whether a module that failed with this status missed the removal, which then becomes pending.
     static func isOutage(_ status: Status) -> Bool { [.unavailable, .timedOut, .locked].contains(status) }
 
     // MARK: A pending change is drained
 
     /// The module's item, compared with the change that is pending for the module.
     enum Found: CaseIterable {
-        /// The module is not asked, or failed.
+        /// The module was not asked, or failed.
         case unknown
         case nothing
         /// An item that the vault sealed, under a key that is locked or lost.
         case sealed
-        /// The record's value, with the same metadata. No other value that was sent can arrive.
+        /// The record's value, with the same metadata. No other value sent to the module can still arrive.
         case same
         /// A value that ``KnownValues`` judges ours.
         case ours
-        /// Another program's value, in an item of TokenKeep.
+        /// Another program's value, written into an item that TokenKeep made.
         case theirs
-        /// Another program's item. An item of TokenKeep may stand beside it.
+        /// Another program's item. The module may also have an item that TokenKeep made.
         case foreign
     }
 
+    /// The action of a drain for one pending change.
     enum Drain: Equatable {
         case leave
-        /// Note the change as applied.
+        /// Note the change as applied, without a call of the module.
         case accept
         case save
-        /// Remove the item; `includingForeign`, foreign items of the name too.
+        /// Remove the item. If `includingForeign`, also remove other programs' items of the same name.
         case remove(includingForeign: Bool)
-        /// Drop the change; `removingOwn`, remove TokenKeep's older item beside the foreign one.
+        /// Drop the change. If `removingOwn`, also remove TokenKeep's older item beside the other program's item.
         case yield(removingOwn: Bool)
     }
 
-    /// - Parameter isLocked: whether the record's value is locked, so that the item's requirements are unknown.
+    /// - Parameter isLocked: whether the record's value is locked, so that its protection requirements are unknown.
     static func drained(
         _ kind: PendingWrite.Kind, _ state: ItemState, _ found: Found, isLocked: Bool
     ) -> Drain {
@@ -204,24 +209,25 @@ enum Decisions {
         }
     }
 
-    /// The end of one pending change in a drain.
+    /// The result of a drain for one pending change.
     enum End: Equatable, CaseIterable {
         /// The change is for another stack or machine.
         case elsewhere
+        /// The change stays pending, was applied as a write, or was applied as a removal.
         case left, written, removed
         /// Another program's value stays, and no load finds it before the record's value.
         case superseded
-        /// Another program's value stays, and a load finds it first.
+        /// Another program's value stays, and a load finds it before the record's value.
         case overtaken
     }
 
-    /// The drain of a record's changes has ended.
+    /// Decides which pending changes a record keeps after a drain.
     ///
-    /// While a module here may have an older item, the record also keeps the changes that were applied in other modules,
-    /// because it answers every load in place of the modules.
+    /// The record answers every load while one change is still to be applied. Until then it also keeps the writes that
+    /// are already applied.
     ///
-    /// - Parameter isMove: whether the item is being moved. If another program then changes the item, the move ends.
-    /// - Returns: whether the record keeps its value, if it has one, and for each change whether it stays.
+    /// - Parameter isMove: whether the item is being moved. A change by another program ends the move.
+    /// - Returns: whether the record keeps its value, and for each element of `ends` whether that change stays.
     static func drained(_ ends: [End], hasWrite: Bool, isMove: Bool) -> (keepsValue: Bool, stays: [Bool]) {
         let isSuperseded = ends.contains(.superseded) || ends.contains(.overtaken)
         let isOver = isMove && isSuperseded
@@ -234,7 +240,7 @@ enum Decisions {
             case .removed, .superseded: false
             }
         }
-        // Another module has the newest value now.
+        // A module has the newest value now, so the record need not keep it.
         let isElsewhere = hasWrite || isOver || ends.contains(.overtaken)
         return (stays.contains(true) || !isElsewhere, stays)
     }

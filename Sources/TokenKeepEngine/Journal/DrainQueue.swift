@@ -1,12 +1,13 @@
 import TokenKeepCore
 import TokenKeepRecords
 
-/// The items that a sync drains, on several threads: the module works on one item while the vault's changes of another
-/// become durable.
+/// The items that a sync drains, on up to four threads.
+///
+/// While a module works on one item, the vault can make the changes of another item durable.
 final class DrainQueue: Sendable {
     /// The number of threads beside the caller's.
     private static let helpers = 3
-    /// Fewer items are drained on the caller's thread alone.
+    /// The least number of items for which other threads help.
     private static let fewestForHelpers = 8
 
     private struct State {
@@ -43,7 +44,7 @@ final class DrainQueue: Sendable {
     private let milliseconds: UInt32
     private let state: MutexGuarded<State>
 
-    /// - Parameter outcome: the outcome before the first item.
+    /// - Parameter outcome: the counts of the records that cannot be drained, made before the first item is drained.
     init(
         _ names: [ItemName], _ reconciler: Reconciler, _ call: CallContext, eachItem milliseconds: UInt32,
         after outcome: SyncOutcome, pendingModules: Set<String>
@@ -76,7 +77,7 @@ final class DrainQueue: Sendable {
         if finished < names.count { progress?(finished, names.count) }
     }
 
-    /// Drains the next item without a prompt; false if there is none, or if the call was cancelled.
+    /// Drains the next item without a prompt. Returns false if no item is left, or if the call was cancelled.
     private func drainNext() -> Bool {
         let next = state.withLock { state -> ItemName? in
             guard state.next < names.count else { return nil }

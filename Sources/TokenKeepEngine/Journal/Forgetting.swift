@@ -2,13 +2,13 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The outcome of forgetting a module.
+/// The outcome of `tokenkeep forget MODULE`, which drops a module's pending changes.
 public struct ForgetOutcome: Sendable {
-    /// Whether the module had been marked as used on a machine for which it was to be forgotten.
+    /// Whether the module was marked as used on this machine or, if asked for, on any machine.
     public internal(set) var wasUsed = false
     /// The number of items that stay in the vault although the module never got them.
     public internal(set) var kept = 0
-    /// The number of dropped removals. If the module returns, such a cleared item reappears.
+    /// The number of dropped removals. If the module returns, the items that these removals missed reappear.
     public internal(set) var givenUp = 0
     /// The first failure met. The item that failed keeps its pending changes.
     public internal(set) var problem: TokenKeepError?
@@ -20,7 +20,7 @@ struct Forgetting {
     let module: String
     let isOnEveryMachine: Bool
 
-    /// Drops what the records name of the module, then the mark that the module was used.
+    /// Drops the module's pending changes and sealed copies from all records, then the mark that the module was used.
     ///
     /// - Parameter milliseconds: the time limit for one item.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {

@@ -2,9 +2,9 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The values of an item that this vault gave to a module or saw in it, and the time of the pending change.
+/// The values of an item that this vault gave to a module or saw in the module, and the time of the pending change.
 ///
-/// Decides whether the module's present value is one of these, or a newer value of another program.
+/// Decides whether the module's present value is a known one, or a newer value of another program.
 struct KnownValues: Equatable {
     /// The keyed fingerprints of the values that the module held at a load or confirmed after a save.
     var seen: Set<[UInt8]> = []

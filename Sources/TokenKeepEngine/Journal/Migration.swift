@@ -5,7 +5,7 @@ import TokenKeepRecords
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
 /// Before any module changes, the item's record holds the value and the pending changes. The source loses the item only
-/// after the target gave it back in a load. If the process is killed, every load returns the record's value, and
+/// after a load from the target returned the item. If the process is killed, every load returns the record's value, and
 /// another run completes the move.
 struct Migration {
     let reconciler: Reconciler
@@ -16,7 +16,7 @@ struct Migration {
     var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// Finds both modules in the stack.
+    /// Finds the source and the target among the stack's modules.
     ///
     /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if a module's items cannot be
     ///   moved.
@@ -75,7 +75,8 @@ struct Migration {
     }
 
     /// The items that the source lists, and the items whose record has a change pending for the source or the target.
-    /// Requests of an offline queue stay in the vault.
+    ///
+    /// If the source is the vault, the requests of an offline queue are left out: they stay in the vault.
     private func candidates(
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
@@ -109,7 +110,7 @@ struct Migration {
         throw alteration
     }
 
-    /// Writes the item into its record, with a write to the target and a removal from the source pending.
+    /// Writes the item into its record, with a pending write to the target and a pending removal from the source.
     ///
     /// - Returns: the secret; nil if the source no longer has the item.
     private func writeAhead(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> SecretBytes? {
@@ -124,16 +125,17 @@ struct Migration {
         return plan.item.secret
     }
 
-    /// Drains the item: the target gets the item, the item is read back, and then the source loses the item.
+    /// Drains the item: the target saves the item, a load reads it back, and then the source loses the item.
     ///
-    /// - Returns: the failure of a target that altered the item, which the source then keeps; nil if the item is moved.
+    /// - Returns: the failure of a target that altered the item; nil if the item is moved. After a failure the source
+    ///   keeps the item.
     private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
         var item = try records.begin(name, call)
         // If the record has no pending change any more, another process completed the move meanwhile.
         guard let record = item.entry.record, pending.govern(record) else { return nil }
-        // The other modules' copies may be removed only if the record still holds the value that was copied.
+        // Other modules' copies may be removed only if the record still holds the value that this move wrote.
         guard let value = try record.item(), value.secret == secret else { throw superseded(name) }
         var drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,

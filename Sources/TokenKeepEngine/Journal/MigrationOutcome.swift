@@ -1,18 +1,18 @@
 public import TokenKeepCore
 
-/// The outcome of a migration.
+/// The moved items of a migration, and the failures.
 public struct MigrationOutcome: Sendable {
     /// A failure to move an item, or to read a list of items.
     public struct Failure: Sendable {
         /// The item; nil if the failure concerns no single item.
         public let item: ItemName?
-        /// The error.
+        /// The error that prevented the move of the item, or the reading of the list.
         public let error: TokenKeepError
     }
 
     /// The names of the moved items, sorted; in a dry run, of the items that would be moved.
     public internal(set) var items: [ItemName] = []
-    /// The number of ``items``.
+    /// The number of moved items; in a dry run, of the items that would be moved.
     public var moved: Int { items.count }
     /// The items that were not moved, and the errors.
     public internal(set) var failures: [Failure] = []

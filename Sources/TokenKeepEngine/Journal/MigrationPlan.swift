@@ -8,7 +8,7 @@ extension Migration {
         let item: TokenItem
         /// The pending changes of the item's record.
         let pending: [PendingWrite]
-        /// Whether the record has pending changes for this stack. They name the modules that may hold the item.
+        /// Whether the record has pending changes for this stack, which name the modules that may hold the item.
         let isGoverned: Bool
     }
 
@@ -79,10 +79,10 @@ extension Migration {
             hint: "the one that a load shows is the item; to be rid of both: tokenkeep clear")
     }
 
-    /// Checks that the source has no foreign item of the name.
+    /// Checks that the source has no foreign item of the same name.
     ///
-    /// The removal from the source would delete the foreign item. If the foreign item stayed, a load could find it
-    /// instead of the moved item.
+    /// The removal from the source would delete the foreign item. If the removal spared it, a load could return the
+    /// foreign item instead of the moved item.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(
@@ -130,7 +130,7 @@ extension Migration {
             if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
                 part.since = known.since
             } else {
-                // Modification times are whole seconds. A change by another program in this second must count as newer.
+                // Modification times are whole seconds. Another program's change in this second counts as newer.
                 part.since = UnixTime(UnixTime.now.rawValue - 1)
                 if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
@@ -138,7 +138,7 @@ extension Migration {
         }
     }
 
-    /// The pending changes after the target altered the item, so that the source keeps the item.
+    /// The pending changes that give the item back to the source, after the target altered the item.
     ///
     /// If the target altered the secret, it must lose the item, so that no load finds the altered secret. If the target
     /// altered only metadata, it keeps the item, which may belong to another program.

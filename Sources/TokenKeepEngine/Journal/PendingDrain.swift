@@ -6,19 +6,20 @@ import TokenKeepRecords
 struct PendingDrain {
     let pending: PendingWrites
     let record: JournalRecord
-    /// The deadline and other conditions of the drain. Its sealer can seal this item's secret.
+    /// The deadline and conditions of the drain, with a sealer for this item's secret.
     let call: CallContext
-    /// Whether a prompt about the item is open. While it is open, no pending change is applied.
+    /// Whether a prompt about the item is open. No pending change is applied meanwhile.
     var isHeld = false
-    /// The move of the item, if it is being moved. If another program then changes the item, the move ends.
+    /// The move that this drain carries out; nil in any other drain.
     var move: Move?
-    /// Whether another program's newer value counts as seen afterwards. Not while a removal stays pending that the value
-    /// outlives: the next drain would take the value for one that the removal covers.
+    /// Whether the drain notes another program's newer value as seen in the module.
+    ///
+    /// False in the removal of a service: its next drain would judge a seen value to be older, and remove it.
     var notesArrivals = true
-    /// Receives an event for each module's answer.
+    /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// The move of an item. The other modules lose the item only after the target returned it as it was saved.
+    /// The move of an item to a target module. Other modules lose it only after the target returned it unaltered.
     struct Move {
         /// The way in which the target altered the item.
         enum Alteration {
@@ -31,22 +32,22 @@ struct PendingDrain {
         let target: String
         /// Whether a load from the target returned the item.
         fileprivate(set) var hasArrived: Bool
-        /// nil if the item is unaltered, or was not read back.
+        /// The alteration found by reading the item back; nil if none was found.
         fileprivate(set) var alteration: Alteration?
     }
 
-    /// The outcome of a drain.
+    /// The record's change and the module answers that a drain leads to.
     struct Outcome {
         var change = JournalChange.keep
         /// The pending changes that could not be applied.
         var left: [PendingWrite] = []
-        /// The version that the module gave the saved value; nil if no module saved it.
+        /// The version of the value in the module that saved it; nil if no module saved it.
         var version: UInt64?
         /// The modules that must prompt before they delete an older item.
         var asking: Set<String> = []
-        /// The newer value that another program saved in a module.
+        /// The newer value of another program, if a load finds it instead of the record's value.
         var newer: TokenItem?
-        /// The first failure of a module to apply its pending change; nil if no module failed.
+        /// The first error because of which a change stays pending; nil if there is none.
         var obstacle: TokenKeepError?
     }
 
@@ -56,13 +57,13 @@ struct PendingDrain {
         var end: Decisions.End
         /// The version of the value that the module saved; nil for a removal.
         var version: UInt64?
-        /// Another program's value, which stays.
+        /// Another program's value, which stays in the module.
         var theirs: TokenItem?
         /// The reason why the change stays pending; nil if the module was not asked.
         var problem: TokenKeepError?
     }
 
-    /// Applies the record's pending changes, and computes the change of the record.
+    /// Applies the record's pending changes, and returns the change that the record needs afterwards.
     mutating func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
         var outcome = Outcome()
         var ended: [Ended] = []
@@ -85,7 +86,7 @@ struct PendingDrain {
         outcome.left = zip(ended, stays).filter(\.1).map(\.0.part)
         outcome.change = try record.leaving(outcome.left, keepsValue: keepsValue)
         guard notesArrivals, move == nil, !outcome.left.contains(where: pending.isOurs) else { return outcome }
-        // Note other programs' values only if nothing stays pending: else the next drain must judge them again.
+        // If a change stays pending, the next drain must judge other programs' values again. Note them only otherwise.
         for one in ended {
             guard let theirs = one.theirs else { continue }
             item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: one.part.module)
@@ -95,7 +96,7 @@ struct PendingDrain {
 
     /// Whether a load finds another program's item in this module instead of the record's value.
     ///
-    /// Asked for a module from which the record's item must be removed.
+    /// Asked only about a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
         guard record.holdsValue else { return true }
         let isSent = record.pending.contains { $0.kind == .write && pending.isOurs($0) }
@@ -146,8 +147,7 @@ struct PendingDrain {
         return ended
     }
 
-    /// Removes the item from a module. Called even if the module has none, because a removal also drops the notes about
-    /// the item.
+    /// Removes the item from a module. A module without the item is called too, so that it drops its notes of the item.
     private func remove(
         from module: any Module, _ name: ItemName, includingForeign: Bool
     ) throws(TokenKeepError) {
@@ -162,7 +162,7 @@ struct PendingDrain {
 
     private var state: ItemState { record.holdsValue ? .pending : .removing }
 
-    /// Compares the module's item with the change. Notes the item's fingerprint in the change, if the item is ours.
+    /// Compares the module's item with the pending change. Stores the fingerprint of an item of ours in the change.
     private func found(
         _ held: Held, _ part: inout PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Decisions.Found {
@@ -180,7 +180,7 @@ struct PendingDrain {
         }
     }
 
-    /// Removes the item, unless the module would have to prompt: the user cannot see the item in question.
+    /// Removes TokenKeep's item from a module. If the module would have to prompt for the deletion, leaves the item.
     private func removeOwn(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try module.clearOwn(name, call)
@@ -189,10 +189,10 @@ struct PendingDrain {
         }
     }
 
-    /// Traces each call of a module in a move. Any other drain traces its outcome.
+    /// The trace of each module call, used only in a move. Any other drain traces one event for each change.
     private var moveTrace: StackTraceHandler? { move == nil ? nil : trace }
 
-    /// Saves the record's value in a module. If this process is killed during the call, the module may still save it.
+    /// Saves the record's value in a module, after noting the value as sent.
     private mutating func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> UInt64 {
@@ -233,7 +233,7 @@ struct PendingDrain {
 
     /// Whether the module already has the record's value, and no other value that was sent can arrive later.
     ///
-    /// If so, the value need not be sent.
+    /// Such a value need not be sent again.
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {
@@ -281,7 +281,7 @@ struct PendingDrain {
     /// A module whose item is older than the record, and the version of that item, if known.
     typealias Outdated = (module: any Module, version: UInt64?)
 
-    /// Finds those of the named modules whose item is older than the record.
+    /// Finds the named modules whose item is older than the record.
     func outdated(in modules: Set<String>, _ item: borrowing ItemTransaction) -> [Outdated] {
         let ours = (try? record.item()) ?? nil
         var outdated: [Outdated] = []

@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// The writes and removals that modules of any machine missed, for `tokenkeep status`.
 public struct PendingReport: Sendable {
-    /// A change of one item, or the removal of one service, that one module missed.
+    /// A pending change for one module: of one item, or the removal of one service.
     public struct Entry: Sendable {
-        /// The item, or the name of the service's removal; nil if the record names neither.
+        /// The item, or the name of the service's removal; nil if the record contains no name.
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String

@@ -2,25 +2,26 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Computes the pending writes of a record after its item changed.
+/// Computes the pending writes and removals of a record after its item changed.
 struct PendingWrites {
-    /// Provides the hash of this machine, which pending writes store.
+    /// The vault's records. They provide the hash of this machine, which each pending write stores.
     let records: Records
     /// The deferrable modules of this stack.
     let deferrable: [any Module]
     /// The names of the modules that a load asks before the vault.
     var beforeVault: Set<String> = []
-    /// Provide the time of a new pending write, and the clocks that later show whether the time was set back.
+    /// Provides the time of a new pending write.
     let clock: @Sendable () -> UnixTime
+    /// Provides the state of the machine's clocks, by which a later drain sees whether the time was set back.
     let clocks: @Sendable () -> ClockMark
 
     /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
 
-    /// Whether a pending write is for a module of this stack on this machine. All other pending writes stay unchanged.
+    /// Whether a pending write is for a module of this stack on this machine.
     func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 
-    /// Whether a record answers in place of the modules (governs), because a change is pending for one of them here.
+    /// Whether a record governs (answers loads instead of the modules): a change is pending for a module of this stack.
     func govern(_ record: JournalRecord) -> Bool { record.pending.contains(where: isOurs) }
 
     /// The state of an item for this stack.
@@ -33,10 +34,10 @@ struct PendingWrites {
         }
     }
 
-    /// Whether a module for which the record has a pending change can be asked now.
+    /// Whether any module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Whether one of these changes is pending for this module, in this stack on this machine.
+    /// Whether `pending` contains a change for the named module, in this stack and on this machine.
     func has(_ pending: [PendingWrite], for module: String) -> Bool {
         pending.contains { $0.module == module && isOurs($0) }
     }
@@ -51,10 +52,10 @@ struct PendingWrites {
 
     /// The fingerprint of each module's value at the beginning of a change, by the module's name.
     ///
-    /// The value is nil if the module has no item. A module that could not be asked has no entry.
+    /// A module without the item has the fingerprint nil. A module that could not be asked has no element.
     typealias Looks = [String: [UInt8]?]
 
-    /// Reads the modules' present values. They are older than the change that begins now, whoever wrote them.
+    /// Reads the modules' present values. All of them are older than the change that begins now.
     func look(
         at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext
     ) -> Looks {
@@ -72,8 +73,8 @@ struct PendingWrites {
 
     /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the value replaces every change made by other programs until now, also in
-    ///   modules of other stacks.
+    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. This
+    ///   also renews the pending changes for modules of other stacks.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
         looks: Looks = [:], isNewValue: Bool = true
@@ -94,7 +95,7 @@ struct PendingWrites {
             pending.map { isOurs($0) ? $0 : $0.ofRemoval }, of: item, to: nil, holders: holders, looks: looks)
     }
 
-    /// Makes a module's pending write, with the fingerprints that are already known of the module's values.
+    /// Makes a module's pending write, with the known fingerprints of the module's values.
     private func part(
         _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
         after pending: [PendingWrite], _ looks: Looks
@@ -111,7 +112,7 @@ struct PendingWrites {
 }
 
 extension JournalRecord {
-    /// The change that leaves the record with these pending changes, and with its value or without.
+    /// The journal change that gives the record these pending changes, and keeps or drops its value.
     func leaving(_ pending: [PendingWrite], keepsValue: Bool = true) throws(TokenKeepError) -> JournalChange {
         if pending == self.pending { return .keep }
         return .parts(value: keepsValue ? try item() : nil, pending: pending)

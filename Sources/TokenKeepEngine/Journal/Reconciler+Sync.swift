@@ -16,7 +16,7 @@ extension Reconciler {
         let found = try records.pendingRecords()
         let governing = found.records.values.filter(pending.govern)
         if call.promptsAllowed {
-            // Each module may prompt once, with no lock held.
+            // Each module may prompt once, while no lock is held.
             let modules = Set(governing.flatMap(\.pending).map(\.module))
             for module in pending.deferrable where modules.contains(module.name) { try? module.prepare(call) }
         }
@@ -36,7 +36,7 @@ extension Reconciler {
         return outcome
     }
 
-    /// Applies pending changes in half of the call's time, with a short limit for each item. Never prompts.
+    /// Applies pending changes in half of the call's time, and at most 250 ms for each item. Never prompts.
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {

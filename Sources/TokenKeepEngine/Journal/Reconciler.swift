@@ -5,12 +5,12 @@ import TokenKeepRecords
 /// Keeps, in the vault's records, the changes that a stack's deferrable modules missed, and drains them later.
 ///
 /// A record with a change pending for a module of this stack on this machine *governs*: a load returns the record's
-/// value and asks no module. A process changes an item only while it holds the item's lock. It holds no lock during a
+/// value and asks no module. A process changes an item only while it holds the item's lock, and no lock during a
 /// prompt.
 struct Reconciler: Sendable {
-    /// The time that a load spends on applying the pending changes of its item, in milliseconds.
+    /// The time limit for draining an item within a load of the item, in milliseconds.
     static let drainMilliseconds: UInt32 = 250
-    /// The maximum number of times that one call reads the modules, if items move during each reading.
+    /// The maximum number of times that one call reads the modules again because items moved meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
@@ -32,7 +32,7 @@ struct Reconciler: Sendable {
         usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
     }
 
-    /// Loads an item.
+    /// Loads an item from its record if the record governs, otherwise from the modules.
     ///
     /// - Parameter drains: whether the load applies the item's pending changes.
     func load(_ name: ItemName, _ call: CallContext, drains: Bool = true) throws(TokenKeepError) -> TokenItem {
@@ -45,14 +45,14 @@ struct Reconciler: Sendable {
                 if let item = try answer(name, drains: drains, call) { return item }
                 if try pendingRemoval(of: name, call) != nil {
                     emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
-                    // The removal leaves an item that another process changed meanwhile to the item's own record.
+                    // The drain skips an item that another process changed meanwhile. So ask its own record again.
                     if let item = try answer(name, drains: drains, call) { return item }
                 }
             }
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
-                // The item may have moved meanwhile from a module that was asked later to one that was asked earlier.
+                // The item may have moved meanwhile, from a module not yet asked to one already asked.
                 guard error.status == .notFound, try records.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
@@ -97,7 +97,7 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Loads the item while holding the item's lock, so that no other process can move the item.
+    /// Loads the item while holding its lock, so that no other process can move the item meanwhile.
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
@@ -128,7 +128,7 @@ struct Reconciler: Sendable {
             isRemoved($0, by: before)
         }
         let found = try records.pendingRecords()
-        // A load returns a memory-only item, whatever is pending for an item of the same name.
+        // A load returns a memory-only item first, even if its name has pending changes.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = found.records.values.filter(pending.govern).compactMap(\.details)
         listing.items.removeAll { !isHidden($0.name) && found.record(of: $0.name).map(pending.govern) ?? false }
@@ -140,7 +140,7 @@ struct Reconciler: Sendable {
 
     /// Applies the pending changes of an item to the modules of this stack.
     ///
-    /// The removal of the item's service comes first: what the module gets now must not be removed later.
+    /// Drains a pending removal of the item's service first, because that removal must not remove the new value later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
@@ -164,8 +164,7 @@ struct Reconciler: Sendable {
 
     /// Applies an item's pending changes before a save or clear that has a precondition.
     ///
-    /// Another program may have changed the item in the module, so the precondition cannot be checked in the record
-    /// alone.
+    /// Another program may have changed the module's item, so the record alone cannot decide about the precondition.
     ///
     /// - Throws: the failure of a module that could not be asked. The item is then unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
@@ -187,10 +186,10 @@ struct Reconciler: Sendable {
                 hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
     }
 
-    /// Applies an item's pending changes, and lets modules prompt that ask the user before deleting an older item.
+    /// Drains an item, and lets modules prompt that ask the user before deleting an older item.
     ///
-    /// The prompt appears only if prompts are allowed. During the prompt the item is not locked, but other processes
-    /// save it only into its record. So the module still has the item in question when the user answers.
+    /// Prompts only if prompts are allowed. During the prompt the item is not locked, but other processes save the item
+    /// only into its record. So the module's item stays the same until the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
@@ -201,7 +200,9 @@ struct Reconciler: Sendable {
         return try draining(name, silent)
     }
 
-    /// The items to ask the user about, and the right to prompt; nil if there are none or another process prompts.
+    /// The outdated items to ask the user about, and the right to prompt.
+    ///
+    /// - Returns: nil if no item is outdated, or if another process prompts.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [PendingDrain.Outdated], right: PromptRight)? {
@@ -216,7 +217,7 @@ struct Reconciler: Sendable {
         return nil
     }
 
-    /// The item's record; nil if it has no change pending for this stack. Called only if changes may be pending.
+    /// The item's record; nil if no change is pending for this stack. Call this only if changes may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil
@@ -224,7 +225,7 @@ struct Reconciler: Sendable {
         return record
     }
 
-    /// Makes the change that copies a module's item into its record, with a write to the module pending.
+    /// Makes the change that copies a module's item into its record, with a pending write to the same module.
     func writingAhead(
         _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
     ) -> JournalChange {
@@ -233,7 +234,7 @@ struct Reconciler: Sendable {
         return .parts(value: value, pending: parts.map { $0.sending(fingerprint) })
     }
 
-    /// Traces an action of the journal itself.
+    /// Adds an action of the journal itself to the trace.
     func note(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
         dispatcher.trace?(
             StackTraceEvent(

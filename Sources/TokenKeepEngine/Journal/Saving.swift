@@ -5,7 +5,7 @@ import TokenKeepRecords
 extension Reconciler {
     /// Saves the item in the first module that a `save` line of the stack names.
     ///
-    /// If that module misses the value, the journal keeps the value as a pending write.
+    /// If the first module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
             guard let first = dispatcher.places(for: .save).first?.module,
@@ -26,32 +26,32 @@ extension Reconciler {
     }
 }
 
-/// A save in a stack whose first module is the vault or deferrable.
+/// The save of one item in a stack whose first module is the vault or a deferrable module.
 struct Saving {
     let reconciler: Reconciler
     /// The first module that a `save` line names.
     let first: any Module
-    /// Whether a module that needs several steps may prompt.
+    /// Whether a save in several steps may lead to a prompt later, when its pending write is drained.
     var mayAsk = false
 
     private var dispatcher: Dispatcher { reconciler.dispatcher }
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The change of the record, and the save's outcome before the pending changes are drained.
+    /// The record change that a save makes, and the save's outcome before pending changes are drained.
     private struct Step {
         var change = JournalChange.keep
         var version: UInt64
         var pending: [PendingWrite] = []
-        /// The module that has the value when nothing is pending.
+        /// The module that has the value once no change is pending.
         var home: String
-        /// Whether the first module, which needs several steps, must only get the value from the record.
+        /// Whether the record must get the value before the first module, because that module saves in several steps.
         var isAhead = false
-        /// The cancellation that the save throws although the record has the value.
+        /// The caller's cancellation, which the save throws although the record has the value.
         var cut: TokenKeepError?
     }
 
-    /// Saves without prompts. If the save leaves a pending write, applies the write with prompts.
+    /// Saves without prompts. If a write stays pending, drains it with prompts.
     fileprivate func asking(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try run(request, call.withoutPrompts)
         guard !outcome.pendingModules.isEmpty, (try? first.prepare(call)) != nil else { return outcome }
@@ -75,7 +75,8 @@ struct Saving {
         }
         if let cut = step.cut { throw cut }
         let drained = step.pending.isEmpty ? nil : try? reconciler.draining(request.name, call)
-        // The record may list a module that has saved the value, while another module must still remove its item.
+        // `version` means that the write was applied. `left` then names the write only because an older item elsewhere
+        // must still be removed.
         let left = drained?.version == nil ? drained?.left ?? step.pending : []
         let missed = left.filter { $0.kind == .write }.map(\.module)
         return SaveOutcome(
@@ -83,7 +84,7 @@ struct Saving {
             pendingModules: missed)
     }
 
-    /// Saves the item under the item's lock in the vault.
+    /// Saves the item while holding the item's lock in the vault.
     private func save(
         _ request: SaveRequest, _ call: CallContext, _ progress: inout Decisions.Progress
     ) throws(TokenKeepError) -> Step {
@@ -95,7 +96,7 @@ struct Saving {
         return step
     }
 
-    /// Saves in the modules, if the vault failed and no record can hide the items that they save.
+    /// Saves in the modules alone after the vault failed, if no record can hide the modules' items.
     private func saveWithoutJournal(
         _ request: SaveRequest, at progress: Decisions.Progress, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -108,13 +109,13 @@ struct Saving {
         do throws(TokenKeepError) {
             return try dispatcher.saveInPlaces(request, call)
         } catch {
-            // Nothing can be pending: the failure of the vault tells why.
+            // The vault failed, so no change can become pending. So throw the vault's failure, not the module's.
             guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }
             throw problem
         }
     }
 
-    /// Whether the first module's line ignores this failure, which must not be an outage.
+    /// Whether the first module's `save` line ignores a failure. UNAVAILABLE and TIMED_OUT are never ignored here.
     private func isIgnored(_ error: TokenKeepError) -> Bool {
         dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
             && error.status != .timedOut
@@ -134,7 +135,8 @@ struct Saving {
             request = try inheriting(request, item)
             if let problem = item.entry.problem { try inheritFromModule(&request, because: problem, call) }
         } else {
-            // The precondition holds from here on: if the module fails later, the record saves the item.
+            // Check the precondition now. If the module misses the value later, the record gets the value without
+            // another check.
             request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         }
         let place = place(for: request.details(replacing: present, module: "vault"))
@@ -151,34 +153,34 @@ struct Saving {
         }
     }
 
-    /// The failure of the first module to load the item because it is locked; nil if it is not.
+    /// The first module's LOCKED failure to load the item; nil if the module is not locked.
     private func lock(of name: ItemName, _ call: CallContext) -> TokenKeepError? {
         guard first.mayAnswer else { return nil }
         do throws(TokenKeepError) {
             _ = try first.load(name, call.withoutPrompts)
             return nil
         } catch {
-            // A sealed item whose key is locked is there: the module answered.
+            // LOCKED from the vault concerns the key of a sealed item: the module itself is not locked.
             return error.status == .locked && error.module != "vault" ? error.inModule(first.name) : nil
         }
     }
 
-    /// Loads the item from deferrable modules that were never used. A module that has the item is then marked as used.
+    /// Loads the item from every deferrable module that was never used: a module that has the item is marked as used.
     ///
-    /// Another program may have saved the item in such a module. A load would find that item before the vault's, so the
-    /// save must remove it.
+    /// Another program may have saved the item in a module that was never used here. A load would find that item before
+    /// the vault's, so the save must remove that item.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
         for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
         }
     }
 
-    /// Sends the value to the module. If the module may save it after the call failed, writes it into the record too.
+    /// Sends the value to the first module. If the module may not have saved it, the record gets it too.
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
-        // Note the fingerprint first: if this process is killed, the value may arrive after another process's save, and
-        // must then be known as older.
+        // Note the fingerprint before sending. If this process is killed, the module may save the value after another
+        // process's save. A drain must then recognize the value as an older one.
         let before = item.holder(first.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: first.name)
@@ -187,7 +189,7 @@ struct Saving {
             guard !step.isAhead else { return step }
             // The module has saved this value, so every value sent before has arrived too.
             item.noteArrival(fingerprint, in: first.name)
-            // A removal of the service that became pending meanwhile would take the value with it.
+            // If the removal of the service became pending meanwhile, its drain would also remove the value saved here.
             let mayBeRemoved = try reconciler.isToBeEmptied(first, of: request.name, call)
             guard try removeCopies(of: request.name, call), !mayBeRemoved else {
                 return try recording(request, over: record, nil, item, call, wasSent: true)
@@ -210,21 +212,22 @@ struct Saving {
         return Decisions.missed(
             Decisions.Miss(
                 status: error.status, isFinal: dispatcher.programs[.save].first?.actions[error.status] == .die,
-                // Without the pending write, the module's older value would reappear.
+                // An ignored failure too makes the write pending, or a load would find the older value.
                 isIgnored: isOfFirst && isIgnored(error),
-                // The module may still save the value. Without a record, it would then replace a newer save.
+                // After a cancellation the module may still save the value. Without a record, that value would replace
+                // a newer save's.
                 isCut: error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing,
                 mayWait: isOfFirst && error.status == .locked && mayWait(request, item)))
     }
 
-    /// Whether a value that the locked first module does not take may wait in the record.
+    /// Whether the record may keep the value that the first module missed because it is locked.
     private func mayWait(_ request: SaveRequest, _ item: borrowing ItemTransaction) -> Bool {
         guard request.keepsWhenLocked, first.supportsPendingWrites else { return false }
         let request = (try? inheriting(request, item)) ?? request
         return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
     }
 
-    /// Sends a value to a module that saves in one step. For any other module, the record gets the value first.
+    /// Sends the value to the first module. If the module saves in several steps, only makes the change of the record.
     private func send(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
@@ -243,7 +246,7 @@ struct Saving {
             step.isAhead = true
             return step
         } catch {
-            // A pending write is compared with the module's item. Overwrite an unreadable item now.
+            // A drain must read the module's item before replacing it, and this item is unreadable. So save at once.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -256,9 +259,9 @@ struct Saving {
         return Step(version: written, home: first.name)
     }
 
-    /// The module's item that a save replaces; nil if there is none.
+    /// The first module's item, which the save replaces; nil if the module has no item.
     ///
-    /// If the request names a level, a sealed item whose key is locked is not opened, and the result is nil.
+    /// nil also for a sealed item whose key is locked, if the request names a level and has no precondition.
     private func present(
         _ request: inout SaveRequest, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -272,9 +275,9 @@ struct Saving {
         }
     }
 
-    /// Removes older copies of an item from the other modules that have a `clear` line.
+    /// Removes older copies of an item from the other modules for which the stack has a `clear` line.
     ///
-    /// - Returns: false if a copy could not be removed, so that its removal must become pending.
+    /// - Returns: false if a copy could not be removed. Its removal must then become pending.
     private func removeCopies(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let others = dispatcher.places(for: .clear).map(\.module)
         var isComplete = true
@@ -296,13 +299,13 @@ struct Saving {
         ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
     }
 
-    /// Whether the first module is the vault, or meets the protection requirement of an item.
+    /// The kind of the first module: the vault, or a module that meets an item's protection requirement or does not.
     private func place(for details: ItemDetails) -> Decisions.First {
         if first.holdsRecords { return .vault }
         return requirements.areMet(by: first, details.accessLevel, details.flags) ? .fit : .unfit
     }
 
-    /// Gives a save request the last known level of the item, because the module cannot be asked now.
+    /// Completes a save request with the item's last known level, because the first module cannot be asked now.
     ///
     /// The level comes from the record of a sealed item, or from the item as this process last saw it.
     private func inheriting(
@@ -316,9 +319,9 @@ struct Saving {
         return request
     }
 
-    /// Gives a save over an unreadable record the level of the module's item, which may be sealed.
+    /// Completes a save over an unreadable record with the level of the first module's item.
     ///
-    /// - Throws: `problem`, the reason why the record cannot be read, if the module cannot tell the level.
+    /// - Throws: `problem`, the reason why the record cannot be read, if the module's item cannot be loaded.
     private func inheritFromModule(
         _ request: inout SaveRequest, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) {
@@ -330,11 +333,11 @@ struct Saving {
         }
     }
 
-    /// Writes the value into the record, with the pending writes and removals that result from the save.
+    /// Makes the record's change for a save: the new value, and the pending writes and removals that result.
     ///
     /// - Parameters:
     ///   - wasSent: whether the first module may have got the value already.
-    ///   - looks: the value that the save replaces in the first module; nil if it is not known.
+    ///   - looks: the modules' present values, if the caller knows them; nil to load them now.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, _ item: borrowing ItemTransaction,
         _ call: CallContext, wasSent: Bool = false, looks: PendingWrites.Looks? = nil
@@ -352,7 +355,7 @@ struct Saving {
         var isKept = place(for: details) != .unfit
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
         let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + (isKept ? [first] : []), item, call))
-        // Ask only now whether the module was used: a module that answered `look(at:)` is marked as used.
+        // First `look(at:)`, then this question: a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
@@ -371,9 +374,9 @@ struct Saving {
             version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")
     }
 
-    /// Whether the first module was never used on this machine, and the vault takes the stack's items.
+    /// Whether the first module was never used on this machine, and the stack saves in the vault and loads from it.
     ///
-    /// A machine without such a service must not collect pending writes for the service.
+    /// The vault then keeps the item. On a machine without the module, a write to it would stay pending for good.
     private func isNeverUsed() throws(TokenKeepError) -> Bool {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false

@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// The removal of a whole service, pending for modules that could not list their items.
 ///
-/// It is a tombstone whose name is no item's (``ItemName/init(removalOf:in:)``). While it is pending for a module, the
-/// module counts as having no items of the service, and every save of the service goes through a record. So the removal
-/// is drained before anything of the service that is newer reaches the module.
+/// The removal is a record whose name no item has (``ItemName/init(removalOf:in:)``). While the removal is pending for
+/// a module, the module counts as having no items of the service. Every save in the service then goes through a record,
+/// so that the removal is drained before a newer item reaches the module.
 struct ServiceRemoval {
     let reconciler: Reconciler
     /// The name of the removal's record.
@@ -15,7 +15,7 @@ struct ServiceRemoval {
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// Makes the removal pending for modules.
+    /// Makes the removal pending for the modules that missed it.
     func begin(in missed: [any Module], _ call: CallContext) throws(TokenKeepError) {
         let names = Set(missed.map(\.name))
         var item = try records.begin(name, call)
@@ -25,10 +25,10 @@ struct ServiceRemoval {
         reconciler.note(.clear, name, .ok, "its removal is pending for \(names.sorted().joined(separator: ", "))")
     }
 
-    /// Removes every item of the service that is no newer than the removal from the modules that answer.
+    /// Removes the service's items that are no newer than the removal, from the modules that answer.
     ///
-    /// An item with a governing record is left: the record decides about it. Each item is removed under its own lock,
-    /// and the removal itself is not locked meanwhile.
+    /// Skips an item whose record governs, because that record decides about the item. Locks each item during its
+    /// removal, and does not lock the removal's record meanwhile.
     func drain(_ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         var outcome = PendingDrain.Outcome()
         guard let record = try reconciler.governing(name, call) else { return outcome }
@@ -80,7 +80,7 @@ extension Reconciler {
     /// Makes the removal of a service pending for each deferrable module that could not list its items.
     ///
     /// - Parameter listing: the list whose items the caller clears.
-    /// - Returns: the failure that remains; nil if no item can be left.
+    /// - Returns: the failure that remains; nil if every failed module now has a pending removal.
     func deferRemoval(
         of service: String, in namespace: String, after listing: ItemListing, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
@@ -101,7 +101,7 @@ extension Reconciler {
             try ServiceRemoval(reconciler: self, name: ItemName(removalOf: service, in: namespace)).begin(
                 in: missed, call)
         } catch {
-            // Without a record nothing can be pending: the failure of the module is the answer.
+            // The removal could not be recorded, so it is not pending. The answer is then the module's failure.
             guard error.status == .busy || error.status == .cancelled else { return problem }
             throw error
         }
@@ -110,7 +110,7 @@ extension Reconciler {
         }
     }
 
-    /// The removal that is pending for a module of this stack and concerns an item; nil if there is none.
+    /// The pending removal of an item's service from a module of this stack; nil if there is none.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
             guard try records.mayHavePending() else { return nil }
@@ -123,7 +123,7 @@ extension Reconciler {
 
     /// The modules that count as having no item of this name, because the removal of its service is pending.
     ///
-    /// - Parameter drains: whether the removal is drained first, as far as a load drains.
+    /// - Parameter drains: whether the removal is drained first, within 250 ms and without prompts.
     func modulesToEmpty(
         of name: ItemName, drainingIf drains: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> Set<String> {
@@ -134,7 +134,7 @@ extension Reconciler {
         return Set(try governing(removal.name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
     }
 
-    /// Whether a module must lose every item of the service before it gets an item of it.
+    /// Whether a removal of the item's service is pending for a module, which must not get an item before.
     func isToBeEmptied(
         _ module: any Module, of name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -143,7 +143,8 @@ extension Reconciler {
 
     /// Drains the removal of an item's service before the item changes.
     ///
-    /// - Parameter isNeeded: whether a removal that stays pending fails the call, which then waits as long as it may.
+    /// - Parameter isNeeded: whether a removal that stays pending fails the call. The drain then has the call's whole
+    ///   time.
     func drainRemoval(
         before name: ItemName, _ call: CallContext, isNeeded: Bool = false
     ) throws(TokenKeepError) {
@@ -160,7 +161,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether the pending removal of a service covers an item of a module's list, so that the item is not listed.
+    /// Whether a pending removal of the service covers a module's item, so that the item must not be listed.
     func isRemoved(_ item: ItemDetails, by found: PendingRecords) -> Bool {
         guard !found.records.isEmpty,
             let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),
