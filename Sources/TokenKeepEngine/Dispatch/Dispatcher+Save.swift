@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension Dispatcher {
-    /// Saves an item in the stack's modules. Not called for memory-only items.
+    /// Saves an item in the stack's modules. Never called for a memory-only item.
     typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
 
-    /// Saves an item in the first module of the stack that takes it, and removes older copies from later modules.
+    /// Saves an item in the stack's first module that accepts it, and removes older copies from later modules.
     func save(
         _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -18,11 +18,11 @@ extension Dispatcher {
         return try inPlaces(request, call)
     }
 
-    /// Saves an item while a memory-only item has the same name. A load returns the memory-only item.
+    /// Saves an item while a memory-only item of the same name exists, which a load returns.
     ///
-    /// The save checks the memory-only item's version. A save without a level, or with the level memory-only, replaces
-    /// the memory-only item's value. A save with another level goes to the stack's modules and removes the memory-only
-    /// item.
+    /// Checks the precondition against the memory-only item. Without a level, or with the level memory-only, the save
+    /// replaces the memory-only item's value. With another level, the stack's modules get the item, and the memory-only
+    /// item is removed.
     private func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -49,8 +49,7 @@ extension Dispatcher {
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
     }
 
-    /// Throws if memory does not meet a protection requirement of the item, or if the save would lower the
-    /// requirements.
+    /// Throws if memory does not meet an item's protection requirement, or if the save would lower the requirements.
     private func checkRequirementsInMemory(
         _ details: ItemDetails, over present: ItemDetails?
     ) throws(TokenKeepError) {
@@ -66,8 +65,8 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first module that takes the item checks the precondition. Its save changes the item's version,
-            // so that the check in a later module would fail.
+            // Only the first module that saves the item checks the precondition. Its save changes the item's version,
+            // so the same check in a later module would fail.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
@@ -85,8 +84,8 @@ extension Dispatcher {
     /// Whether a failed save may try the next module of the stack.
     ///
     /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
-    /// save goes on only if the vault can keep a pending write for the failed module, or if the line's action is not
-    /// `bad`. Otherwise the failed module's older value would reappear.
+    /// save goes on only if the vault can record a pending write for the failed module, or if the line's action is not
+    /// `bad`. Otherwise a load would later find the failed module's older value.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
@@ -95,10 +94,9 @@ extension Dispatcher {
         }
     }
 
-    /// Completes a save request with the level of the existing item, and checks the precondition. Loads the item to do
-    /// so.
+    /// Completes a save request with the level of the existing item, which it loads, and checks the precondition.
     ///
-    /// If another module cannot be asked whether it has the item, a save with a precondition fails.
+    /// A save with a precondition fails if a later module cannot be asked whether it has the item.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -109,8 +107,7 @@ extension Dispatcher {
                 do throws(TokenKeepError) {
                     request.inherited = try place.module.load(request.name, call).details
                 } catch {
-                    // A save without a level keeps the item's level. A locked item does not tell its level, so the save
-                    // fails.
+                    // A save without a level keeps the item's level. A locked item's level is unknown: the save fails.
                     guard error.status != .locked else { throw error }
                 }
             }
@@ -120,7 +117,7 @@ extension Dispatcher {
             guard let item = try place.module.loadIfThere(request.name, call) else { continue }
             try request.check(present: item.details)
             request.inherited = item.details
-            if index == 0 { return request }  // the first place checks again, in one step with its save
+            if index == 0 { return request }  // the save in the first module checks the precondition once more
             request.precondition = .absent
             return request
         }
@@ -132,7 +129,7 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
-        // If the stack has no line for `clear`, nothing is removed.
+        // If the stack has no `clear` line for a module, the module's copy stays.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {

@@ -2,25 +2,24 @@ import TokenKeepCore
 
 /// Asks the modules of a stack in their order and combines their answers.
 struct Dispatcher: Sendable {
-    /// A module and the line of the stack that names it.
+    /// A module, with the stack's line that names the module.
     struct Place: Sendable {
         let line: StackLine
         let module: any Module
     }
 
-    /// The stack's lines for each operation, without the memory module that every store has.
+    /// The stack's lines for each operation, without the memory module of the store.
     let programs: StackOperations
-    /// Holds memory-only items. Asked before the stack's modules.
+    /// Holds memory-only items. A load looks here before it asks the stack's modules.
     let memory: MemoryModule
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether the vault can record a pending write for a module that failed, so that a save may go on to the next
-    /// module.
+    /// Whether the vault can record a pending write for a module that fails, so that a save may go on.
     var canRecordPending = false
 
-    /// Loads the first item found. If there is none, throws the worst failure met.
+    /// Loads the item from the first module that has it. If no module has the item, throws the worst failure.
     ///
-    /// - Parameter emptied: modules that are not asked, because the item is to be removed from them.
+    /// - Parameter emptied: modules that are not asked, because a removal of the item's service is pending for them.
     func load(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
     ) throws(TokenKeepError) -> TokenItem {
@@ -39,12 +38,12 @@ struct Dispatcher: Sendable {
         throw walk.failure ?? TokenKeepError(.notFound, "no item \(name)")
     }
 
-    /// Clears the item in every module that the stack clears, and in memory.
+    /// Clears the item from every module with a `clear` line, and from memory.
     ///
     /// - Parameters:
-    ///   - version: if given, the item is cleared only if a load finds it with this version.
-    ///   - passesOutages: whether an outage of a module that supports pending writes is handled as the stack's lines
-    ///     say; if false, the clear throws the error of the outage.
+    ///   - version: the version that the item must have; nil clears any version.
+    ///   - passesOutages: whether the lines' actions decide about an outage of a deferrable module. If false, the clear
+    ///     throws the outage's error.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -61,8 +60,7 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The module that has the item compares the version again, in the same step in which it removes the
-                // item.
+                // The module that a load would use compares the version once more, in the same step as the removal.
                 let version = place.module.name == holder ? version : nil
                 // Once a module has lost the item, the other modules must lose it too: ignore a cancellation.
                 let call = wasThere ? call.withoutCancellation : call
@@ -76,15 +74,15 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
-        // If the only module of the stack failed before it checked the version, the clear must fail too.
+        // If the stack's only module failed before it checked the version, the clear must fail too.
         if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
     }
 
-    /// The union of the modules' lists. An item that two modules list is returned once, from the earlier module.
+    /// Joins the lists of the modules. An item in several lists is returned once, from the earliest module.
     ///
-    /// - Parameter isRemoved: whether an item that a module lists is left out, because its removal is pending.
+    /// - Parameter isRemoved: whether a listed item is left out because its removal is pending.
     func list(
         namespace: String, service: String?, _ call: CallContext,
         except isRemoved: (ItemDetails) -> Bool = { _ in false }
@@ -112,7 +110,7 @@ struct Dispatcher: Sendable {
         programs[operation].places
     }
 
-    /// Loads the item; nil if every module answered that it has no such item.
+    /// Loads the item; nil if every module answered that it does not have the item.
     func loadIfThere(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
     ) throws(TokenKeepError) -> TokenItem? {
@@ -130,7 +128,7 @@ struct Dispatcher: Sendable {
         }
     }
 
-    /// The error of an operation for which the stack has no line, so that no module can be asked.
+    /// The error of an operation that no line of the stack allows, so that no module can be asked.
     static func noModule(_ does: String) -> TokenKeepError {
         TokenKeepError(.unsupported, "no module of the stack \(does) items")
     }
@@ -144,7 +142,7 @@ extension Module {
 }
 
 extension Sequence<Dispatcher.Place> {
-    /// The modules of these lines of a stack in their order, without repetitions.
+    /// The modules of these lines, in the order of the stack and without repetitions.
     var modules: [any Module] {
         var seen: Set<String> = []
         return map(\.module).filter { seen.insert($0.name).inserted }

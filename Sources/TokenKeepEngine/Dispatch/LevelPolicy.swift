@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The levels that a vault supports, checked before any module is asked.
+/// Checks whether the vault supports a level, before any module is asked.
 enum LevelPolicy {
     /// Throws if the vault cannot keep items of a level. Reads the vault only for levels that need a device.
     ///

@@ -1,23 +1,21 @@
 import TokenKeepCore
 
-/// The lines of a stack that apply to one operation, in the order in which modules are asked.
+/// The lines of a stack that apply to one operation, in the order in which their modules are asked.
 struct OperationSteps: Sendable {
     /// One line of the stack, as a step of the operation.
     struct Step: Sendable {
-        /// The module and its line; nil if the line is skipped because its module is missing.
+        /// The module and its line; nil if the module is missing, so that the line is skipped.
         let place: Dispatcher.Place?
         let actions: StackActions
-        /// The index of the line's stack or substack in ``OperationSteps/scopes``, and the line's position in that
-        /// stack.
+        /// The index in ``OperationSteps/scopes`` of the stack or substack that contains the line.
         let scope: Int
+        /// The position of the line in its stack or substack, from 0.
         let position: Int
     }
 
-    /// A stack or substack, as a range of steps. A step is a line that an operation may take.
+    /// A stack or substack, as a range of steps.
     struct Scope: Sendable {
-        /// For each entry of the stack, the index of its first step.
-        ///
-        /// One more element follows: the index of the first step after this stack or substack.
+        /// For each entry of the stack, the index of its first step. The last element is the index after all steps.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
@@ -33,7 +31,7 @@ struct OperationSteps: Sendable {
     /// The lines and modules that an operation may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
 
-    /// - Parameter place: finds the module of a line; nil if the line is skipped.
+    /// - Parameter place: finds the module of a line. If the result is nil, the line is skipped.
     /// - Throws: ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
@@ -73,9 +71,9 @@ struct OperationSteps: Sendable {
         }
     }
 
-    /// Checks that a save ends at the first module that takes the item.
+    /// Checks that a save ends at the first module that saves the item.
     ///
-    /// A save can leave a pending write for one module only, so it must not save in several modules.
+    /// A save in several modules is not possible, because only one module can have a pending write for the item.
     ///
     /// - Throws: ``Status/invalid`` if the save would go on after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {

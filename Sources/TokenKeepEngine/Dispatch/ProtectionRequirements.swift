@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// Compares the protection that a stack's modules give with the protection that an item requires.
+/// Compares the protection that a stack's modules provide with the protection that an item requires.
 struct ProtectionRequirements {
     let dispatcher: Dispatcher
-    /// Encrypts (seals) items for modules that support this; nil if there is no vault that can do so.
+    /// Encrypts (seals) items for modules that support sealing; nil if there is no vault.
     let sealer: (any SecretSealer)?
 
-    /// Whether a module protects an item as much as the item requires. See ``Protection/isEnough(for:_:beside:)``.
+    /// Whether a module meets an item's protection requirement. See ``Protection/isEnough(for:_:beside:)``.
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
-        // The device's key protects the item, whatever the module does.
+        // The device's key protects the item in any module, but only if the item is sealed.
         guard !level.needsDevice || isSealed(in: module, level, flags) else { return false }
         let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
@@ -35,7 +35,7 @@ struct ProtectionRequirements {
     /// Whether the stack has a `save` line for the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// The minimum protection of an item of this level: the weakest among the modules that may save the item.
+    /// The minimum protection of an item of this level in the modules that may save it.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }
@@ -45,16 +45,16 @@ struct ProtectionRequirements {
         return given.dropFirst().reduce(first) { $0.weaker($1) }
     }
 
-    /// The protection that a module gives an item.
+    /// The protection that a module provides for an item.
     ///
-    /// If the module alone protects the item too weakly and the vault has a password, the vault seals (encrypts) the
-    /// item for the module. The protection is then that of a sealed item.
+    /// If the module alone does not suffice and the vault has a password, the vault seals (encrypts) the item for the
+    /// module. The result is then the protection of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
         if isSealed(in: module, level, flags), let sealed = try? sealer?.protection(of: level, flags) { return sealed }
         return module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
     }
 
-    /// Whether the vault seals such an item for a module.
+    /// Whether the vault seals an item of this level and these flags for a module.
     private func isSealed(in module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         module.supportsSealing && Protection.isAsked(by: level, flags) && (try? sealer?.sealsItems(of: level)) == true
     }

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// The lines of a stack for each operation, with the modules that the lines name.
+/// The lines of a stack, grouped by operation, with the modules that the lines name.
 struct StackOperations: Sendable {
-    /// The modules and their lines in the order of the stack.
+    /// The lines in the order of the stack, each with its module.
     let places: [Dispatcher.Place]
     private let load: OperationSteps
     private let save: OperationSteps
@@ -11,7 +11,7 @@ struct StackOperations: Sendable {
 
     /// Makes the modules, one for each module name in the stack.
     ///
-    /// - Throws: the errors of `make`, with the file and line; ``Status/invalid`` if a jump leads out of its stack.
+    /// - Throws: an error of `make`, with the file and line; ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], make: (StackLine) throws(TokenKeepError) -> any Module
     ) throws(TokenKeepError) {
@@ -61,7 +61,7 @@ struct StackOperations: Sendable {
         }
     }
 
-    /// Checks that no other module has the same name, because pending writes identify a module by its name.
+    /// Checks that no other module has the same name, because a pending write identifies its module by name.
     private static func check(
         _ module: any Module, of line: StackLine, against places: [Dispatcher.Place]
     ) throws(TokenKeepError) {
@@ -70,7 +70,7 @@ struct StackOperations: Sendable {
             .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
-    /// Checks the lines of a module: each line repeats the arguments of the module's first line, or has none.
+    /// Checks a further line of a module: it must have the arguments of the module's first line, or none.
     private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
         guard line.arguments.isEmpty || line.arguments == first.arguments else {
             throw TokenKeepError(

@@ -1,24 +1,23 @@
 import Glibc
 package import TokenKeepCore
 
-/// A trace event: a module was asked, what it answered, and whether the next module is asked. Holds no secret.
+/// A trace event: one module's answer, and its effect on the operation. Contains no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation of the store's caller; or the operation that the module was asked to do, if it differs.
+    /// The operation that the caller started, or the different operation that the module was asked to do.
     package let operation: StackLine.Operation
-    /// The name of the item that the store was asked for; for a list, the service.
+    /// The name of the item in the store's call; for a list, the service.
     package let subject: String
     /// The name of the module that was asked.
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action that the stack's line prescribes for this status; nil if the module was asked for another reason than
-    /// a line.
+    /// The action of the stack's line for this status; nil if no line made the store ask this module.
     package let action: StackAction?
-    /// Whether the operation ends here, although the line's action would ask the next module: a save must not go on.
+    /// Whether a save ends here although the line's action says to ask the next module.
     package var isHeldBack = false
-    /// The module that is asked next; nil if no further module is asked.
+    /// The name of the module that is asked next; nil if no further module is asked.
     package var next: String?
-    /// The reason why the module was asked, if it was not asked because of a line of the stack.
+    /// The reason for asking the module; empty if a line of the stack is the reason.
     package var reason = ""
 
     /// One line of text: operation, item, module, status, action, and whether the next module is asked.
@@ -26,7 +25,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// Makes an event for a module that was asked for another reason than a line of the stack.
+    /// Makes an event for a module that was asked outside the order of the stack's lines.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {
@@ -52,7 +51,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     }
 }
 
-/// Receives the events of a store's calls, on the thread of the call. Must not call the store.
+/// Receives the events of a store's calls, on the thread of each call. Must not call the store.
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
 extension Optional<StackTraceHandler> {
@@ -74,15 +73,15 @@ extension Optional<StackTraceHandler> {
 
 /// Writes trace events to standard error, for `TOKENKEEP_DEBUG=1`.
 enum DebugTrace {
-    /// The handler that writes to standard error; nil if the environment asks for no trace.
+    /// The handler that writes to standard error; nil unless `TOKENKEEP_DEBUG` is 1.
     ///
-    /// A program with more rights than its caller gets nil: its caller chooses the environment.
+    /// nil also in a program with more rights than its caller, because the caller controls the environment.
     static func handler() -> StackTraceHandler? {
         guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }
     }
 
-    /// Escapes the control and format characters of a text, so that a terminal shows them and does not obey them.
+    /// Escapes the control and format characters of a text, so that a terminal does not interpret them.
     private static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -95,7 +94,7 @@ enum DebugTrace {
         return result
     }
 
-    /// Writes a line with one system call, so that the lines of several threads do not mix. Failures are ignored.
+    /// Writes a line with one system call, so that lines of several threads do not mix. Ignores failures.
     private static func write(_ line: String) {
         var line = line
         line.withUTF8 { bytes in

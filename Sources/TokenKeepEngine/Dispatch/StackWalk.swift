@@ -1,16 +1,15 @@
 import TokenKeepCore
 
-/// The result of asking the modules of a stack: the answers and failures that can become the operation's result.
+/// The answers and failures of a stack's modules that can become the result of an operation.
 struct StackWalk<Answer> {
-    /// The answers that can become the operation's result, in the order in which the modules gave them.
+    /// The answers that can become the operation's result, in the order of the modules.
     var answers: [Answer] = []
-    /// The worst of the failures that can become the operation's result; nil if there is none.
+    /// The worst failure that can become the operation's result; nil if there is none.
     var failure: TokenKeepError?
     /// All failures that can become the operation's result, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
-    /// Adds a failure that can become the operation's result. ``failure`` stays the worst one; of equally bad ones, the
-    /// first.
+    /// Adds a failure that can become the operation's result. Of equally severe failures, ``failure`` is the first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -22,16 +21,16 @@ struct StackWalk<Answer> {
 
 /// The order of failures by severity: if several modules fail, the operation throws the worst failure.
 enum FailurePrecedence {
-    /// The statuses of failures, the worst first. A locked or absent module must never look like "no token".
+    /// The statuses of failures, the worst first. LOCKED and UNAVAILABLE come before NOT_FOUND, which means "no token".
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status; the lowest rank is the worst. A status that is not in the order counts as the worst.
+    /// The rank of a status: 0 is the worst in the list. A status outside the list is worse than any other.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
-/// The answer of a module, which may be incomplete.
+/// A module's answer, which may be incomplete.
 struct Answered<Answer> {
     let value: Answer
     /// The failure that left the answer incomplete; nil if the answer is complete.
@@ -39,11 +38,11 @@ struct Answered<Answer> {
 }
 
 extension Dispatcher {
-    /// Asks the modules of a stack in its order. Every operation uses this one loop.
+    /// Asks the modules in the order of the stack's lines. Every operation uses this loop.
     ///
     /// - Parameters:
-    ///   - subject: the item or service, for a trace.
-    ///   - passes: whether the next module may be asked after a failure whose action does not end the operation.
+    ///   - subject: the name of the item or service, for trace events.
+    ///   - passes: whether the next module may be asked after a failure. Not called if the action ends the walk.
     ///   - ask: asks one module.
     /// - Returns: the answers and failures that can become the operation's result.
     func walk<Answer>(
@@ -53,7 +52,7 @@ extension Dispatcher {
     ) -> StackWalk<Answer> {
         let program = programs[operation]
         var walk = StackWalk<Answer>()
-        var before: [Int: StackWalk<Answer>] = [:]  // the walk's state when each substack was entered
+        var before: [Int: StackWalk<Answer>] = [:]  // the answers and failures before each substack was entered
         var index = 0
         while index < program.steps.count {
             let step = program.steps[index]
@@ -82,7 +81,7 @@ extension Dispatcher {
         var isHeldBack = false
         /// Whether no further module of the whole stack is asked.
         ///
-        /// If false, an action that ends the operation in a substack ends only this substack.
+        /// If false, an action that ends the operation inside a substack ends only the substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

@@ -2,21 +2,22 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Wraps a module that may miss changes because it is sometimes unavailable, such as the Secret Service. The vault
-/// keeps the missed changes, and applies them later.
+/// Wraps a module that may miss changes because it is sometimes unavailable, such as the Secret Service.
 ///
-/// Before the first write, the module is marked in the vault as used on this machine. An absent module without the mark
-/// is treated as empty. An absent module with the mark is treated as unavailable, because it may have items. A module
-/// is marked too if it has an item or fails with an error other than absence.
+/// The vault keeps the missed changes and applies them later.
 ///
-/// Every call keeps part of its time for the modules that come later in the stack.
+/// Before the first write to the module, the vault marks the module as used on this machine. A load that finds an item
+/// marks the module too, and so does an error other than absence. An absent module counts as empty without the mark,
+/// and as unavailable with the mark, because it may have items.
+///
+/// Every call leaves part of its time to the modules that come later in the stack.
 struct DeferrableModule: RememberingModule {
     private static let reserveMilliseconds: UInt32 = 500
 
     let base: any Module
     let records: Records
     private let seen = SeenValues()
-    /// Whether a load of this store has already marked the module as used.
+    /// Whether a load of this store has marked the module as used.
     private let hasLooked = MutexGuarded(false)
 
     init(base: any Module, records: Records) {
@@ -36,13 +37,13 @@ struct DeferrableModule: RememberingModule {
 
     func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
 
-    /// Remembers the value of a loaded item: in this process, and in a file for later processes.
+    /// Remembers the value of a loaded item, in this process and in a file for later processes.
     private func noteSeen(_ item: TokenItem, _ name: ItemName) {
         let before = seen[name]
         remember(name, item.secret, item.details)
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
-        // If another process has the item locked, the value is not noted for later processes. A later load notes it.
+        // If another process has locked the item, a later load notes the value for later processes.
         let isNoted = wasNoted || records.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
@@ -70,10 +71,10 @@ struct DeferrableModule: RememberingModule {
         return lackedVault ? versioned(item) : item
     }
 
-    /// The item, with its version computed under the vault's key.
+    /// A copy of a loaded item, with the version that the vault's key gives it.
     ///
-    /// The module may have used another key, if there was no vault before the load. A later save computes the version
-    /// with the vault's key to check it.
+    /// If no vault existed before the load, the module computed the version with another key. A later save compares
+    /// versions that the vault's key gives.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -83,7 +84,7 @@ struct DeferrableModule: RememberingModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
-        // Notify watchers even if the save fails: the module may still save the value later.
+        // Notify watchers even after a failure, because the module may still save the value.
         defer { records.announceChange(of: request.name) }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
@@ -103,7 +104,7 @@ struct DeferrableModule: RememberingModule {
         return version
     }
 
-    /// Locks the item during a save whose secret the vault may seal (encrypt).
+    /// Runs `body`, the save of an item that the vault may seal (encrypt), while the item is locked.
     ///
     /// Without the lock, another process could replace the vault's keys before the module has the encrypted secret.
     private func holding<Result>(
@@ -118,8 +119,8 @@ struct DeferrableModule: RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // The item cannot be locked, for example in a read-only vault. Save without the lock: only an
-            // item that the vault encrypts needs the lock.
+            // The item cannot be locked, for example in a read-only vault. Save without the lock: only a sealed item
+            // needs it.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -133,10 +134,10 @@ struct DeferrableModule: RememberingModule {
         remember(request.name, request.secret, isKnown ? request.details(replacing: before, module: name) : nil)
     }
 
-    /// Marks the module as used on this machine, before a write.
+    /// Marks the module as used on this machine, before a write to the module.
     ///
-    /// First loads from the module: an absent module must not be marked, because it would then count as unavailable for
-    /// good.
+    /// Loads the item first, to learn whether the module is absent. An absent module must not be marked, because it
+    /// would count as unavailable from then on.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? records.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
@@ -148,7 +149,7 @@ struct DeferrableModule: RememberingModule {
                 throw error
             }
         }
-        // In a read-only vault, the module cannot be marked as used. Save the item all the same.
+        // A read-only vault cannot mark the module as used. Save the item all the same.
         try? records.markUsed(self.name, call)
     }
 
@@ -196,7 +197,7 @@ struct DeferrableModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// Runs `body`. If the module is absent and was never used on this machine, it has no items: returns `answer`.
+    /// Runs `body`. An absent module that was never used on this machine has no items: then returns `answer`.
     ///
     /// If `answer` is nil, throws ``Status/notFound`` with `isAbsence` set, because the module was not asked.
     private func unlessUnused<Answer>(
@@ -217,14 +218,14 @@ struct DeferrableModule: RememberingModule {
 
     /// Marks the module as used, because it has an item or failed with an error other than absence.
     ///
-    /// The module may have items later. If it is then absent, for example without a message bus, it must not be treated
-    /// as empty.
+    /// If the marked module becomes absent, for example without a message bus, it does not count as empty.
     private func noteThere(_ call: CallContext) {
         try? records.markUsed(name, call)
     }
 
-    /// Reserves 500 ms of the call's remaining time for later modules, or half of the time if less than one second
-    /// remains.
+    /// A copy of the call's context that ends earlier and so leaves time to later modules.
+    ///
+    /// Leaves 500 ms of the remaining time, or half of the time if less than one second remains.
     private func share(of call: CallContext) -> CallContext {
         let left = call.deadline.remainingMilliseconds
         return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))

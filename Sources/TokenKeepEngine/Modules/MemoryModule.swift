@@ -6,7 +6,7 @@ final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
-    /// Whether an item was ever saved here. Most programs save none, so that their loads need not lock ``items``.
+    /// Whether an item was ever saved here. In most programs none was, and a load then need not lock ``items``.
     private let isUsed = Atomic<Bool>(false)
 
     init() {
@@ -14,7 +14,7 @@ final class MemoryModule: Module {
 
     func item(_ name: ItemName) -> TokenItem? { isUsed.load(ordering: .acquiring) ? items.withLock { $0[name] } : nil }
 
-    /// Lists the items of a namespace: those of one service, or of all services if `service` is nil.
+    /// The items of one service in a namespace, or of all its services if `service` is nil.
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(

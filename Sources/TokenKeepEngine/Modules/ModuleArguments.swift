@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. A module removes the arguments that it knows from this list.
+/// The arguments of a stack line. A module takes out the arguments that it knows; others are errors.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -19,7 +19,7 @@ struct ModuleArguments {
         let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
         for unit in units where text.hasSuffix(unit.suffix) {
             let digits = text.dropLast(unit.suffix.count)
-            // The check of the digits comes first, because UInt32 would also accept a sign.
+            // Check the digits first, because UInt32 would also accept a sign.
             guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = UInt32(digits)
             else { break }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
@@ -29,13 +29,13 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
-    /// Removes and returns the remaining arguments, which the module itself interprets.
+    /// Removes and returns all remaining arguments. Used for a plugin module, which interprets them itself.
     mutating func takeRest() -> [String] {
         defer { rest = [] }
         return rest
     }
 
-    /// Throws ``Status/invalid`` if arguments are left, because the module does not know them.
+    /// Throws ``Status/invalid`` if an argument remains, because the module did not take it out.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

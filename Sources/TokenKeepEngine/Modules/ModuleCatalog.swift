@@ -3,7 +3,7 @@ package import TokenKeepPlugin
 
 /// Lists the modules that a stack can name, for the command line and the tests.
 package enum ModuleCatalog {
-    /// A module that a stack can name, and whether it can be used.
+    /// A module that a stack can name.
     package struct Entry: Sendable {
         /// The module's name in a stack.
         package let name: String
@@ -11,7 +11,7 @@ package enum ModuleCatalog {
         package let kind: String
         /// The path of the module's file; empty for a built-in module.
         package let path: String
-        /// The reason why the module would be refused, found without running it; nil if it is usable.
+        /// The reason why a store would refuse the module; nil if it is usable. Found without running the module.
         package let problem: TokenKeepError?
     }
 
@@ -26,12 +26,12 @@ package enum ModuleCatalog {
             }
     }
 
-    /// Makes one module, and returns its stated capabilities (nil for a built-in module).
+    /// Makes one module, and returns it with the capabilities that a plugin states; nil for a built-in module.
     ///
     /// The module's errors contain the module's own messages.
     ///
     /// - Parameters:
-    ///   - target: a module's name as in a stack; or, if it contains a `/`, a path.
+    ///   - target: the module's name in a stack; or a path, if `target` contains a `/`.
     ///   - arguments: the arguments of the module's line.
     /// - Throws: ``Status/invalid`` if there is no such module; any failure to load the module.
     package static func module(
@@ -57,7 +57,7 @@ package enum ModuleCatalog {
         return (plugin, try capabilities(of: plugin))
     }
 
-    /// A word in brackets, with `]` escaped, so that a line of a stack can contain any text.
+    /// A word in brackets, with `]` escaped, so that the line of a stack can contain any text.
     private static func quoted(_ word: String) -> String {
         "[" + word.split(separator: "]", omittingEmptySubsequences: false).joined(separator: "\\]") + "]"
     }
@@ -68,7 +68,7 @@ package enum ModuleCatalog {
 }
 
 extension Store {
-    /// The module that this store's stack names, without the objects that wrap it. Used if the stack has only one line.
+    /// The module of the stack's only line, without the wrappers that the store put around it.
     fileprivate var onlyModule: any Module {
         guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
         let base = (module as? DeferrableModule)?.base ?? module

@@ -6,10 +6,10 @@ import TokenKeepSecretService
 
 /// Makes the modules that the lines of a stack name.
 struct ModuleFactory {
-    /// Functions that make replacement modules, by module name, for tests.
+    /// Functions that make replacement modules for tests, by module name.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
 
-    /// Makes a built-in module, and removes the arguments that it knows from the line's arguments.
+    /// Makes a built-in module. Takes the arguments that the module knows out of the line's arguments.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
@@ -17,10 +17,10 @@ struct ModuleFactory {
     /// The address of a message bus to use instead of the session's bus, for tests.
     let busAddress: String?
     let standIns: StandIns
-    /// The directories of stack files. Only a stack in the system's directory may name a module by its path.
+    /// The directories of stack files. Only a stack in the system's directory may give the path of a module.
     let directories: StackDirectories
 
-    /// The built-in modules by name. Modules of other names are files in the module directory.
+    /// The built-in modules by name. Any other module is a file in the module directory.
     private static let own: [(name: String, make: Maker)] = [
         (
             "secret-service",
@@ -94,7 +94,7 @@ struct ModuleFactory {
             hint: "the modules are: \(own), and those that lie in \(ModuleDirectory.path)", isAbsence: true)
     }
 
-    /// Wraps a module that may be unavailable, so that the vault keeps the changes that the module misses.
+    /// Wraps a module that supports pending writes, so that the vault keeps the changes that the module misses.
     private func deferring(_ module: any Module) -> any Module {
         module.supportsPendingWrites ? DeferrableModule(base: module, records: records) : module
     }

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// A module that remembers each item as this process last loaded or saved it.
+/// A module that remembers each item as this process last loaded or saved it there.
 protocol RememberingModule: Module {
-    /// The item as this process last loaded or saved it in the module; nil if it was absent or never seen.
+    /// The item as this process last loaded or saved it; nil if the module lacked the item or was not asked.
     func lastSeen(_ name: ItemName) -> SeenValue?
 }
 
@@ -10,11 +10,11 @@ protocol RememberingModule: Module {
 struct SeenValue: Sendable {
     /// The keyed fingerprint (hash) of the item's value.
     ///
-    /// If the module still has this value after a later save, it is the older value, whatever the clocks say.
+    /// If the module still has this value after a later save, the value is the older one, whatever the clocks say.
     let fingerprint: [UInt8]
-    /// Whether the fingerprint is noted in the vault's directory `holders`, for other processes.
+    /// Whether the fingerprint is also in the vault's directory `holders`, for other processes.
     var isNoted = false
-    /// The level and flags, which a save without a level keeps; nil if they were not seen.
+    /// The level and flags, which a save without a level keeps; nil if this process does not know them.
     let details: ItemDetails?
 }
 

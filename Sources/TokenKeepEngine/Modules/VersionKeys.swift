@@ -2,10 +2,10 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Provides the key that computes item versions, for modules that have no such key of their own.
+/// Provides the key that computes item versions, for modules other than the vault and memory.
 ///
-/// The vault's key is used, so that an item keeps its version when it moves between modules. If no vault can be read, a
-/// key of this store alone is used.
+/// All of them use the vault's key, so that an item keeps its version when it moves between modules. While no vault can
+/// be read, this store uses a random key of its own.
 final class VersionKeys: Sendable {
     private let records: Records
     private let own = MutexGuarded<ItemVersionKey?>(nil)

@@ -1,7 +1,6 @@
-/// A word of a stack's line, such as `required`. It stands for one action for each status that a module may answer.
+/// A word of a stack's line, such as `required`, that stands for one action for each status of a module.
 ///
-/// A word stands for different actions in each operation, because operations treat failures differently.
-/// `docs/stack.md` has the table.
+/// The actions differ between operations, because operations treat failures differently. `docs/stack.md` has the table.
 enum ControlWord: String, Sendable, CaseIterable {
     case required
     case requisite
@@ -57,7 +56,8 @@ enum ControlWord: String, Sendable, CaseIterable {
 
     /// The actions of the word `required` in a save.
     ///
-    /// If a save went on after a locked or refusing module, that module's old value would hide the saved value.
+    /// A save must not go on after a locked or refusing module, because a load would find that module's old value
+    /// first.
     private static let saveRequired = StackActions(
         [.ok: .done, .notFound: .bad, .unavailable: .bad, .timedOut: .bad], others: .die)
     private static let saveRequisite = StackActions([.ok: .done], others: .die)

@@ -1,16 +1,16 @@
 package import TokenKeepCore
 
-/// A parsed stack, with every included stack resolved.
+/// A parsed stack, in which every included stack is replaced by its entries.
 package struct Stack: Sendable {
     /// An entry of a stack: a line, or a substack in place of a line.
     package enum Entry: Sendable {
         /// A line that names a module.
         case line(StackLine)
-        /// A substack. If a line of it ends the operation, jumps or resets, that affects only the substack.
+        /// A substack. If one of its lines ends the operation, jumps or resets, only the substack is affected.
         case substack(Substack)
     }
 
-    /// The entries of another stack that a `substack` line names. A jump counts them as one line.
+    /// The entries of a stack that a `substack` line names. A jump counts all of them as one line.
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String
@@ -22,12 +22,12 @@ package struct Stack: Sendable {
         package let entries: [Entry]
     }
 
-    /// The path of the stack's file; for a stack given as text, the name of the text in messages.
+    /// The path of the stack's file; for a stack given as text, the name of that text in messages.
     package let source: String
     /// The stack's lines and substacks, in their order.
     package let entries: [Entry]
 
-    /// All lines in their order, including the lines of substacks.
+    /// All lines in their order, with the lines of substacks.
     package var lines: [StackLine] { Stack.lines(of: entries) }
 
     static func lines(of entries: [Entry]) -> [StackLine] {
@@ -42,14 +42,14 @@ package struct Stack: Sendable {
     /// Reads a stack from a text.
     ///
     /// - Parameters:
-    ///   - source: the name of the text that messages show.
+    ///   - source: the name of the text in messages.
     ///   - directories: the directories in which included stacks are searched.
     /// - Throws: ``Status/invalid`` with the file, the line and the expected syntax.
     package init(text: String, source: String, directories: StackDirectories) throws(TokenKeepError) {
         try self.init(ConfigurationFile(path: source, text: text), chain: [], directories: directories)
     }
 
-    /// Reads a named stack: the user's file, else the system's file, else for `default` the built-in text.
+    /// Reads a named stack: the user's file, else the system's file, else the built-in text of `default`.
     ///
     /// - Throws: ``Status/invalid`` if there is no such stack, or the stack is malformed.
     package init(name: String, directories: StackDirectories) throws(TokenKeepError) {
@@ -66,10 +66,9 @@ package struct Stack: Sendable {
         try self.init(file, chain: [name], directories: directories)
     }
 
-    /// Reads the stack file at a path, with the same checks as for a file in the stack directories.
+    /// Reads the stack file at a path. Checks the file like a file in the stack directories.
     ///
-    /// - Throws: ``Status/invalid`` if there is no such file, or if the file is malformed or another user may change
-    ///   it.
+    /// - Throws: ``Status/invalid`` if there is no such file, or if the file is malformed or writable by another user.
     package init(path: String, directories: StackDirectories) throws(TokenKeepError) {
         guard let file = try ConfigurationFile(path: path) else {
             throw TokenKeepError(.invalid, "there is no file \(path)")

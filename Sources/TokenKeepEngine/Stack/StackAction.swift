@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The effect of a module's answer on an operation: whether the answer is used, and whether the next module is asked.
+/// The effect of a module's answer on an operation: whether the answer counts, and whether the walk goes on.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     /// Ignores the module's answer, and asks the next module.
     case ignore
@@ -14,7 +14,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case die
     /// Drops all answers and failures of the stack or substack so far, and asks the next module.
     case reset
-    /// Skips this many lines of the stack. A success is used as an answer; a failure is ignored.
+    /// Skips this many lines of the stack. A success counts as an answer; a failure is ignored.
     case jump(Int)
 
     /// The action for a word of a stack; nil if the word names no action.
@@ -47,9 +47,9 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a failure that leads to this action can become the operation's result.
+    /// Whether a failure with this action can become the operation's result.
     ///
-    /// `ok` and `done` cannot turn a failure into a success. For a failure, they mean the same as `bad` and `die`.
+    /// `ok` and `done` cannot turn a failure into a success. For a failure they mean the same as `bad` and `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -57,7 +57,7 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a success that leads to this action can become the operation's result.
+    /// Whether a success with this action can become the operation's result.
     var countsSuccess: Bool {
         switch self {
         case .ok, .done, .jump: true
@@ -65,21 +65,21 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the action ends the operation, or the substack of the module's line.
+    /// Whether the action ends the operation, or only the substack that contains the line.
     var isEnd: Bool { self == .done || self == .die }
 }
 
-/// The actions of a stack line for every status of a module's answer.
+/// The actions of a stack line, one for each status of a module's answer.
 package struct StackActions: Sendable, Equatable, CustomStringConvertible {
-    /// A status of a module's answer, and the action that the stack's line gives to it.
+    /// A status, and the action that the stack's line assigns to it.
     package struct Named: Sendable, Equatable {
         package let status: Status
         package let action: StackAction
     }
 
-    /// The statuses that the line names in brackets, in their order, with their actions.
+    /// The statuses that the line names in brackets, with their actions, in the order of the line.
     package private(set) var named: [Named]
-    /// The action for all failures of the module that the line does not name.
+    /// The action for every failure that the line does not name.
     package let others: StackAction
 
     init(_ named: KeyValuePairs<Status, StackAction>, others: StackAction) {
@@ -91,19 +91,19 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         self.others = others
     }
 
-    /// The action that the line gives to an answer of this status.
+    /// The action that the line assigns to an answer with this status.
     package subscript(status: Status) -> StackAction {
         if StackActions.endsEveryWalk(status) { return .die }
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// A copy whose action for a success is `action`, unless the line of the stack names another action for a success.
+    /// A copy that has this action for a success, unless the line names an action for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether a failure is the fault of the caller's request rather than of the module. No other module is asked then.
+    /// Whether a failure comes from the caller's request and not from the module, so that no other module is asked.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true

@@ -2,15 +2,15 @@ import TokenKeepCore
 
 /// The directories of stack files: `NAME.conf` in the user's directory, then in the system's directory.
 package enum StackDirectories: Sendable {
-    /// The usual directories: `$XDG_CONFIG_HOME/tokenkeep/stack.d`, then `/etc/tokenkeep/stack.d`.
+    /// The directories `$XDG_CONFIG_HOME/tokenkeep/stack.d` and `/etc/tokenkeep/stack.d`, in this order.
     case standard
-    /// Other directories of stack files than the usual ones, for tests.
+    /// Other directories, for tests; nil for none.
     case fixed(user: String?, system: String?)
 
     /// No directory, so that no stack file is found.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
-    /// Reads the stack file of this name; nil if there is none.
+    /// Reads the stack file of this name; nil if no directory has the file.
     ///
     /// For `default` without a file, returns the built-in text.
     func file(of name: String) throws(TokenKeepError) -> ConfigurationFile? {
@@ -25,7 +25,7 @@ package enum StackDirectories: Sendable {
         return !source.dropFirst(system.utf8.count + 1).utf8.contains(UInt8(ascii: "/"))
     }
 
-    /// The paths at which a stack's file is searched, for messages.
+    /// The possible paths of a stack's file, for messages.
     func path(of name: String) -> String {
         [user, system].compactMap { $0.map { "\($0)/\(name).conf" } }.joined(separator: " or ")
     }

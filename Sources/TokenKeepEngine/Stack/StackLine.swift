@@ -1,6 +1,6 @@
-/// One line of a stack: an operation, the actions for each answer, a module and its arguments.
+/// One line of a stack: an operation, an action for each status, a module and the module's arguments.
 public struct StackLine: Sendable, Equatable {
-    /// The operation that a line applies to.
+    /// The operation to which a line applies.
     public enum Operation: String, Sendable, CaseIterable {
         /// Loading an item.
         case load
@@ -10,14 +10,14 @@ public struct StackLine: Sendable, Equatable {
         case clear
         /// Listing items.
         case list
-        /// All four operations.
+        /// Any of the four operations.
         case any
 
-        /// The four operations of a store.
+        /// The four operations of a store, without ``any``.
         package static let each: [Operation] = [.load, .save, .clear, .list]
     }
 
-    /// The effect of the module's answer on the operation, given as a word or as an action for each status.
+    /// The action for each status of the module's answer, given as a word or status by status.
     ///
     /// A word (`required`, `sufficient`, …) stands for different actions in each operation. See ``actions(for:)``.
     public struct Control: Sendable, Equatable {
@@ -30,10 +30,9 @@ public struct StackLine: Sendable, Equatable {
 
         /// A failure of the module can become the operation's result. The next module is asked.
         public static let required = Control(kind: .word(.required))
-        /// A failure becomes the operation's result and ends the operation. Only a `clear` goes on to the other
-        /// modules.
+        /// A failure of the module becomes the operation's result and ends the operation. A `clear` still goes on.
         public static let requisite = Control(kind: .word(.requisite))
-        /// Means the same as ``required``. By custom used for a module if another module follows.
+        /// Means the same as ``required``. By custom, the word for a module that another module follows.
         public static let sufficient = Control(kind: .word(.sufficient))
         /// A failure of the module is ignored.
         public static let optional = Control(kind: .word(.optional))
@@ -47,17 +46,17 @@ public struct StackLine: Sendable, Equatable {
         }
     }
 
-    /// The operation that the line applies to.
+    /// The operation to which the line applies.
     public let operation: Operation
-    /// The effect of the module's answer on the operation.
+    /// The action for each status of the module's answer.
     public let control: Control
     /// The module's name.
     public let module: String
     /// The module's arguments, as written in the stack.
     public let arguments: [String]
-    /// Whether the line is skipped if there is no such module, or its file cannot be loaded.
+    /// Whether the line is skipped if the module is missing or its file cannot be loaded.
     public let mayBeMissing: Bool
-    /// The file and number of the line.
+    /// The file and the line number.
     public let place: StackPlace
 
     /// Whether the line applies to `operation`.

@@ -103,7 +103,7 @@ struct StackLineParser {
         }
     }
 
-    /// Takes the next word. Messages about the line then name this word's line number.
+    /// Takes the next word. Later messages about the line name this word's line number.
     private mutating func take() -> StackWord? {
         guard let word = words.popFirst() else { return nil }
         place = StackPlace(source: source, line: word.line)

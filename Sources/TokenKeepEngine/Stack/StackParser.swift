@@ -9,26 +9,26 @@ public import TokenKeepCore
 ///
 /// `docs/stack.md` describes the language.
 public enum StackParser {
-    /// The stack of a program that names no stack, unless a file `default.conf` replaces it.
+    /// The stack of a program that names no stack. A file `default.conf` replaces it.
     public static let builtInDefault = """
         any sufficient secret-service
         any required   vault
 
         """
 
-    /// The maximum length of a text, in bytes. Longer texts are refused unread.
+    /// The maximum length of a stack's text, in bytes. A longer text is refused.
     public static let maximumLength = 64 * 1024
 
-    /// A parsed line of a stack's text: it names a module, or another stack.
+    /// A parsed line of a stack's text, which names a module or another stack.
     enum Statement: Equatable {
         case module(StackLine)
         /// A line that names another stack.
         ///
-        /// If `isSubstack`, a line of that stack that ends the operation, jumps or resets affects only that stack.
+        /// If `isSubstack`, the lines of the other stack that end the operation, jump or reset affect only that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 
-    /// Reads the lines of a stack's text that includes no other stack.
+    /// Reads the lines of a stack's text. The text must not include another stack.
     ///
     /// - Parameter source: the name of the text in messages, for example `stack_text`.
     /// - Throws: ``Status/invalid`` with the source, the line and the expected syntax.

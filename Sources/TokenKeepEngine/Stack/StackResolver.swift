@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// Replaces each line that includes another stack by the entries of that stack.
+/// Replaces each line that includes another stack by the other stack's entries.
 struct StackResolver {
-    /// The maximum depth to which stacks may include each other.
+    /// The maximum depth of stacks that include each other.
     static let maximumDepth = 16
-    /// The maximum number of lines, with the lines of included stacks.
+    /// The maximum number of lines of a stack, including the lines of included stacks.
     ///
-    /// Without the limit, a few files, each of which includes the next one twice, would fill the memory.
+    /// Without this limit, a few files that each include the next file twice would fill the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories
@@ -14,11 +14,11 @@ struct StackResolver {
 
     init(directories: StackDirectories) { self.directories = directories }
 
-    /// The entries of a stack's file, with included stacks resolved.
+    /// The entries of a stack file, in which every included stack is replaced by its entries.
     ///
     /// - Parameters:
     ///   - operation: the operation of the including line. Lines for other operations are left out.
-    ///   - chain: the names of the stacks that include each other, from the outermost to this file's stack.
+    ///   - chain: the names of the stacks that led to this file, from the outermost stack to the file's own.
     mutating func entries(
         of file: ConfigurationFile, for operation: StackLine.Operation, chain: [String]
     ) throws(TokenKeepError) -> [Stack.Entry] {
@@ -76,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// The operation that both this value and `operation` stand for, where `any` stands for all; nil if there is none.
+    /// The operations that both values stand for, as one value; nil if there is none. `any` stands for all four.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil
@@ -84,7 +84,7 @@ extension StackLine.Operation {
 }
 
 extension StackLine {
-    /// A copy of this line for one operation only; nil if the line does not apply to the operation.
+    /// A copy of this line that applies only to `operation`; nil if the line does not apply to `operation`.
     func narrowed(to operation: Operation) -> StackLine? {
         guard let narrowed = self.operation.narrowed(to: operation) else { return nil }
         return StackLine(

@@ -1,9 +1,9 @@
 import TokenKeepCore
 
-/// A word of a stack, with the number of the line on which it begins.
+/// A word of a stack's text, with the number of the line on which the word begins.
 struct StackWord {
     let text: String
-    /// Whether the word was written in brackets, which ``text`` does not include.
+    /// Whether the word was written in brackets. ``text`` does not include the brackets.
     let isBracketed: Bool
     let line: Int
 }
@@ -12,8 +12,8 @@ struct StackWord {
 ///
 /// - Spaces and tabs separate words.
 /// - `#` begins a comment.
-/// - A word that begins with `[` ends at the next `]` and contains everything between, with `\]` for a `]`.
-/// - A `\` at the end of a line joins the next line to it.
+/// - A word that begins with `[` ends at the next `]`. It may contain spaces, and `\]` stands for a `]`.
+/// - A `\` at the end of a line joins the line with the next line.
 struct StackTokenizer {
     private let bytes: [UInt8]
     private let source: String
@@ -76,7 +76,7 @@ struct StackTokenizer {
         return StackWord(text: text(content[...]), isBracketed: true, line: firstLine)
     }
 
-    /// Whether the `\` at the position ends its line and joins the next line.
+    /// Whether the `\` at the current position ends its line, and so joins the line with the next line.
     private var isJoin: Bool {
         guard let byte = peek(1) else { return true }
         return byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && peek(2) == UInt8(ascii: "\n"))
@@ -98,7 +98,7 @@ struct StackTokenizer {
         position += 1
     }
 
-    /// Whether a control character is at the position: one of ASCII, or U+0080 to U+009F.
+    /// Whether the current position has a control character of ASCII, or U+0080 to U+009F.
     private var isControl: Bool {
         guard let byte = peek() else { return false }
         if byte == 0xC2, let next = peek(1) { return (0x80...0x9F).contains(next) }
@@ -110,7 +110,7 @@ struct StackTokenizer {
             || byte == UInt8(ascii: "\n")
     }
 
-    /// The text of some bytes of a String. They begin and end at ASCII characters, so they are valid UTF-8.
+    /// The text of some bytes of a String. The bytes must begin and end at ASCII characters, to be valid UTF-8.
     private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private func expected(_ what: String, at line: Int) -> TokenKeepError {
@@ -119,14 +119,14 @@ struct StackTokenizer {
 }
 
 extension TokenKeepError {
-    /// The error for a malformed stack.
+    /// The error for a malformed stack, with the file, the line and the expected syntax.
     static func stackSyntax(expected what: String, at place: StackPlace) -> TokenKeepError {
         TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
     }
 }
 
 extension String {
-    /// A word of a stack, cut to at most 64 bytes of UTF-8 for a message.
+    /// This word of a stack, cut to at most 64 bytes of UTF-8 for a message.
     var cutForMessage: String {
         let most = 64
         guard utf8.count > most else { return self }
